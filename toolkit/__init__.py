@@ -1,0 +1,6 @@
+"""Containers that train on supercomputers: build, check, launch.
+
+This file is copied into training images beside :mod:`toolkit.trainers`, so it imports nothing.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,5 @@
+"""``python -m toolkit``."""
+
+from toolkit.cli.main import main
+
+main()

@@ -1,0 +1,15 @@
+"""The table of commands; help is printed from it, so that ``--help`` imports none of them."""
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "image": ("toolkit.cli.image", "Build, convert and look into training images"),
+    "probe": ("toolkit.cli.probe", "Read the facts of this machine or of a cluster"),
+    "doctor": ("toolkit.cli.doctor", "Predict what every way of launching will do"),
+    "explain": ("toolkit.cli.explain", "Say what job output means and what mends it"),
+    "launch": ("toolkit.cli.launch", "Run a trainer or any command as a Slurm job"),
+    "jobs": ("toolkit.cli.jobs", "List, show, follow and cancel launched jobs"),
+    "report": ("toolkit.cli.report", "Make a table, a plot and JSON from a job"),
+    "data": ("toolkit.cli.data", "Fetch and verify data sets"),
+    "cluster": ("toolkit.cli.cluster", "Run a virtual Slurm cluster in Docker"),
+    "completion": ("toolkit.cli.completion", "Print shell completion for bash, zsh or fish"),
+}
+"""Name → module that holds ``command``, and the help line: a verb first, no full stop, at most 60 characters."""

@@ -1,0 +1,19 @@
+"""``toolkit completion``."""
+
+import click
+from click.shell_completion import get_completion_class
+
+from toolkit.cli.main import cli
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    Example: toolkit completion bash > ~/.local/share/bash-completion/completions/toolkit
+    """
+    kind = get_completion_class(shell)
+    if kind is None:  # click registers all three choices
+        raise click.UsageError(f"no completion for {shell}")
+    click.echo(kind(cli, {}, "toolkit", "_TOOLKIT_COMPLETE").source())

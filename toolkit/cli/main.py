@@ -1,0 +1,100 @@
+"""The ``toolkit`` program: finds the command, runs it, turns errors into one line and an exit code."""
+
+import importlib
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from toolkit import __version__
+from toolkit.cli.commands import COMMANDS
+from toolkit.errors import Interrupted, ToolkitError
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is used, not when it is listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _ = COMMANDS[cmd_name]
+        found: click.Command = importlib.import_module(module).command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="toolkit", message="%(prog)s %(version)s")
+@click.option("-v", "--verbose", is_flag=True, help="Show the output of every step")
+@click.option("-q", "--quiet", is_flag=True, help="Show errors only")
+@click.option("--debug", is_flag=True, help="Show a traceback for any error")
+@click.pass_context
+def cli(ctx: click.Context, verbose: bool, quiet: bool, debug: bool) -> None:
+    """Train neural networks in containers on Slurm clusters.
+
+    Builds an image, says how it will run on a cluster, and launches it there.
+    """
+    ctx.obj = {"verbose": verbose, "quiet": quiet, "debug": debug}
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the program and exit with the code of the manual's table."""
+    signal.signal(signal.SIGTERM, _terminated)
+    words = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in words[:3]
+    try:
+        status = cli.main(args=words, prog_name="toolkit", standalone_mode=False)
+        code = status if isinstance(status, int) else 0
+    except ToolkitError as error:
+        if debug:
+            raise
+        code = _say(error)
+    except click.exceptions.Exit as error:
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = _say(Interrupted("interrupted"))
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has gone; that is no fault, and nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:  # the last line of defence for a person  # noqa: BLE001
+        if debug:
+            raise
+        code = _say(_unforeseen(error))
+    sys.exit(code)
+
+
+def _say(error: ToolkitError) -> int:
+    for line in error.detail:
+        click.echo(f"    {line}", err=True)
+    click.echo(f"toolkit: {error.message}", err=True)
+    if error.fix:
+        click.echo(f"  fix: {error.fix}", err=True)
+    return error.code
+
+
+def _unforeseen(error: Exception) -> ToolkitError:
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return ToolkitError(f"{where}{error.strerror or error}")
+    return ToolkitError(
+        f"unexpected {type(error).__name__}: {error}", fix="this is a fault of toolkit: run it again with --debug"
+    )
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - signal's signature
+    # The same clean-up as for Ctrl-C: what was begun is undone by the finally blocks on the way out.
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

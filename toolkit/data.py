@@ -1,0 +1,78 @@
+"""Find the files that come with toolkit, and the folders that belong to the person running it."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+from toolkit.errors import BadInput
+
+
+@cache
+def shipped(kind: str) -> Path:
+    """Return the folder ``containers``, ``recipes`` or ``slurm`` of this installation.
+
+    A wheel carries them inside the package; a checkout has them beside it.
+    """
+    here = Path(__file__).resolve().parent
+    packaged = here / "_data" / kind
+    return packaged if packaged.is_dir() else here.parent / kind
+
+
+def package() -> Path:
+    """Return the folder of the installed ``toolkit`` package, which images and nodes are given."""
+    return Path(__file__).resolve().parent
+
+
+def cache_dir() -> Path:
+    """Return where downloads and conversions are kept: ``TOOLKIT_CACHE_DIR``, else XDG's cache.
+
+    Homes on clusters are small, hence the variable. The folder is not made here.
+    """
+    if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
+        return Path(chosen).expanduser()
+    return _xdg("XDG_CACHE_HOME", ".cache")
+
+
+def state_dir() -> Path:
+    """Return where job records and virtual clusters are remembered; not made here."""
+    return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def config_dir() -> Path:
+    """Return where the person keeps recipes and settings; not made here."""
+    return _xdg("XDG_CONFIG_HOME", ".config")
+
+
+def find(kind: str, name: str, suffix: str) -> Path:
+    """Find ``NAME`` of a kind of data: a path, the person's own file, or a shipped one.
+
+    Raises:
+        BadInput: naming the choices, if there is none of that name.
+    """
+    as_path = Path(name)
+    if "/" in name or name.endswith(suffix):
+        if as_path.is_file():
+            return as_path
+        raise BadInput(f"{name}: no such file")
+    for folder in _folders(kind):
+        candidate = folder / f"{name}{suffix}"
+        if candidate.is_file():
+            return candidate
+    choices = ", ".join(names(kind, suffix)) or "none are installed"
+    raise BadInput(f"{kind}: there is no '{name}'; choices: {choices}")
+
+
+def names(kind: str, suffix: str) -> list[str]:
+    """List the names that :func:`find` knows, the person's own included."""
+    return sorted({f.name.removesuffix(suffix) for d in _folders(kind) for f in d.glob(f"*{suffix}")})
+
+
+def _folders(kind: str) -> tuple[Path, Path]:
+    return config_dir() / kind, shipped(kind)
+
+
+def _xdg(variable: str, below_home: str) -> Path:
+    base = os.environ.get(variable, "")
+    # The specification says that a relative path is to be ignored.
+    root = Path(base) if base.startswith("/") else Path.home() / below_home
+    return root / "toolkit"

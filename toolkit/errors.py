@@ -1,0 +1,49 @@
+"""Every error that a person may see, with the exit code that it ends in.
+
+    ToolkitError            never raised itself
+    ├── CheckFailed     1   what was checked does not hold, or the job failed
+    ├── BadInput        2   the call or a file is wrong: file, line, field, choices
+    ├── Missing         3   something needed is absent or unreachable: what, and how to get it
+    └── Interrupted   130   the person pressed Ctrl-C, or the process was asked to end
+
+A message is one line that says what and where; ``fix`` is one line that says what to do.
+``detail`` may hold more lines (the tail of a log), which are shown between the two.
+"""
+
+from collections.abc import Sequence
+
+
+class ToolkitError(Exception):
+    """Anything that ends a command with a sentence instead of a traceback."""
+
+    code = 1
+
+    def __init__(self, message: str, *, fix: str = "", detail: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.detail = tuple(detail)
+
+
+class CheckFailed(ToolkitError):
+    """What was checked does not hold: a verdict, a job, a build, a checksum."""
+
+    code = 1
+
+
+class BadInput(ToolkitError):
+    """An option or a file is wrong; the message names file, line and field where there are any."""
+
+    code = 2
+
+
+class Missing(ToolkitError):
+    """A program, a service, a file or a machine that is needed cannot be reached."""
+
+    code = 3
+
+
+class Interrupted(ToolkitError):
+    """Ended by the person; what was begun has been undone or left resumable."""
+
+    code = 130

@@ -1,0 +1,26 @@
+"""A finding: one thing that the engine noticed, with the evidence that it rests on."""
+
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["error", "warning", "info"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What is so, why it matters and what mends it.
+
+    ``id`` is a slug that names the rule in logs, tickets and documentation.
+    ``evidence`` holds one line a fact: where it was read and what was read there; never empty.
+    ``modes`` names the launch modes that it speaks of; empty means all.
+    ``undecided`` says that a fact was missing, so that the rule could not judge.
+    """
+
+    id: str
+    severity: Severity
+    title: str
+    evidence: tuple[str, ...]
+    fix: str
+    source: str
+    modes: tuple[str, ...] = ()
+    undecided: bool = False

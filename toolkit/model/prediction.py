@@ -1,0 +1,75 @@
+"""What each way of launching will do, and the words of the command line that follow from it."""
+
+from typing import Literal, get_args
+
+import msgspec
+
+from toolkit.model.finding import Finding
+
+Mode = Literal["srun-pmix", "srun-pmi2", "mpirun-host", "mpirun-container"]
+"""Ways to start ranks that this release can judge and launch; design words, kept for life."""
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+Outcome = Literal[
+    "ok",
+    "singletons",
+    "wrong-size",
+    "init-failure",
+    "loader-failure",
+    "comm-failure",
+    "hang",
+    "crash",
+    "unavailable",
+    "unknown",
+]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """The shape of the job that is asked about."""
+
+    nodes: int = 2
+    ranks_per_node: int = 1
+    mode: Mode | None = None
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that make a mode work; raw, quoted only when a script is rendered.
+
+    ``launcher`` holds the launcher and its options, as in ``("srun", "--mpi=pmix")``; counts of
+    nodes and ranks are added by :mod:`toolkit.launch`. ``inside`` says that the launcher runs
+    within the container (``mpirun-container``), else it runs on the host and starts the container.
+    ``container`` holds options for ``singularity exec``. ``env`` is set inside the container,
+    ``unset`` names host variables that must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``.
+    """
+
+    mode: Mode
+    launcher: tuple[str, ...]
+    inside: bool = False
+    container: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one mode; ``findings`` are ids, ``missing`` says what an unknown one lacks."""
+
+    mode: Mode
+    outcome: Outcome
+    because: str
+    findings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    plan: Plan | None = None
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the engine concluded; ``chosen`` is ``None`` where no mode is predicted to work."""
+
+    predictions: tuple[Prediction, ...]
+    findings: tuple[Finding, ...]
+    chosen: Mode | None
+
+    def of(self, mode: Mode) -> Prediction:
+        """Return the prediction for ``mode``."""
+        return next(p for p in self.predictions if p.mode == mode)

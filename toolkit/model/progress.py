@@ -1,0 +1,23 @@
+"""How long work tells a person what it is doing, without knowing how that is shown."""
+
+from typing import Protocol
+
+
+class Tell(Protocol):
+    """A listener for progress; :mod:`toolkit.report.progress` has the one that prints."""
+
+    def step(self, text: str) -> None:
+        """Announce a step that a person waits for, as a sentence without a full stop."""
+
+    def detail(self, text: str) -> None:
+        """Give one line of a step's own output, such as a line of a build log."""
+
+
+class Silent:
+    """A listener that hears and says nothing."""
+
+    def step(self, text: str) -> None:
+        pass
+
+    def detail(self, text: str) -> None:
+        pass

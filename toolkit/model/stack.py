@@ -1,0 +1,36 @@
+"""The matched set of versions in an image, as ``/opt/toolkit/stack.json`` states it."""
+
+import msgspec
+
+STACK_PATH = "/opt/toolkit/stack.json"
+"""Where an image built by this toolkit says what is in it."""
+
+
+class Stack(msgspec.Struct, frozen=True, kw_only=True):
+    """Exact versions of everything that matters to MPI jobs; empty text where there is none.
+
+    They are read from the finished image by its build, never copied from the recipe.
+    """
+
+    schema: str = "toolkit.stack/1"
+    recipe: str
+    distribution: str
+    architecture: str
+    glibc: str
+    python: str
+    mpi: str
+    """Implementation: ``openmpi`` or ``mpich``."""
+    mpi_version: str
+    pmix: str
+    ucx: str
+    libfabric: str
+    hwloc: str
+    tensorflow: str
+    horovod: str
+    horovod_operations: tuple[str, ...] = ()
+    mpi4py: str
+    numpy: str
+    base: str
+    """The base image and where it came from, with its digest."""
+    toolkit: str
+    """Version of the toolkit that built the image."""

@@ -1,0 +1,51 @@
+"""The only Jinja environment: strict about names, and with the one place where words are quoted."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+import jinja2
+
+from toolkit.data import shipped
+from toolkit.errors import BadInput
+
+
+def render(kind: str, template: str, values: Mapping[str, object]) -> str:
+    """Fill ``template`` of the shipped folder ``kind`` with ``values``.
+
+    Raises:
+        jinja2.UndefinedError: if the template asks for a value that is not given.
+    """
+    return _environment(kind).get_template(template).render(values)
+
+
+def quoted(word: object) -> str:
+    """Quote one word for a POSIX shell, whatever is in it.
+
+    Raises:
+        BadInput: for a NUL byte, which no shell and no program can be given.
+    """
+    text = str(word)
+    if "\0" in text:
+        raise BadInput(f"{text!r} holds a NUL byte, which cannot stand in a command")
+    return shlex.quote(text)
+
+
+def quoted_words(words: Iterable[object]) -> str:
+    """Quote each word and join them with spaces."""
+    return " ".join(quoted(word) for word in words)
+
+
+@cache
+def _environment(kind: str) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(shipped(kind)),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - shell and Dockerfiles, where HTML escapes would be wrong; words go through `sh`
+    )
+    environment.filters["sh"] = quoted
+    environment.filters["sh_words"] = quoted_words
+    return environment

@@ -1,0 +1,165 @@
+"""Run commands on this machine; the only module that imports ``subprocess``."""
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from toolkit.errors import Missing
+from toolkit.run.command import Command, Completed, OnBytes, OnLine
+
+_GRACE = 5.0
+"""Seconds between asking a process group to end and ending it."""
+
+
+class LocalRunner:
+    """Commands here; each in a process group of its own, so that none outlives an interrupt."""
+
+    place = "this machine"
+
+    def run(self, command: Command) -> Completed:
+        process = _start(command)
+        try:
+            out, err = process.communicate(command.stdin, timeout=command.timeout)
+        except subprocess.TimeoutExpired:
+            end_group(process)
+            out, err = process.communicate()
+            return Completed(command, process.returncode, out, err, timed_out=True)
+        except BaseException:
+            end_group(process)
+            process.communicate()
+            raise
+        return Completed(command, process.returncode, out, err)
+
+    def stream(self, command: Command, on_line: OnLine) -> Completed:
+        process = _start(command)
+        collected: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
+        deadline = None if command.timeout is None else time.monotonic() + command.timeout
+        try:
+            if process.stdin:
+                process.stdin.write(command.stdin or b"")
+                process.stdin.close()
+            timed_out = not _pump(process, collected, on_line, deadline)
+            if timed_out:
+                end_group(process)
+            process.wait()
+        except BaseException:
+            end_group(process)
+            process.wait()
+            raise
+        finally:
+            for pipe in (process.stdout, process.stderr):
+                if pipe:
+                    pipe.close()
+        out, err = bytes(collected["out"]), bytes(collected["err"])
+        return Completed(command, process.returncode, out, err, timed_out)
+
+    def upload(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+        goal = Path(target)
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        beside = goal.with_name(f".{goal.name}.{os.getpid()}.part")
+        total = source.stat().st_size
+        try:
+            with source.open("rb") as reading, beside.open("wb") as writing:
+                while chunk := reading.read(4 << 20):
+                    writing.write(chunk)
+                    if progress:
+                        progress(writing.tell(), total)
+            shutil.copymode(source, beside)
+            beside.replace(goal)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
+        goal = Path(target)
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=goal.parent, prefix=f".{goal.name}.", delete=False) as beside:
+            try:
+                beside.write(content)
+                beside.flush()
+                os.fchmod(beside.fileno(), mode)
+                Path(beside.name).replace(goal)
+            except BaseException:
+                Path(beside.name).unlink(missing_ok=True)
+                raise
+
+    def read(self, target: str, offset: int = 0) -> bytes:
+        try:
+            with Path(target).open("rb") as file:
+                file.seek(offset)
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def close(self) -> None:
+        pass
+
+
+def _start(command: Command) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            list(command.words),
+            stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **command.env},
+            cwd=command.cwd,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise Missing(
+            f"{command.words[0]} is not installed on this machine (looked for it on PATH)",
+            fix=f"install {command.words[0]}, or put it on PATH",
+        ) from error
+    except PermissionError as error:
+        raise Missing(f"{command.words[0]} may not be executed: {error.strerror}") from error
+
+
+def end_group(process: "subprocess.Popen[bytes]") -> None:
+    """Ask the process and all that it started to end, then end what is left."""
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    except ProcessLookupError:
+        return
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _pump(
+    process: "subprocess.Popen[bytes]",
+    collected: dict[str, bytearray],
+    on_line: OnLine,
+    deadline: float | None,
+) -> bool:
+    """Hand over lines until both streams end; False if the deadline came first."""
+    rest = {"out": b"", "err": b""}
+    with selectors.DefaultSelector() as waiting:
+        for name, pipe in (("out", process.stdout), ("err", process.stderr)):
+            if pipe:
+                waiting.register(pipe, selectors.EVENT_READ, name)
+        while waiting.get_map():
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            for key, _ in waiting.select(left):
+                chunk = os.read(key.fd, 1 << 16)
+                if not chunk:
+                    waiting.unregister(key.fileobj)
+                    continue
+                collected[key.data] += chunk
+                *lines, rest[key.data] = (rest[key.data] + chunk).split(b"\n")
+                for line in lines:
+                    on_line(line.decode("utf-8", "replace").rstrip("\r"))
+    for tail in rest.values():
+        if tail:
+            on_line(tail.decode("utf-8", "replace"))
+    return True
