@@ -12,4 +12,4 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cluster": ("toolkit.cli.cluster", "Run a virtual Slurm cluster in Docker"),
     "completion": ("toolkit.cli.completion", "Print shell completion for bash, zsh or fish"),
 }
-"""Name → module that holds ``command``, and the help line: a verb first, no full stop, at most 60 characters."""
+"""Name → module that holds ``command``, and its help line: a verb first, no full stop, 60 characters."""

@@ -32,7 +32,9 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="toolkit", message="%(prog)s %(version)s")
 @click.option("-v", "--verbose", is_flag=True, help="Show the output of every step")
 @click.option("-q", "--quiet", is_flag=True, help="Show errors only")
@@ -69,7 +71,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # Whoever read our output has gone; that is no fault, and nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    except Exception as error:  # the last line of defence for a person  # noqa: BLE001
+    except Exception as error:  # the last line of defence for a person
         if debug:
             raise
         code = _say(_unforeseen(error))
@@ -90,7 +92,8 @@ def _unforeseen(error: Exception) -> ToolkitError:
         where = f"{error.filename}: " if error.filename else ""
         return ToolkitError(f"{where}{error.strerror or error}")
     return ToolkitError(
-        f"unexpected {type(error).__name__}: {error}", fix="this is a fault of toolkit: run it again with --debug"
+        f"unexpected {type(error).__name__}: {error}",
+        fix="this is a fault of toolkit: run it again with --debug",
     )
 
 

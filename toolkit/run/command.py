@@ -65,9 +65,7 @@ class Completed:
             return self
         how = "timed out" if self.timed_out else f"ended with status {self.status}"
         tail = (self.errors.strip() or self.text.strip()).splitlines()[-12:]
-        raise CheckFailed(
-            f"{doing}: {self.command.words[0]} {how}", fix=fix, detail=tail
-        )
+        raise CheckFailed(f"{doing}: {self.command.words[0]} {how}", fix=fix, detail=tail)
 
 
 OnLine = Callable[[str], None]

@@ -165,7 +165,9 @@ def _open(connection: Any, host: str, known: Path, paramiko: Any) -> None:  # no
             ) from error
         raise Missing(f"{where}: SSH failed: {error}") from error
     except (OSError, EOFError) as error:
-        raise Missing(f"{where}: cannot be reached over SSH: {error}", fix="is the host up and the name right?") from error
+        raise Missing(
+            f"{where}: cannot be reached over SSH: {error}", fix="is the host up and the name right?"
+        ) from error
 
 
 def _load_known(client: Any, file: Path) -> None:  # noqa: ANN401 - see _connect
@@ -207,14 +209,21 @@ def _collect(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
         if channel.recv_stderr_ready():
             take(channel.recv_stderr(_CHUNK), err)
             idle = False
-        if idle and channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready():
+        if (
+            idle
+            and channel.exit_status_ready()
+            and not channel.recv_ready()
+            and not channel.recv_stderr_ready()
+        ):
             break
         if deadline is not None and time.monotonic() > deadline:
             timed_out = True
             break
         if idle:
             if channel.closed or (channel.transport is not None and not channel.transport.is_active()):
-                raise Missing("the SSH connection was lost while a command ran", fix="run the same command again")
+                raise Missing(
+                    "the SSH connection was lost while a command ran", fix="run the same command again"
+                )
             time.sleep(_POLL_SECONDS)
     for tail in rest.values():
         if tail:
