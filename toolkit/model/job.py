@@ -59,3 +59,4 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     """What was given as ``--host`` or ``--cluster``, to come back to; ``None`` for this machine."""
     cluster: str | None = None
+    ssh_config: str | None = None

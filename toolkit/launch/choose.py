@@ -1,0 +1,61 @@
+"""Decide which mode a job is launched in, from the engine's verdict and what the person insists on; pure."""
+
+from dataclasses import dataclass
+
+from toolkit.errors import CheckFailed
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import Mode, Plan, Prediction, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The mode to launch, its plan, why, and whether a predicted failure was overridden."""
+
+    prediction: Prediction
+    plan: Plan
+    forced: bool
+
+    @property
+    def because(self) -> str:
+        if self.forced:
+            return f"forced against the prediction '{self.prediction.outcome}': {self.prediction.because}"
+        return self.prediction.because
+
+
+def choose(verdict: Verdict, mode: Mode | None, *, force: bool) -> Choice:
+    """Take the engine's choice, or ``mode`` if it is predicted to work or ``force`` is given.
+
+    Raises:
+        CheckFailed: with the reason and the fix, if the launch is predicted to fail.
+    """
+    wanted = mode or verdict.chosen
+    if wanted is None:
+        reasons = tuple(f"{p.mode}: {p.outcome}: {p.because}" for p in verdict.predictions)
+        raise CheckFailed("no launch mode is predicted to work here", fix=_fix(verdict, None), detail=reasons)
+    prediction = verdict.of(wanted)
+    if prediction.outcome != "ok" and not force:
+        raise CheckFailed(
+            f"mode {wanted} is predicted to end in '{prediction.outcome}': {prediction.because}",
+            fix=_fix(verdict, wanted),
+            detail=[line for finding in _about(verdict, prediction) for line in _lines(finding)],
+        )
+    if prediction.plan is None:
+        raise CheckFailed(
+            f"mode {wanted} cannot even be tried here: {prediction.because}", fix=_fix(verdict, wanted)
+        )
+    return Choice(prediction, prediction.plan, forced=prediction.outcome != "ok")
+
+
+def _about(verdict: Verdict, prediction: Prediction) -> list[Finding]:
+    return [f for f in verdict.findings if f.id in prediction.findings]
+
+
+def _lines(finding: Finding) -> list[str]:
+    return [f"{finding.severity} {finding.id}: {finding.title}", *(f"    {e}" for e in finding.evidence)]
+
+
+def _fix(verdict: Verdict, wanted: Mode | None) -> str:
+    if verdict.chosen and verdict.chosen != wanted:
+        return f"leave --mode out: {verdict.chosen} is predicted to work (--force tries it all the same)"
+    errors = [f.fix for f in verdict.findings if f.severity == "error" and f.fix]
+    return errors[0] if errors else "toolkit doctor IMAGE tells more"

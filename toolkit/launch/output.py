@@ -1,0 +1,49 @@
+"""Read a job's output: which rank failed first, and what it said last; pure."""
+
+import re
+from dataclasses import dataclass
+
+_LABEL = re.compile(r"^ *(\d+): ?(.*)$")
+"""What ``srun --label`` puts before a line: the task number, padded to the widest."""
+
+_FAILED = re.compile(
+    r"^srun: error: (?P<node>\S+): tasks? (?P<tasks>[\d,\-\[\]]+): "
+    r"(?P<how>Exited with exit code \d+|Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|"
+    r"Floating point exception|Out Of Memory)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RankFailure:
+    """The first rank that ended badly, where it ran, how it ended and its last lines."""
+
+    rank: int
+    node: str
+    how: str
+    last_lines: tuple[str, ...]
+
+
+def first_failure(output: str, lines: int = 15) -> RankFailure | None:
+    """Find the rank that failed first; those that srun ended on its account come later."""
+    everything = output.splitlines()
+    for line in everything:
+        if found := _FAILED.match(line):
+            rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index]  # the pattern holds a digit
+            said = [text for text in (said_by(one, rank) for one in everything) if text is not None]
+            return RankFailure(rank, found["node"], found["how"], tuple(said[-lines:]))
+    return None
+
+
+def said_by(line: str, rank: int) -> str | None:
+    """Return what ``rank`` wrote in a labelled line, ``None`` if the line is not its own."""
+    found = _LABEL.match(line)
+    return found[2] if found and int(found[1]) == rank else None
+
+
+def shown(line: str) -> str:
+    """Return a line as a person following the job wants it: rank 0 speaks for all, others are named."""
+    found = _LABEL.match(line)
+    if not found:
+        return line
+    rank, text = int(found[1]), found[2]
+    return text if rank == 0 else f"[rank {rank}] {text}"

@@ -1,0 +1,72 @@
+"""The words that start the ranks of a job, from what is asked for and the engine's plan; pure."""
+
+from collections.abc import Iterable
+
+from toolkit.errors import BadInput
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Plan
+
+RUNTIME = "singularity"
+"""Apptainer installs this name too, so one script serves both."""
+
+
+def launch_words(spec: JobSpec, plan: Plan, command: Iterable[str], runtime: str = RUNTIME) -> list[str]:
+    """Return the whole launch line for ``command``: launcher, container, ranks' own command."""
+    inner = _inside_env({**plan.env, **spec.env}) + list(command)
+    container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds)), spec.image]
+    launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
+    if plan.inside:
+        return [*_without(plan.unset), *container, *launcher, *inner]
+    return [*launcher, *_without(plan.unset), *container, *inner]
+
+
+def _count_words(spec: JobSpec, launcher: str) -> list[str]:
+    if launcher == "srun":
+        return [
+            f"--nodes={spec.nodes}",
+            f"--ntasks={spec.ranks}",
+            f"--ntasks-per-node={spec.ranks_per_node}",
+            # Without it the other ranks wait in a collective until the time limit (srun(1)).
+            "--kill-on-bad-exit=1",
+            "--label",
+        ]
+    return ["-n", str(spec.ranks)]
+
+
+def _without(names: Iterable[str]) -> list[str]:
+    """Drop variables between launcher and container; a launcher adds its own after the script ran."""
+    words = [word for name in names for word in ("-u", name)]
+    return ["env", *words] if words else []
+
+
+def _inside_env(env: dict[str, str]) -> list[str]:
+    """Set variables by ``env`` inside the container.
+
+    ``APPTAINERENV_`` values are evaluated by a shell unless ``--no-eval`` (Apptainer 1.1) is known,
+    and ``--env`` splits at commas; ``env`` takes any value as it is.
+    """
+    for name in env:
+        if not name.isidentifier() or not name.isascii():
+            raise BadInput(f"--env {name}: not a name for a variable; use letters, digits and _")
+    return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
+
+
+def _bind_words(binds: Iterable[str]) -> list[str]:
+    return [word for bind in dict.fromkeys(binds) for word in ("--bind", bind)]
+
+
+def bind(source: str, target: str | None = None, *, read_only: bool = False) -> str:
+    """Return the value of ``--bind`` for a path.
+
+    Raises:
+        BadInput: for a path with a comma or a colon, which ``--bind`` would split.
+    """
+    for path in (source, target or ""):
+        if bad := next((c for c in ",:\n" if c in path), None):
+            raise BadInput(
+                f"{path!r} holds {bad!r}, which singularity's --bind takes for a separator",
+                fix="use a folder without comma, colon and line break in its path",
+            )
+    if not target and not read_only:
+        return source
+    return f"{source}:{target or source}" + (":ro" if read_only else "")

@@ -1,0 +1,87 @@
+"""Records of what was launched: a folder a job under the person's state folder, each file replaced whole."""
+
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+import msgspec
+
+from toolkit.data import state_dir
+from toolkit.errors import BadInput
+from toolkit.model.job import JobRecord
+from toolkit.run.local import LocalRunner
+
+RECORD = "record.json"
+SCRIPT = "job.sh"
+OUTPUT = "output.log"
+METRICS = "metrics.jsonl"
+"""Files of a record's folder; the job's own folder on the cluster has the last three too."""
+
+
+def jobs_dir() -> Path:
+    return state_dir() / "jobs"
+
+
+def folder(key: str) -> Path:
+    """Return the folder of one record, which :mod:`toolkit.report` reads."""
+    return jobs_dir() / key
+
+
+def new_key(name: str) -> str:
+    """Make a name for a job that no other process makes at the same time."""
+    return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+
+
+def save(record: JobRecord) -> None:
+    """Write a record; a reader sees the old one or the new one, never a part."""
+    text = msgspec.json.format(msgspec.json.encode(record), indent=2)
+    LocalRunner().write(str(folder(record.key) / RECORD), text + b"\n", 0o600)
+
+
+def keep(record: JobRecord, name: str, content: bytes) -> None:
+    """Write a file beside the record."""
+    LocalRunner().write(str(folder(record.key) / name), content, 0o600)
+
+
+def every() -> list[JobRecord]:
+    """Return all records, the oldest first; folders without a readable record are passed over."""
+    found = []
+    for file in jobs_dir().glob(f"*/{RECORD}"):
+        try:
+            found.append(_read(file))
+        except BadInput:
+            continue
+    return sorted(found, key=lambda record: (record.submitted, record.key))
+
+
+def find(wanted: str | None) -> JobRecord:
+    """Find a record by key, by the start of one, or by Slurm's number; the last one for ``None``.
+
+    Raises:
+        BadInput: if there is none, or more than one.
+    """
+    records = every()
+    if not records:
+        raise BadInput("no job was launched from here yet", fix="toolkit launch mnist --nodes 2")
+    if wanted is None:
+        return records[-1]
+    exact = [r for r in records if r.key == wanted]
+    matches = exact or [r for r in records if r.id == wanted or r.key.startswith(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    names = ", ".join(r.key for r in (matches or records)[-5:])
+    kind = "more than one job is called" if matches else "there is no job"
+    raise BadInput(f"{kind} '{wanted}'; the last ones: {names}", fix="toolkit jobs list")
+
+
+def forget(record: JobRecord) -> None:
+    """Remove a record whose job never came to be."""
+    shutil.rmtree(folder(record.key), ignore_errors=True)
+
+
+def _read(file: Path) -> JobRecord:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=JobRecord)
+    except (msgspec.DecodeError, OSError) as error:
+        raise BadInput(f"{file}: not a job record: {error}") from error

@@ -1,0 +1,76 @@
+"""Make the job script: a text that runs with plain sbatch and is readable by the person who keeps it."""
+
+import re
+from collections.abc import Sequence
+
+from toolkit import __version__
+from toolkit.errors import BadInput
+from toolkit.launch.plan import launch_words
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Plan
+from toolkit.render import quoted, render
+
+PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
+"""What is run in the container first; ``--tasks "$SLURM_NTASKS"`` is added by the script."""
+
+PREFLIGHT_SECONDS = 300
+"""After this long a start-up that hangs is ended; wiring up thousands of ranks takes a minute or two."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}")
+_TIME = re.compile(r"(\d+-\d{1,2}(:\d{1,2}){0,2}|\d+(:\d{1,2}){0,2})")
+
+
+def job_script(spec: JobSpec, plan: Plan, because: str, runtime: str = "singularity") -> str:
+    """Render ``slurm/job.sh.j2`` for one job.
+
+    Raises:
+        BadInput: for values that Slurm could not take or that no script can hold.
+    """
+    _check(spec)
+    return render(
+        "slurm",
+        "job.sh.j2",
+        {
+            "version": __version__,
+            "spec": spec,
+            "mode": plan.mode,
+            "because": _comment(because),
+            "launch": _lines(launch_words(spec, plan, spec.command, runtime)),
+            "preflight": _lines(launch_words(spec, plan, PREFLIGHT, runtime)),
+            "preflight_seconds": PREFLIGHT_SECONDS,
+            "runtime": runtime,
+        },
+    )
+
+
+def _check(spec: JobSpec) -> None:
+    for option, value in (("name", spec.name), ("partition", spec.partition), ("account", spec.account)):
+        if value is not None and not _NAME.fullmatch(value):
+            raise BadInput(
+                f"--{option} {value!r}: Slurm's names may hold letters, digits and . _ + @ = - "
+                "and start with a letter or digit"
+            )
+    if not _TIME.fullmatch(spec.time):
+        raise BadInput(f"--time {spec.time!r}: use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does")
+    for option, count in (("nodes", spec.nodes), ("ranks-per-node", spec.ranks_per_node)):
+        if count < 1:
+            raise BadInput(f"--{option} {count}: at least 1")
+    if not spec.command:
+        raise BadInput("there is no command to run: name a trainer, or give a command after --")
+
+
+def _comment(text: str) -> str:
+    """Keep a sentence in one comment line, whatever it quotes."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _lines(words: Sequence[str], width: int = 96) -> str:
+    """Quote words and break the line between them, so that a person can read a long command."""
+    lines, line = [], ""
+    for word in map(quoted, words):
+        if line and len(line) + len(word) + 1 > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return " \\\n    ".join([*lines, line])
