@@ -1,0 +1,73 @@
+"""Compare version numbers as packages, libraries and programs write them.
+
+``4.2.2-1+deb12u1``, ``7.0.0~rc1-2+b1``, ``5.0.8a1``, ``v4.1.4`` and ``2021.19.0`` are all seen in images.
+The upstream number counts; a packager's revision and epoch do not.
+"""
+
+import re
+from functools import cache
+
+from packaging.version import InvalidVersion, Version
+
+_UPSTREAM = re.compile(r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*)?")
+_CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")
+
+
+@cache
+def parse(text: str) -> Version | None:
+    """Return the upstream version in ``text``, or ``None`` if it does not begin with one."""
+    found = _UPSTREAM.match(text.lower())
+    if not found:
+        return None
+    try:
+        return Version(found["number"] + (found["pre"] or ""))
+    except InvalidVersion:
+        return None
+
+
+def upstream(text: str) -> str:
+    """Return ``text`` without what a packager added: ``4.2.2-1+deb12u1`` becomes ``4.2.2``."""
+    version = parse(text)
+    return text if version is None else str(version)
+
+
+def same(left: str, right: str) -> bool:
+    """Tell whether two texts name the same upstream version; texts that name none must be equal."""
+    a, b = parse(left), parse(right)
+    return left == right if a is None or b is None else a == b
+
+
+def within(text: str, bounds: str) -> bool:
+    """Tell whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
+
+    A pre-release comes before its release, so ``6.0.0rc2`` is within ``<6``.
+    Empty bounds hold for everything; a text that names no version is within no other bounds.
+    """
+    version = parse(text)
+    clauses = [_clause(part) for part in bounds.split(",") if part.strip()]
+    if version is None:
+        return not clauses
+    return all(_holds(version, sign, limit) for sign, limit in clauses)
+
+
+def _holds(version: Version, sign: str, limit: Version) -> bool:
+    match sign:
+        case ">=":
+            return version >= limit
+        case "<=":
+            return version <= limit
+        case ">":
+            return version > limit
+        case "<":
+            return version < limit
+        case _:
+            return version == limit
+
+
+@cache
+def _clause(text: str) -> tuple[str, Version]:
+    found = _CLAUSE.match(text.strip())
+    limit = parse(found["version"]) if found else None
+    if found is None or limit is None:
+        raise ValueError(f"{text!r} is no bound; write one like '>=4.0'")
+    return found["sign"], limit
