@@ -10,14 +10,21 @@ RUNTIME = "singularity"
 """Apptainer installs this name too, so one script serves both."""
 
 
-def launch_words(spec: JobSpec, plan: Plan, command: Iterable[str], runtime: str = RUNTIME) -> list[str]:
-    """Return the whole launch line for ``command``: launcher, container, ranks' own command."""
-    inner = _inside_env({**plan.env, **spec.env}) + list(command)
-    container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds)), spec.image]
+def launch_words(
+    spec: JobSpec, plan: Plan, command: Iterable[str], runtime: str = RUNTIME
+) -> list[list[str]]:
+    """Return the whole launch line for ``command``, in groups that a script shows a line each.
+
+    The groups are the launcher, variables to drop, the container with its options, and the ranks' command.
+    """
+    inner = [*_inside_env({**plan.env, **spec.env}), *command]
+    container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds))]
     launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
     if plan.inside:
-        return [*_without(plan.unset), *container, *launcher, *inner]
-    return [*launcher, *_without(plan.unset), *container, *inner]
+        groups = [_without(plan.unset), container, [spec.image], launcher, inner]
+    else:
+        groups = [launcher, _without(plan.unset), container, [spec.image], inner]
+    return [group for group in groups if group]
 
 
 def _count_words(spec: JobSpec, launcher: str) -> list[str]:

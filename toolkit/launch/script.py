@@ -8,7 +8,7 @@ from toolkit.errors import BadInput
 from toolkit.launch.plan import launch_words
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
-from toolkit.render import quoted, render
+from toolkit.render import quoted_words, render
 
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
 """What is run in the container first; ``--tasks "$SLURM_NTASKS"`` is added by the script."""
@@ -35,8 +35,8 @@ def job_script(spec: JobSpec, plan: Plan, because: str, runtime: str = "singular
             "spec": spec,
             "mode": plan.mode,
             "because": _comment(because),
-            "launch": _lines(launch_words(spec, plan, spec.command, runtime)),
-            "preflight": _lines(launch_words(spec, plan, PREFLIGHT, runtime)),
+            "launch": _lines(launch_words(spec, plan, spec.command, runtime), 4),
+            "preflight": _lines(launch_words(spec, plan, PREFLIGHT, runtime), 8),
             "preflight_seconds": PREFLIGHT_SECONDS,
             "runtime": runtime,
         },
@@ -64,13 +64,6 @@ def _comment(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _lines(words: Sequence[str], width: int = 96) -> str:
-    """Quote words and break the line between them, so that a person can read a long command."""
-    lines, line = [], ""
-    for word in map(quoted, words):
-        if line and len(line) + len(word) + 1 > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    return " \\\n    ".join([*lines, line])
+def _lines(groups: Sequence[Sequence[str]], indent: int) -> str:
+    """Quote every word and give each group a line, so that a person can read a long command."""
+    return (" \\\n" + " " * indent).join(quoted_words(group) for group in groups)

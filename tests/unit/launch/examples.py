@@ -1,0 +1,35 @@
+"""A job and plans that the tests of this folder share."""
+
+import msgspec
+
+from toolkit.model.job import JobRecord, JobSpec
+from toolkit.model.prediction import Plan
+
+SPEC = JobSpec(
+    name="mnist",
+    image="/work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif",
+    command=("python", "-m", "toolkit.trainers.mnist", "--data", "/work/ada/toolkit/data/mnist"),
+    directory="/work/ada/toolkit/runs/mnist-1",
+    nodes=2,
+    binds=("/work/ada/toolkit/runs/mnist-1",),
+)
+
+SRUN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"), unset=("OMPI_MCA_btl",), env={"A": "1 2"})
+MPIRUN = Plan(mode="mpirun-host", launcher=("mpirun", "--map-by", "ppr:1:node"), unset=("OPAL_PREFIX",))
+CONTAINED = Plan(mode="mpirun-container", launcher=("mpirun",), inside=True)
+
+RECORD = JobRecord(
+    key="mnist-20261121-000000-abc123",
+    id="7",
+    place="this machine",
+    spec=SPEC,
+    mode="srun-pmix",
+    plan=SRUN,
+    predicted="ok",
+    image_digest="sha256:00",
+    submitted="2026-11-21T00:00:00+00:00",
+)
+
+
+def spec(**changes: object) -> JobSpec:
+    return msgspec.structs.replace(SPEC, **changes)

@@ -1,0 +1,67 @@
+import pytest
+
+from tests.unit.launch.examples import CONTAINED, MPIRUN, SPEC, SRUN, spec
+from toolkit.errors import BadInput
+from toolkit.launch import plan as planning
+from toolkit.launch.plan import bind
+
+
+def launch_words(*given):
+    return [word for group in planning.launch_words(*given) for word in group]
+
+
+def test_srun_starts_the_container_once_a_rank():
+    words = launch_words(SPEC, SRUN, ("true",))
+    assert words[:7] == [
+        "srun",
+        "--nodes=2",
+        "--ntasks=2",
+        "--ntasks-per-node=1",
+        "--kill-on-bad-exit=1",
+        "--label",
+        "--mpi=pmix",
+    ]
+    assert words[7:10] == ["env", "-u", "OMPI_MCA_btl"]
+    assert words[10:12] == ["singularity", "exec"]
+    assert words[-4:] == [SPEC.image, "env", "A=1 2", "true"]
+
+
+def test_host_launcher_starts_containers_and_what_it_leaks_is_dropped_after_it():
+    words = launch_words(SPEC, MPIRUN, ("true",))
+    assert words[:5] == ["mpirun", "-n", "2", "--map-by", "ppr:1:node"]
+    assert words[5:10] == ["env", "-u", "OPAL_PREFIX", "singularity", "exec"]
+
+
+def test_contained_launcher_runs_inside_the_image():
+    words = launch_words(spec(nodes=1, ranks_per_node=2), CONTAINED, ("true",))
+    assert words[:2] == ["singularity", "exec"]
+    assert words[words.index(SPEC.image) + 1 :] == ["mpirun", "-n", "2", "true"]
+
+
+def test_a_persons_variable_wins_over_the_plans():
+    words = launch_words(spec(env={"A": "mine"}), SRUN, ("true",))
+    assert "A=mine" in words
+    assert "A=1 2" not in words
+
+
+def test_the_same_bind_is_given_once():
+    words = launch_words(spec(binds=("/data", "/data")), SRUN, ("true",))
+    assert words.count("/data") == 1
+
+
+@pytest.mark.parametrize("name", ["", "A B", "1A", "A-B", "Ä", "A;rm"])
+def test_a_name_that_is_no_variable_is_refused(name):
+    with pytest.raises(BadInput, match="not a name"):
+        launch_words(spec(env={name: "1"}), SRUN, ("true",))
+
+
+def test_bind_of_a_path_that_singularity_would_split_is_refused():
+    for path in ("/a,b", "/a:b", "/a\nb"):
+        with pytest.raises(BadInput, match="separator"):
+            bind(path)
+
+
+def test_bind_read_only_names_the_target_too():
+    assert bind("/data", read_only=True) == "/data:/data:ro"
+    assert bind("/data") == "/data"
+    assert bind("/data", "/in") == "/data:/in"

@@ -1,0 +1,131 @@
+"""The job script: golden files that a person reads, and hostile values that must not break out of it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.launch.examples import CONTAINED, MPIRUN, SPEC, SRUN, spec
+from toolkit.errors import BadInput
+from toolkit.launch.script import job_script
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+CASES = {
+    "job-srun-pmix.sh": (spec(cpus_per_rank=4, partition="gpu", account="train"), SRUN),
+    "job-mpirun-host.sh": (spec(preflight=False), MPIRUN),
+    "job-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
+}
+
+# Values as they come from people and from people who mean harm; no NUL, which no argument can hold.
+hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=30)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_script_is_the_golden_one(name):
+    case, plan = CASES[name]
+    made = job_script(case, plan, "PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm")
+    assert made == (GOLDEN / name).read_text()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_script_is_clean_shell(name):
+    subprocess.run(["bash", "-n", GOLDEN / name], check=True)
+    subprocess.run([shutil.which("shellcheck") or "shellcheck", GOLDEN / name], check=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=st.lists(hostile, min_size=1, max_size=4), because=hostile, value=hostile)
+@example(
+    words=["$(touch broke)", "`touch broke`", "a b", "'\"", "\n#SBATCH --x"],
+    because="\nrm -rf x",
+    value="$HOME",
+)
+@example(words=["ünïcode ☃", "-n", "*", "~", "!!"], because="x\\", value="';touch broke;'")
+def test_hostile_words_arrive_as_they_are(tmp_path_factory, words, because, value):
+    folder = tmp_path_factory.mktemp("job")
+    image = f"/images/{words[0].replace('/', '_')}.sif"
+    case = spec(command=tuple(words), image=image, env={"V": value}, preflight=False, nodes=1)
+    (folder / "bin").mkdir()
+    for program in ("srun", "singularity"):
+        # Stands for the launcher: writes down the words that the shell made of the line.
+        (folder / "bin" / program).write_text('#!/bin/bash\nprintf "%s\\0" "$@" > words\n')
+        (folder / "bin" / program).chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", job_script(case, SRUN, because)],
+        cwd=folder,
+        env={
+            "PATH": f"{folder}/bin:/usr/bin:/bin",
+            "SLURM_JOB_ID": "1",
+            "SLURM_NTASKS": "1",
+            "SLURM_JOB_NODELIST": "n",
+        },
+        capture_output=True,
+        timeout=20,
+    )
+    assert done.returncode == 0, done.stderr
+    got = (folder / "words").read_bytes().decode().split("\0")[:-1]
+    assert got[-len(words) :] == words
+    assert image in got
+    assert f"V={value}" in got
+    assert sorted(p.name for p in folder.iterdir()) == ["bin", "exit-code", "words"]
+
+
+@pytest.mark.parametrize("name", ["a b", "a\n#SBATCH --x", "$(id)", "", "-x", "ä", "a;b", "'"])
+def test_a_name_that_slurm_could_read_otherwise_is_refused(name):
+    with pytest.raises(BadInput, match="--name"):
+        job_script(spec(name=name), SRUN, "why")
+    with pytest.raises(BadInput, match="--partition"):
+        job_script(spec(partition=name), SRUN, "why")
+
+
+@pytest.mark.parametrize("time", ["", "soon", "1:2:3:4", "1h", "10\n"])
+def test_a_time_that_sbatch_would_not_take_is_refused(time):
+    with pytest.raises(BadInput, match="--time"):
+        job_script(spec(time=time), SRUN, "why")
+
+
+@pytest.mark.parametrize("time", ["10", "10:00", "01:00:00", "2-00", "2-12:30", "2-12:30:00"])
+def test_slurms_own_forms_of_time_are_taken(time):
+    assert f"#SBATCH --time={time}\n" in job_script(spec(time=time), SRUN, "why")
+
+
+def test_no_rank_no_job():
+    with pytest.raises(BadInput, match="--nodes 0"):
+        job_script(spec(nodes=0), SRUN, "why")
+    with pytest.raises(BadInput, match="--ranks-per-node 0"):
+        job_script(spec(ranks_per_node=0), SRUN, "why")
+
+
+def test_no_command_no_job():
+    with pytest.raises(BadInput, match="no command"):
+        job_script(spec(command=()), SRUN, "why")
+
+
+def test_a_nul_byte_is_refused():
+    with pytest.raises(BadInput, match="NUL"):
+        job_script(spec(command=("a\0b",)), SRUN, "why")
+
+
+def test_every_value_in_shell_templates_is_quoted_or_checked():
+    """A new ``{{ }}`` must go through ``sh``, or be added here with the reason why it may not."""
+    checked = {
+        "version",  # our own
+        "mode",  # one of a fixed list
+        "because",  # made one line of a comment by script._comment
+        "spec.name", "spec.partition", "spec.account", "spec.time",  # script._check
+        "spec.nodes", "spec.ranks", "spec.ranks_per_node", "spec.cpus_per_rank",  # numbers
+        "preflight_seconds",  # a constant
+        "preflight", "launch",  # quoted word by word by script._lines
+        "runtime",  # a constant, in comments
+    }  # fmt: skip
+    text = (Path(__file__).parents[3] / "slurm" / "job.sh.j2").read_text()
+    used = [part.split("}}")[0].strip() for part in text.split("{{")[1:]]
+    assert used
+    assert [name for name in used if name not in checked and not name.endswith("| sh")] == []
+
+
+def test_spec_counts_its_ranks():
+    assert SPEC.ranks == 2

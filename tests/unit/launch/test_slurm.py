@@ -1,0 +1,61 @@
+import pytest
+
+from toolkit.errors import CheckFailed
+from toolkit.launch import slurm
+from toolkit.launch.slurm import JobStatus
+
+
+@pytest.mark.parametrize("text", ["123\n", "123;cluster\n", "sbatch: a remark of a plugin\n123\n"])
+def test_job_number_is_read(text):
+    assert slurm.parse_sbatch(text) == "123"
+
+
+def test_an_answer_without_number_is_an_error():
+    with pytest.raises(CheckFailed, match="without a job number"):
+        slurm.parse_sbatch("Submitted nothing\n")
+
+
+def test_show_job_of_a_running_job():
+    text = "JobId=5 JobName=a b JobState=RUNNING Reason=None ExitCode=0:0 NodeList=node[1-2]"
+    assert slurm.parse_show_job(text) == JobStatus("running", "", "node[1-2]", None)
+
+
+def test_show_job_of_a_waiting_job_gives_the_reason():
+    text = "JobId=5 JobState=PENDING Reason=Resources ExitCode=0:0 NodeList=(null)"
+    assert slurm.parse_show_job(text) == JobStatus("pending", "Resources", "", None)
+
+
+@pytest.mark.parametrize(("code", "meant"), [("3:0", 3), ("0:9", 137), ("0:0", 0), ("odd", None)])
+def test_exit_code_of_a_failed_job(code, meant):
+    status = slurm.parse_show_job(f"JobState=FAILED Reason=NonZeroExitCode ExitCode={code} NodeList=n")
+    assert status is not None
+    assert status.exit_code == meant
+
+
+def test_text_that_is_no_job_is_nothing():
+    assert slurm.parse_show_job("slurm_load_jobs error: Invalid job id specified") is None
+    assert slurm.parse_account("") is None
+
+
+def test_a_state_of_a_later_slurm_is_unknown_and_no_error():
+    status = slurm.parse_show_job("JobState=TELEPORTED Reason=None ExitCode=0:0")
+    assert status is not None
+    assert status.state == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [("COMPLETED|0:0", "completed"), ("CANCELLED by 1000|0:15", "cancelled"), ("TIMEOUT|0:0", "timeout")],
+)
+def test_accounting_is_read(text, state):
+    status = slurm.parse_account(f"\n{text}\n")
+    assert status is not None
+    assert status.state == state
+
+
+def test_words_are_raw():
+    assert slurm.sbatch("/a b/job.sh", "/a b").words == ("sbatch", "--parsable", "/a b/job.sh")
+    assert slurm.sbatch("/a b/job.sh", "/a b").cwd == "/a b"
+    assert slurm.scancel("7").words == ("scancel", "7")
+    assert "7" in slurm.show_job("7").words
+    assert "7" in slurm.account("7").words
