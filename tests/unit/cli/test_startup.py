@@ -1,0 +1,52 @@
+"""Start-up on a shared file system is paid in lookups: the budget of design.md, counted by strace."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FILE_SYSTEM_CALLS = 800
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_help_stays_within_the_budget_of_file_system_calls(tmp_path, words):
+    strace = shutil.which("strace")
+    assert strace, "strace counts the calls; make test installs it"
+    trace = tmp_path / "trace"
+    program = Path(sys.executable).with_name("toolkit")
+    subprocess.run(
+        [strace, "-f", "-qq", "-e", "trace=%file", "-o", trace, program, *words],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    calls = trace.read_text().splitlines()
+    assert 100 < len(calls) <= FILE_SYSTEM_CALLS
+
+
+def test_help_imports_nothing_heavy_and_writes_nothing(tmp_path):
+    heavy = {
+        "docker",
+        "fabric",
+        "jinja2",
+        "matplotlib",
+        "msgspec",
+        "paramiko",
+        "rich",
+        "spython",
+        "tensorflow",
+    }
+    code = f"""
+import sys
+from toolkit.cli.main import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+print(sorted({heavy} & set(sys.modules)))
+"""
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert list(tmp_path.iterdir()) == []

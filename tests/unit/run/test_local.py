@@ -1,0 +1,143 @@
+"""The runner of this machine, with programs that every machine has."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+
+HERE = LocalRunner()
+
+
+def sh(script, **more):
+    return Command(("sh", "-c", script), **more)
+
+
+def test_streams_and_status_come_back_apart():
+    done = HERE.run(sh("echo out; echo err >&2; exit 3"))
+    assert (done.status, done.text, done.errors, done.ok) == (3, "out\n", "err\n", False)
+
+
+def test_words_reach_the_program_as_they_are():
+    words = ("printf", "%s|", "a b", "$(id)", "'", "\n")
+    assert HERE.run(Command(words)).text == "a b|$(id)|'|\n|"
+
+
+def test_stdin_env_and_cwd(tmp_path):
+    done = HERE.run(sh("cat; echo $X; pwd", stdin=b"in ", env={"X": "1"}, cwd=str(tmp_path)))
+    assert done.text == f"in 1\n{tmp_path}\n"
+
+
+def test_more_output_than_a_pipe_holds_on_both_streams():
+    done = HERE.run(sh("head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2"))
+    assert (len(done.stdout), len(done.stderr)) == (300000, 300000)
+
+
+def test_a_missing_program_is_named_with_what_to_do():
+    with pytest.raises(Missing, match="no-such-program is not installed") as caught:
+        HERE.run(Command.of("no-such-program"))
+    assert "install no-such-program" in caught.value.fix
+
+
+def test_a_file_that_may_not_be_executed(tmp_path):
+    (tmp_path / "plain").write_text("x")
+    with pytest.raises(Missing, match="may not be executed"):
+        HERE.run(Command.of(str(tmp_path / "plain")))
+
+
+def test_a_timeout_ends_the_program_and_all_that_it_started(tmp_path):
+    done = HERE.run(sh(f"sleep 60 & echo $! > {tmp_path}/pid; wait", timeout=0.5))
+    assert done.timed_out
+    assert not done.ok
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_stream_hands_over_lines_of_both_streams_and_the_last_without_end():
+    lines = []
+    done = HERE.stream(sh("echo a; echo b >&2; printf c"), lines.append)
+    assert sorted(lines) == ["a", "b", "c"]
+    assert (done.text, done.errors) == ("a\nc", "b\n")
+
+
+def test_stream_times_out():
+    began = time.monotonic()
+    assert HERE.stream(sh("sleep 60", timeout=0.3), print).timed_out
+    assert time.monotonic() - began < 10
+
+
+def test_an_interrupt_ends_what_was_started(tmp_path):
+    def stop():
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        HERE.run(sh(f"echo $$ > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; sleep 60"))
+    thread.join()
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_require_tells_status_and_last_lines():
+    with pytest.raises(CheckFailed, match="making tea: sh ended with status 4") as caught:
+        HERE.run(sh("echo no water >&2; exit 4")).require("making tea", fix="fetch water")
+    assert caught.value.detail == ("no water",)
+    assert caught.value.fix == "fetch water"
+    with pytest.raises(CheckFailed, match="timed out"):
+        HERE.run(sh("sleep 9", timeout=0.1)).require("waiting")
+    assert HERE.run(sh("true")).require("nothing").ok
+
+
+def test_files_are_replaced_whole(tmp_path):
+    target = tmp_path / "deep" / "file"
+    HERE.write(str(target), b"one", 0o600)
+    HERE.write(str(target), b"two", 0o600)
+    assert HERE.read(str(target)) == b"two"
+    assert HERE.read(str(target), 1) == b"wo"
+    assert HERE.read(str(tmp_path / "absent")) == b""
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in target.parent.iterdir()] == ["file"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path):
+    target = tmp_path / "folder"
+    (target / "inside").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        HERE.write(str(target), b"x")
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+def test_upload_copies_and_tells_progress(tmp_path):
+    source = tmp_path / "a"
+    source.write_bytes(b"x" * 1000)
+    seen = []
+    HERE.upload(source, str(tmp_path / "b" / "c"), lambda done, total: seen.append((done, total)))
+    assert (tmp_path / "b" / "c").read_bytes() == source.read_bytes()
+    assert seen[-1] == (1000, 1000)
+
+
+def test_an_upload_that_ends_early_leaves_nothing(tmp_path):
+    source = tmp_path / "a"
+    source.write_bytes(b"x")
+
+    def stop(_done, _total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HERE.upload(source, str(tmp_path / "b"), stop)
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"

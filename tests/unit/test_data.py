@@ -1,0 +1,44 @@
+import pytest
+
+from toolkit import data
+from toolkit.errors import BadInput
+
+
+def test_shipped_folders_are_there():
+    for kind in ("containers", "recipes", "slurm"):
+        assert data.shipped(kind).is_dir()
+
+
+def test_folders_follow_xdg_and_ignore_relative_values(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", "/home/x")
+    monkeypatch.delenv("TOOLKIT_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    assert data.cache_dir() == tmp_path / "toolkit"
+    assert str(data.state_dir()) == "/home/x/.local/state/toolkit"
+    assert str(data.config_dir()) == "/home/x/.config/toolkit"
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/scratch/cache")
+    assert str(data.cache_dir()) == "/scratch/cache"
+
+
+def test_a_persons_own_file_comes_before_a_shipped_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    own = tmp_path / "toolkit" / "slurm"
+    own.mkdir(parents=True)
+    (own / "job.sh.j2").write_text("mine")
+    assert data.find("slurm", "job", ".sh.j2") == own / "job.sh.j2"
+    assert "job" in data.names("slurm", ".sh.j2")
+
+
+def test_an_unknown_name_lists_the_choices():
+    with pytest.raises(BadInput, match=r"slurm: there is no 'x'; choices: .*job"):
+        data.find("slurm", "x", ".sh.j2")
+
+
+def test_a_path_is_taken_as_it_is(tmp_path):
+    file = tmp_path / "a.toml"
+    file.touch()
+    assert data.find("recipes", str(file), ".toml") == file
+    with pytest.raises(BadInput, match="no such file"):
+        data.find("recipes", str(tmp_path / "b.toml"), ".toml")
