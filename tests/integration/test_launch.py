@@ -1,0 +1,185 @@
+"""The whole path on a real cluster: doctor, script, sbatch, srun, singularity, MPI, Horovod, result."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.integration.program import ROOT, toolkit
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="session")
+def mnist():
+    toolkit("data", "get", "mnist")
+
+
+@pytest.fixture(scope="session")
+def on(cluster, training_sif):
+    """Options that name the cluster and the image."""
+    return ["--cluster", cluster.name, "--image", str(training_sif)]
+
+
+def launched(on, *words, ok=True, **more):
+    return toolkit("launch", *on, *words, ok=ok, **more)
+
+
+def last_record():
+    return json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"][-1]
+
+
+def test_horovod_trains_mnist_on_two_nodes(on, mnist, tmp_path):
+    done = launched(on, "mnist", "--nodes", "2")
+    assert re.search(r"preflight: .*2", done.stdout)
+    record = last_record()
+    assert (record["state"], record["exit_code"], record["mode"]) == ("completed", 0, "srun-pmix")
+    assert record["predicted"] == "ok"
+    shown = toolkit("report", record["key"], "--output", str(tmp_path))
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["test_accuracy"] >= 0.97
+    assert (result["world_size"], result["nodes"], result["epochs"]) == (2, 2, 2)
+    assert result["images_per_second"] > 0
+    assert result["mode"] == "srun-pmix"
+    assert result["image_digest"] == record["image_digest"]
+    assert (tmp_path / "training.png").read_bytes().startswith(b"\x89PNG")
+    assert f"{result['test_accuracy']:.4f}" in shown.stdout
+    assert toolkit("jobs", "logs", record["key"]).stdout.count("preflight:") == 1
+
+
+def test_a_mode_that_is_predicted_to_fail_is_refused_with_the_reason(on, mnist):
+    before = toolkit("jobs", "list").stdout
+    done = launched(on, "mnist", "--nodes", "2", "--mode", "srun-pmi2", ok=False)
+    assert done.returncode == 1
+    assert "srun-pmi2 is predicted to end in 'init-failure'" in done.stderr
+    assert "srun-pmix" in done.stderr
+    assert toolkit("jobs", "list").stdout == before
+
+
+def test_forced_on_it_fails_as_predicted_and_the_cause_is_named(on, mnist):
+    done = launched(on, "mnist", "--nodes", "2", "--mode", "srun-pmi2", "--force", ok=False)
+    assert done.returncode == 1
+    assert "cause:" in done.stderr
+    assert "this was forced; the prediction for srun-pmi2 was 'init-failure'" in done.stderr
+    record = last_record()
+    assert record["forced"]
+    assert record["state"] == "failed"
+
+
+def test_a_rank_that_fails_ends_the_job_and_its_last_lines_are_shown(on):
+    code = (
+        "import os, sys, time\n"
+        "if os.environ['SLURM_PROCID'] == '1':\n"
+        "    print('rank one is unwell', flush=True); sys.exit(7)\n"
+        "time.sleep(300)"
+    )
+    began = time.monotonic()
+    done = launched(on, "--nodes", "2", "--no-preflight", "--", "python", "-c", code, ok=False)
+    assert done.returncode == 1
+    assert time.monotonic() - began < 120
+    assert re.search(r"rank 1 on node2 failed first: Exited with exit code 7", done.stderr)
+    assert "rank one is unwell" in done.stderr
+    assert last_record()["exit_code"] == 7
+
+
+def test_hostile_words_pass_through_sbatch_srun_and_singularity_unharmed(on):
+    words = [
+        "a b",
+        "$(id)",
+        "`id`",
+        "'",
+        '"',
+        "\\",
+        "*",
+        "~",
+        "!x",
+        "é☃",
+        "two\nlines",
+        "-n",
+        "; id",
+        "$HOME",
+        "",
+    ]
+    code = "import json, sys, os; print('words:' + json.dumps([sys.argv[1:], os.environ['V']]))"
+    value = "a,b=$(id) 'x' \\ \"y\""
+    done = launched(on, "--no-preflight", "--env", f"V={value}", "--", "python", "-c", code, *words)
+    line = next(x for x in done.stdout.splitlines() if x.startswith("words:"))
+    assert json.loads(line.removeprefix("words:")) == [words, value]
+
+
+def test_what_sbatch_refuses_is_told_and_leaves_no_record(on):
+    before = toolkit("jobs", "list").stdout
+    done = launched(on, "--partition", "nowhere", "--", "true", ok=False)
+    assert done.returncode == 1
+    assert "sbatch on login refused the job: " in done.stderr
+    assert "nvalid partition" in done.stderr
+    assert toolkit("jobs", "list").stdout == before
+
+
+def test_a_cluster_that_is_not_up_is_told_with_what_to_do(training_sif):
+    done = launched(["--cluster", "nowhere", "--image", str(training_sif)], "--", "true", ok=False)
+    assert done.returncode == 3
+    assert "toolkit cluster up" in done.stderr
+
+
+def test_dry_run_prints_a_script_and_changes_nothing(on, mnist):
+    before = toolkit("jobs", "list").stdout
+    done = launched(on, "mnist", "--nodes", "2", "--dry-run")
+    assert done.stdout.startswith("#!/bin/bash\n")
+    assert "--mpi=pmix" in done.stdout
+    subprocess.run(["shellcheck", "-"], input=done.stdout, text=True, check=True)
+    assert toolkit("jobs", "list").stdout == before
+
+
+def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(on):
+    words = ["launch", *on, "--no-preflight", "--", "sh", "-c", "echo started; sleep 300"]
+    process = subprocess.Popen(
+        toolkit.words(*words), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert any("started" in line for line in iter(process.stdout.readline, ""))
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    record = last_record()
+    assert f"toolkit jobs logs --follow {record['key']}" in said
+    assert json.loads(toolkit("jobs", "show", record["key"]).stdout)["state"] == "running"
+    toolkit("jobs", "cancel", record["key"])
+    time.sleep(2)
+    assert toolkit("jobs", "wait", record["key"], ok=False).returncode == 1
+
+
+def test_it_works_from_inside_the_login_node(cluster, on, training_sif):
+    there = last_record()["spec"]["image"]
+    inside = toolkit(
+        "cluster", "exec", "--name", cluster.name, "--user", cluster.user, "--",
+        "sh", "-lc", f"cd /work/{cluster.user} && toolkit launch --image {there} --nodes 2 -- hostname",
+    )  # fmt: skip
+    assert "node1" in inside.stdout
+    assert "[rank 1] node2" in inside.stdout
+    listed = toolkit(
+        "cluster",
+        "exec",
+        "--name",
+        cluster.name,
+        "--user",
+        cluster.user,
+        "--",
+        "toolkit",
+        "jobs",
+        "list",
+        "--json",
+    )
+    assert json.loads(listed.stdout)["jobs"][-1]["state"] == "completed"
+
+
+def test_doctor_predicts_each_mode(cluster, training_sif):
+    done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--json")
+    verdict = json.loads(done.stdout)
+    assert verdict["chosen"] == "srun-pmix"
+    outcomes = {p["mode"]: p["outcome"] for p in verdict["predictions"]}
+    assert outcomes["srun-pmi2"] == "init-failure"
