@@ -1,0 +1,62 @@
+"""One launch to be judged, and how a rule finds the facts that it needs in it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Mode, Plan, Request
+
+State = Literal["known", "absent", "unknown", "moot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """This image on this host, asked for in this shape, launched with the words of this plan."""
+
+    host: HostFacts
+    image: ImageFacts
+    request: Request
+    plan: Plan
+
+    @property
+    def mode(self) -> Mode:
+        return self.plan.mode
+
+    def cite(self, *names: str) -> tuple[str, ...]:
+        """Return the lines of evidence for dotted names such as ``host.slurm.mpi_types``."""
+        return tuple(self._cite(name) for name in names)
+
+    def _cite(self, name: str) -> str:
+        side, _, field = name.partition(".")
+        facts = self.host if side == "host" else self.image
+        where = "host" if side == "host" else "image"
+        return f"{where}: {facts.cite(field)}"
+
+    def state(self, name: str) -> State:
+        """Tell whether a fact is there.
+
+        ``absent`` is a fact too: it was looked for, and there is none. ``moot`` says that it is
+        part of something absent, so that the question does not arise.
+        """
+        side, _, field = name.partition(".")
+        facts = self.host if side == "host" else self.image
+        value: object = facts
+        parts = field.split(".")
+        for depth, part in enumerate(parts, start=1):
+            value = getattr(value, part, None)
+            if value is None:
+                if ".".join(parts[:depth]) not in facts.absent:
+                    return "unknown"
+                return "absent" if depth == len(parts) else "moot"
+        return "known"
+
+    def why_unknown(self, name: str) -> str:
+        """Say in one line why a fact is missing."""
+        side, _, field = name.partition(".")
+        facts = self.host if side == "host" else self.image
+        parts = field.split(".")
+        for depth in range(len(parts), 0, -1):
+            dotted = ".".join(parts[:depth])
+            if dotted in facts.unknown:
+                return f"{side}.{dotted}: {facts.unknown[dotted]}"
+        return f"{name}: it was not asked"

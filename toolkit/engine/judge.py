@@ -1,0 +1,120 @@
+"""Ask every rule about one launch and say what will happen."""
+
+from dataclasses import dataclass
+
+from toolkit.engine.case import Case
+from toolkit.engine.praise import praise
+from toolkit.engine.rule import Hit, Rule
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import Outcome, Prediction
+
+_STAGE: dict[Outcome, int] = {
+    "unavailable": 0,
+    "loader-failure": 1,
+    "init-failure": 2,
+    "singletons": 2,
+    "wrong-size": 2,
+    "hang": 3,
+    "crash": 3,
+    "comm-failure": 3,
+    "unknown": 4,
+}
+"""When in a launch each failure shows; the first one is what a person sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one rule said of one case: it fired, or it lacks facts."""
+
+    rule: Rule
+    hit: Hit | None = None
+    missing: tuple[str, ...] = ()
+
+
+def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
+    """Return the outcome of a launch and the findings that led to it.
+
+    A failure that is certain counts even where other facts are missing, unless the rule that
+    lacks them stands before it: then something else may happen first, and nobody can say what.
+    """
+    answers = [a for r in rules if case.mode in r.modes if (a := _ask(case, r))]
+    failures = [a for a in answers if a.hit and a.hit.outcome]
+    undecided = [a for a in answers if a.missing]
+    findings = tuple(_finding(case, a) for a in answers)
+    ids = tuple(dict.fromkeys(f.id for f in findings))
+    missing = tuple(dict.fromkeys(m for a in undecided for m in a.missing))
+    if first := min(failures, key=_stage, default=None):
+        return _failed(case, first, undecided, ids, missing, rules), findings
+    if missing:
+        because = "what is not known: " + "; ".join(case.why_unknown(m) for m in missing)
+        prediction = Prediction(
+            mode=case.mode, outcome="unknown", because=because, findings=ids, missing=missing, plan=case.plan
+        )
+        return prediction, findings
+    because = praise(case)
+    return Prediction(mode=case.mode, outcome="ok", because=because, findings=ids, plan=case.plan), findings
+
+
+def _ask(case: Case, rule: Rule) -> Answer | None:
+    states = {name: case.state(name) for name in rule.needs}
+    if "moot" in states.values():
+        return None
+    if missing := tuple(name for name, state in states.items() if state == "unknown"):
+        return Answer(rule, missing=missing)
+    hit = rule.check(case)
+    return Answer(rule, hit) if hit else None
+
+
+def _stage(answer: Answer) -> int:
+    return _STAGE.get(answer.hit.outcome, 4) if answer.hit and answer.hit.outcome else 4
+
+
+def _failed(
+    case: Case,
+    first: Answer,
+    undecided: list[Answer],
+    ids: tuple[str, ...],
+    missing: tuple[str, ...],
+    rules: tuple[Rule, ...],
+) -> Prediction:
+    hit = first.hit
+    if hit is None or hit.outcome is None:  # the caller chose an answer that has both
+        raise ValueError(first)
+    order = {r.id: position for position, r in enumerate(rules)}
+    earlier = [a for a in undecided if order[a.rule.id] < order[first.rule.id] and a.rule.severity == "error"]
+    because = hit.because or hit.title or first.rule.title
+    outcome: Outcome = hit.outcome
+    if earlier:
+        lacking = "; ".join(dict.fromkeys(case.why_unknown(m) for a in earlier for m in a.missing))
+        outcome, because = (
+            "unknown",
+            f"{because}; but something else may happen first, as is not known: {lacking}",
+        )
+    plan = None if outcome == "unavailable" else case.plan
+    return Prediction(
+        mode=case.mode, outcome=outcome, because=because, findings=ids, missing=missing, plan=plan
+    )
+
+
+def _finding(case: Case, answer: Answer) -> Finding:
+    rule, hit = answer.rule, answer.hit
+    if hit is None:
+        return Finding(
+            id=rule.id,
+            severity="info",
+            title=f"Not decided: {rule.title}",
+            evidence=tuple(case.why_unknown(name) for name in answer.missing),
+            fix="give the missing facts: " + ", ".join(answer.missing),
+            source=rule.source,
+            modes=(case.mode,),
+            undecided=True,
+        )
+    return Finding(
+        id=rule.id,
+        severity=rule.severity,
+        title=hit.title or rule.title,
+        evidence=hit.evidence,
+        fix=hit.fix or rule.fix,
+        source=hit.source or rule.source,
+        modes=(case.mode,),
+    )

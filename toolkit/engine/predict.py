@@ -1,0 +1,64 @@
+"""Predict what every way of launching an image on a host will do; pure."""
+
+from collections.abc import Iterable
+
+from toolkit.engine.case import Case
+from toolkit.engine.judge import judge
+from toolkit.engine.plans import propose
+from toolkit.engine.registry import RULES
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import MODES, Mode, Plan, Prediction, Request, Verdict
+
+_RANKING: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "mpirun-container")
+"""Best first: srun works on several nodes, needs no MPI on the host and leaves placement to Slurm."""
+
+_SEVERITIES = ("error", "warning", "info")
+
+
+def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
+    """Judge every launch mode and choose the best one that works.
+
+    ``request.mode`` narrows the choice to one mode; all are judged, so that a person sees the others.
+    """
+    judged = [judge(Case(host, image, request, propose(host, image, request, mode)), RULES) for mode in MODES]
+    predictions = tuple(prediction for prediction, _ in judged)
+    findings = _merged(finding for _, found in judged for finding in found)
+    return Verdict(predictions=predictions, findings=findings, chosen=_choose(predictions, request))
+
+
+def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Prediction:
+    """Judge one launch with words that somebody else chose."""
+    prediction, _ = judge(Case(host, image, request, plan), RULES)
+    return prediction
+
+
+def _choose(predictions: tuple[Prediction, ...], request: Request) -> Mode | None:
+    works = {p.mode for p in predictions if p.outcome == "ok"}
+    wanted = (request.mode,) if request.mode else _RANKING
+    return next((mode for mode in wanted if mode in works), None)
+
+
+def _merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Join what one rule said of several modes, and sort by severity."""
+    by_key: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        key = (finding.id, finding.title)
+        if earlier := by_key.get(key):
+            finding = _joined(earlier, finding)  # noqa: PLW2901 - the joined one takes its place
+        by_key[key] = finding
+    return tuple(sorted(by_key.values(), key=lambda f: (_SEVERITIES.index(f.severity), f.undecided)))
+
+
+def _joined(one: Finding, other: Finding) -> Finding:
+    modes = (*one.modes, *other.modes)
+    return Finding(
+        id=one.id,
+        severity=one.severity,
+        title=one.title,
+        evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence))),
+        fix=one.fix,
+        source=one.source,
+        modes=() if len(modes) == len(MODES) else modes,
+        undecided=one.undecided,
+    )

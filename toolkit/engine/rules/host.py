@@ -1,0 +1,157 @@
+"""Rules about the place: what has to be there before any rank can start."""
+
+from toolkit.engine.case import Case
+from toolkit.engine.plans import harmful, host_launcher, pmix_type
+from toolkit.engine.rule import Hit, rule
+
+
+@rule(
+    "slurm-absent",
+    "Slurm is not on this machine",
+    severity="error",
+    fix="ask about the cluster: --host LOGIN, --cluster NAME, or --facts FILE that was saved there",
+    source="design: every launch is a Slurm job",
+    needs=("host.slurm",),
+)
+def slurm_absent(case: Case) -> Hit | None:
+    """Every launch mode starts from an allocation of Slurm; without its commands there is none."""
+    if case.host.slurm is not None:
+        return None
+    return Hit(case.cite("host.slurm"), "unavailable")
+
+
+@rule(
+    "runtime-absent",
+    "Neither Apptainer nor Singularity is on the host",
+    severity="error",
+    fix="load its module (module avail apptainer singularity), or ask the administrator to install Apptainer",
+    source="Apptainer user guide, quick start",
+    needs=("host.runtime",),
+)
+def runtime_absent(case: Case) -> Hit | None:
+    """A SIF is started by Apptainer or Singularity, which has to be on PATH on every node."""
+    if case.host.runtime is not None:
+        return None
+    return Hit(case.cite("host.runtime"), "unavailable")
+
+
+@rule(
+    "user-namespaces-off",
+    "Containers cannot be started: no user namespaces, and no setuid installation",
+    severity="error",
+    fix="administrator: allow user namespaces (sysctl user.max_user_namespaces), or install apptainer-suid",
+    source="Apptainer administrator guide, user namespaces",
+    needs=("host.runtime.setuid", "host.user_namespaces"),
+)
+def user_namespaces_off(case: Case) -> Hit | None:
+    """An unprivileged Apptainer makes a user namespace; where the kernel forbids it, setuid is needed."""
+    runtime = case.host.runtime
+    if runtime is None or runtime.setuid or case.host.user_namespaces:
+        return None
+    return Hit(case.cite("host.user_namespaces", "host.runtime"), "unavailable")
+
+
+@rule(
+    "architecture-differs",
+    "The image is for another processor architecture",
+    severity="error",
+    fix="build the image on a machine of the cluster's architecture",
+    source="Apptainer user guide; slurm-apptainer facts, app-exec-format",
+    needs=("host.architecture", "image.architecture"),
+)
+def architecture_differs(case: Case) -> Hit | None:
+    """Programs of one architecture do not run on another; the first one to start says 'Exec format error'."""
+    if case.host.architecture == case.image.architecture:
+        return None
+    because = f"the image is for {case.image.architecture}, the host is {case.host.architecture}"
+    return Hit(case.cite("host.architecture", "image.architecture"), "loader-failure", because)
+
+
+@rule(
+    "slurm-lacks-pmix",
+    "Slurm has no PMIx plugin",
+    severity="error",
+    fix="use another mode, or ask the administrator for Slurm's PMIx plugin (configure --with-pmix)",
+    source="Slurm MPI Users Guide; srun(1) --mpi=list",
+    needs=("host.slurm.mpi_types",),
+    modes=("srun-pmix",),
+)
+def slurm_lacks_pmix(case: Case) -> Hit | None:
+    """``srun --mpi=pmix`` ends at once where ``srun --mpi=list`` does not name it."""
+    if pmix_type(case.host):
+        return None
+    return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
+
+
+@rule(
+    "slurm-lacks-pmi2",
+    "Slurm has no PMI-2 plugin",
+    severity="error",
+    fix="use another mode, or ask the administrator for Slurm's pmi2 plugin",
+    source="Slurm MPI Users Guide; srun(1) --mpi=list",
+    needs=("host.slurm.mpi_types",),
+    modes=("srun-pmi2",),
+)
+def slurm_lacks_pmi2(case: Case) -> Hit | None:
+    """``srun --mpi=pmi2`` ends at once where ``srun --mpi=list`` does not name it."""
+    slurm = case.host.slurm
+    if slurm is None or "pmi2" in (slurm.mpi_types or ()):
+        return None
+    return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
+
+
+@rule(
+    "host-launcher-absent",
+    "The host has no mpirun",
+    severity="error",
+    fix="use srun-pmix, which needs no MPI on the host; or load an MPI module before the job",
+    source="Apptainer user guide, MPI: hybrid model",
+    needs=("host.mpis",),
+    modes=("mpirun-host",),
+)
+def host_launcher_absent(case: Case) -> Hit | None:
+    """The hybrid model needs an mpirun outside the container."""
+    if host_launcher(case.host):
+        return None
+    return Hit(case.cite("host.mpis"), "unavailable")
+
+
+@rule(
+    "mpi-default-none",
+    "srun without --mpi offers no PMI here",
+    severity="info",
+    fix="always write --mpi=pmix (toolkit launch does)",
+    source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
+    modes=("srun-pmix",),
+)
+def mpi_default_none(case: Case) -> Hit | None:
+    """With MpiDefault=none a plain ``srun`` starts ranks that cannot find each other.
+
+    It does no harm to a launch that names its interface; it explains why the same line without
+    ``--mpi`` does not work.
+    """
+    slurm = case.host.slurm
+    if slurm is None or slurm.mpi_default != "none":
+        return None
+    return Hit(case.cite("host.slurm.mpi_default"))
+
+
+@rule(
+    "host-settings-leak",
+    "Settings for the host's own MPI would reach the container",
+    severity="warning",
+    fix="nothing: the plan unsets them; what the container needs is given with toolkit launch --env",
+    source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env OPAL_PREFIX'",
+)
+def host_settings_leak(case: Case) -> Hit | None:
+    """Apptainer hands the environment on. ``OMPI_MCA_btl=openib``, ``OPAL_PREFIX=…`` and the like are meant
+    for the MPI of the host; the MPI in the image obeys them and fails.
+    """
+    names = harmful(case.host)
+    if not names:
+        return None
+    evidence = tuple(f"host: {name}={case.host.environment[name]}" for name in names)
+    left = [name for name in names if name not in case.plan.unset]
+    if left:
+        return Hit(evidence, "unknown", f"what {', '.join(left)} does to the MPI in the image is not known")
+    return Hit(evidence)

@@ -1,0 +1,182 @@
+"""Rules about mpirun: the host's outside the container, and the image's inside."""
+
+from toolkit import knowledge
+from toolkit.engine.case import Case
+from toolkit.engine.plans import host_launcher, launcher_pair
+from toolkit.engine.rule import Hit, rule
+from toolkit.engine.rules.image import unanswered
+from toolkit.engine.words import family, mpi_name, plain
+from toolkit.knowledge import Inside, counts
+from toolkit.versions import within
+
+
+@rule(
+    "host-launcher-other-family",
+    "The host's mpirun and the MPI in the image are of different families",
+    severity="error",
+    fix="use srun with the interface that the image speaks, or an image with the host's MPI family",
+    source="mpi facts, hybrid_launch_rules, rule 1; tests/matrix: hybrid-ompi of MPICH images",
+    needs=("host.mpis", "image.mpi"),
+    modes=("mpirun-host",),
+)
+def host_launcher_other_family(case: Case) -> Hit | None:
+    """Open MPI's launcher speaks PMIx, Hydra speaks PMI; neither is understood by the other's library.
+
+    With one rank per node it can look right by accident; with two, worlds are duplicated.
+    """
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None or host.implementation == mpi.implementation:
+        return None
+    if host.implementation == "openmpi" and "pmix" not in (mpi.interfaces or ()):
+        return unanswered(case, mpi, "pmix", "host.mpis")
+    because = f"{family(host.implementation)}'s launcher with {mpi_name(mpi)} is never right"
+    return Hit(case.cite("host.mpis", "image.mpi"), "unknown", because + "; how it fails is not known")
+
+
+@rule(
+    "host-launcher-not-measured",
+    "The host's launcher has not been measured",
+    severity="warning",
+    fix="use srun, or try it: toolkit launch --force, with the preflight on",
+    source="tests/matrix covers the launchers of Open MPI",
+    needs=("host.mpis",),
+    modes=("mpirun-host",),
+)
+def host_launcher_not_measured(case: Case) -> Hit | None:
+    """Only Open MPI's launchers are predicted so far."""
+    host = host_launcher(case.host)
+    if host is None or host.implementation == "openmpi":
+        return None
+    return Hit(
+        case.cite("host.mpis"), "unknown", f"{family(host.implementation)}'s launcher is not predicted yet"
+    )
+
+
+@rule(
+    "host-launcher-leaks",
+    "The host's mpirun tells the MPI in the image to look into the host's installation",
+    severity="error",
+    fix="take the variables away between mpirun and the container: mpirun … env -u NAME singularity exec …",
+    source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
+    needs=("host.mpis", "image.mpi.plugins"),
+    modes=("mpirun-host",),
+)
+def host_launcher_leaks(case: Case) -> Hit | None:
+    """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
+    components as files searches there, finds none that fit, and aborts in MPI_Init.
+    """
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None or not mpi.plugins or host.implementation != "openmpi":
+        return None
+    if host.leaks is None:
+        return Hit(case.cite("host.mpis"), "unknown", "what the host's mpirun exports could not be seen")
+    left = [name for name in host.leaks if name not in case.plan.unset]
+    if not left:
+        return None
+    because = f"{', '.join(left)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
+    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", because)
+
+
+@rule(
+    "launcher-prefix-half-removed",
+    "Half of what a relocated launcher exports was taken away",
+    severity="error",
+    fix="leave OPAL_PREFIX alone, or take PMIX_INSTALL_PREFIX away too",
+    source="tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels; README, lesson 4",
+    needs=("host.mpis", "image.mpi.plugins"),
+    modes=("mpirun-host",),
+)
+def launcher_prefix_half_removed(case: Case) -> Hit | None:
+    """An Open MPI in one piece follows OPAL_PREFIX and PMIX_INSTALL_PREFIX together; with one of them
+    it finds neither its own files nor the launcher's.
+    """
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None or mpi.plugins or mpi.implementation != "openmpi":
+        return None
+    whole = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
+    taken = whole & set(case.plan.unset)
+    bundled = knowledge.bundled_pmix(mpi.version or "") == case.image.pmix
+    if not whole <= set(host.leaks or ()) or len(taken) != 1 or not bundled:
+        return None
+    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", f"only {', '.join(taken)} was taken away")
+
+
+@rule(
+    "launcher-pmix-pair",
+    "The PMIx of the host's mpirun and the PMIx in the image do not get on",
+    severity="error",
+    fix="use srun-pmix: Slurm's PMIx plugin serves this client",
+    source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
+    needs=("host.mpis", "image.mpi.interfaces", "image.pmix"),
+    modes=("mpirun-host",),
+)
+def launcher_pmix_pair(case: Case) -> Hit | None:
+    """Between a launcher and a library of different releases some pairs work, some abort, some wait for ever.
+
+    Only measured pairs are predicted.
+    """
+    host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
+    if host is None or mpi is None or client is None or "pmix" not in (mpi.interfaces or ()):
+        return None
+    if host.implementation != mpi.implementation:
+        return None
+    evidence = case.cite("host.mpis", "image.pmix")
+    row = launcher_pair(host, client, case.request.nodes, case.plan.unset)
+    if row is None:
+        shape = "one node" if case.request.nodes == 1 else "several nodes"
+        pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
+        because = f"{pair} has not been measured on {shape}"
+        return Hit(evidence, "unknown", because)
+    return None if row.outcome == "ok" else Hit(evidence, row.outcome, row.because, source=row.source)
+
+
+@rule(
+    "container-launcher-absent",
+    "The image has no mpirun",
+    severity="error",
+    fix="use srun, which needs none; or add the MPI's own launcher to the image",
+    source="Apptainer user guide, MPI",
+    needs=("image.mpi", "image.mpi.launcher"),
+    modes=("mpirun-container",),
+)
+def container_launcher_absent(case: Case) -> Hit | None:
+    """A launcher inside the container has to be in the image."""
+    mpi = case.image.mpi
+    if mpi is None or mpi.launcher:
+        return None
+    return Hit(case.cite("image.mpi.launcher"), "unavailable")
+
+
+@rule(
+    "container-launcher-fails",
+    "mpirun inside the container cannot start these ranks",
+    severity="error",
+    fix="on several nodes use srun-pmix or srun-pmi2; one node: --nodes 1",
+    source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
+    needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.plugins", "image.ssh"),
+    modes=("mpirun-container",),
+)
+def container_launcher_fails(case: Case) -> Hit | None:
+    """A launcher inside the container has neither srun nor a way into the container on other nodes."""
+    mpi = case.image.mpi
+    if mpi is None or not mpi.launcher:
+        return None
+    row = next((r for r in knowledge.mpi().inside if _inside_fits(r, case)), None)
+    evidence = case.cite("image.mpi", "image.mpi.launcher")
+    if row is None:
+        return Hit(evidence, "unknown", f"mpirun of {mpi_name(mpi)} in such an image has not been measured")
+    return None if row.outcome == "ok" else Hit(evidence, row.outcome, row.because, source=row.source)
+
+
+def _inside_fits(row: Inside, case: Case) -> bool:
+    mpi = case.image.mpi
+    if mpi is None or row.implementation != mpi.implementation:
+        return False
+    forked = case.plan.launcher[1:3] == ("-launcher", "fork")
+    return (
+        counts(row.nodes, case.request.nodes)
+        and within(mpi.version or "", row.versions)
+        and row.ssh in {None, case.image.ssh is not None}
+        and row.plugins in {None, mpi.plugins}
+        and row.forked in {None, forked}
+    )

@@ -1,0 +1,65 @@
+"""Rules about the two ends of PMIx: Slurm's server and the image's client."""
+
+from toolkit import knowledge
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, rule
+from toolkit.engine.words import plain
+from toolkit.knowledge import Pair
+from toolkit.versions import within
+
+
+def _speaks_pmix(case: Case) -> bool:
+    mpi = case.image.mpi
+    return mpi is not None and "pmix" in (mpi.interfaces or ())
+
+
+def _pair(server: str, client: str) -> Pair | None:
+    rows = knowledge.pmix().srun
+    return next((r for r in rows if within(server, r.server) and within(client, r.client)), None)
+
+
+@rule(
+    "pmix-pair-fails",
+    "Slurm's PMIx server and the image's PMIx client do not get on",
+    severity="error",
+    fix="rebuild the image with PMIx 4.2 or 5.0",
+    source="openpmix/openpmix:docs/versions.rst; tests/matrix: srun-pmix",
+    needs=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix"),
+    modes=("srun-pmix",),
+)
+def pmix_pair_fails(case: Case) -> Hit | None:
+    """Every PMIx from 2.1.1 on connects with every other; older ones only with some."""
+    server, client = case.host.pmix, case.image.pmix
+    if not _speaks_pmix(case) or server is None or client is None:
+        return None
+    row = _pair(server, client)
+    evidence = case.cite("host.pmix", "image.pmix")
+    if row is None:
+        because = f"nothing is known of a PMIx {plain(server)} server with a PMIx {plain(client)} client"
+        return Hit(evidence, "unknown", because)
+    if row.outcome == "ok":
+        return None
+    return Hit(evidence, row.outcome, row.because, source=row.source)
+
+
+@rule(
+    "pmix-client-needs-care",
+    "This release of the PMIx client needs care under Slurm",
+    severity="warning",
+    fix="if ranks hang in MPI_Init, rebuild the image with PMIx 5.0.10 or 4.2.9",
+    source="openpmix/openpmix:docs/news; SchedMD/slurm:CHANGELOG",
+    modes=("srun-pmix",),
+)
+def pmix_client_needs_care(case: Case) -> Hit | None:
+    """Releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults between client and server."""
+    client, slurm = case.image.pmix, case.host.slurm
+    if client is None or slurm is None or not _speaks_pmix(case):
+        return None
+    for row in knowledge.pmix().caution:
+        if within(client, row.client) and within(slurm.version or "0", row.slurm):
+            return Hit(
+                case.cite("image.pmix", "host.slurm.version"),
+                title=f"{row.title} ({client})",
+                source=row.source,
+            )
+    return None

@@ -1,0 +1,23 @@
+"""How names and versions read in a sentence."""
+
+from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.versions import upstream
+
+_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI", "mvapich2": "MVAPICH2"}
+
+
+def plain(version: str | None) -> str:
+    """Return an upstream version number, or a question mark."""
+    return upstream(version) if version else "?"
+
+
+def family(implementation: str) -> str:
+    """Return the name of an MPI implementation as its makers write it."""
+    return _NAMES.get(implementation, implementation or "an unknown MPI")
+
+
+def mpi_name(mpi: HostMpi | ImageMpi | None) -> str:
+    """Return name and version: ``Open MPI 4.1.4``."""
+    if mpi is None:
+        return "no MPI"
+    return f"{family(mpi.implementation)} {plain(mpi.version)}"
