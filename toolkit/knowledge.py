@@ -84,6 +84,7 @@ class Variables(_Row, frozen=True, kw_only=True):
     """Names of variables that belong to the host's own MPI."""
 
     paths: tuple[str, ...]
+    hide_plugins: tuple[str, ...]
     harmful_prefixes: tuple[str, ...]
 
 

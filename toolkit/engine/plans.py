@@ -52,10 +52,12 @@ def launcher_pair(
 ) -> Pair | None:
     """Return what is known of the host's launcher and this PMIx client.
 
-    ``unset`` are the variables that are taken away between them; ``None`` means all that help.
+    ``unset`` are the variables that are taken away between them; ``None`` means those that help.
     """
-    rows = (row for row in knowledge.pmix().mpirun if _fits(row, host, client, nodes))
-    return next((row for row in rows if unset is None or set(row.unset) <= set(unset)), None)
+    rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, nodes)]
+    if unset is None:
+        return next((row for row in rows if row.outcome == "ok"), None)
+    return next((row for row in rows if set(row.unset) <= set(unset)), None)
 
 
 def _fits(row: Pair, host: HostMpi, client: str, nodes: int) -> bool:

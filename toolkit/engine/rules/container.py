@@ -1,6 +1,7 @@
 """Rules about the options of the container: what they hide from MPI."""
 
 from toolkit.engine.case import Case
+from toolkit.engine.plans import host_launcher
 from toolkit.engine.rule import Hit, rule
 from toolkit.versions import within
 
@@ -31,8 +32,8 @@ def environment_cleaned(case: Case) -> Hit | None:
     severity="error",
     fix="add --bind /tmp, or set PMIX_MCA_gds=hash",
     source="pmix facts, directories_a_container_must_see; tests/matrix: '--contain'",
-    needs=("image.mpi.interfaces", "image.pmix", "host.pmix"),
-    modes=("srun-pmix",),
+    needs=("image.mpi.interfaces", "image.pmix"),
+    modes=("srun-pmix", "mpirun-host"),
 )
 def tmp_hidden(case: Case) -> Hit | None:
     """A PMIx 5 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use them."""
@@ -40,7 +41,9 @@ def tmp_hidden(case: Case) -> Hit | None:
     bound = any(bind.split(":")[0] == "/tmp" for bind in case.plan.binds)  # noqa: S108 - the path that PMIx uses
     if not words or bound or case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
-    if not (within(case.image.pmix or "", ">=5") and within(case.host.pmix or "", ">=5")):
+    launcher = host_launcher(case.host)
+    server = case.host.pmix if case.mode == "srun-pmix" else (launcher.pmix if launcher else None)
+    if not within(case.image.pmix or "", ">=5") or (server and within(server, "<5")):
         return None
     return Hit(
         (f"plan: singularity exec {' '.join(words)}", *case.cite("image.pmix")),

@@ -70,7 +70,8 @@ def host_launcher_leaks(case: Case) -> Hit | None:
         return None
     if host.leaks is None:
         return Hit(case.cite("host.mpis"), "unknown", "what the host's mpirun exports could not be seen")
-    left = [name for name in host.leaks if name not in case.plan.unset]
+    hiding = knowledge.mpi().variables.hide_plugins
+    left = [name for name in host.leaks if name in hiding and name not in case.plan.unset]
     if not left:
         return None
     because = f"{', '.join(left)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
