@@ -1,0 +1,136 @@
+"""The base image of a Debian release: the published one by digest, else one bootstrapped here."""
+
+import contextlib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.data import cache_dir
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.model.progress import Tell
+from toolkit.run.command import Command
+from toolkit.run.engine import find_image
+from toolkit.run.engine_errors import speaking
+from toolkit.run.local import LocalRunner
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.images import Image
+
+MIRROR = "TOOLKIT_DEBIAN_MIRROR"
+"""Environment variable: the package mirror to bootstrap from, for sites that have their own."""
+
+_REGISTRY_SECONDS = 6
+_BOOTSTRAP_SECONDS = 900
+_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An image to start from: ``reference`` for FROM, and where it came from, for people and labels."""
+
+    reference: str
+    digest: str
+    published: bool
+
+    def __str__(self) -> str:
+        origin = "published" if self.published else "bootstrapped with mmdebstrap"
+        return f"{self.reference.partition('@')[0]}@{self.digest} ({origin})"
+
+
+def local_name(release: str) -> str:
+    """Return the name under which the base of a release is kept in the engine."""
+    return f"toolkit-base:{release}"
+
+
+def ensure_base(
+    client: "DockerClient", release: str, published: str, tell: Tell, *, fresh: bool = False
+) -> Base:
+    """Return the base of a Debian ``release``, made or fetched if the engine has none.
+
+    What the engine has is used again, so that images stay on the base that they were built on;
+    ``fresh`` asks the registry first. ``published`` is the reference of the published image.
+
+    Raises:
+        Missing: if no registry answers and mmdebstrap is not installed.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
+        raise BadInput(f"{release!r} is no name of a Debian release")
+    name = local_name(release)
+    if not fresh and (kept := find_image(client, name)):
+        return _describe(kept, name)
+    if (pulled := _pull(client, published, tell)) is not None:
+        with speaking(f"tagging {name}"):
+            pulled.tag(name)
+        return _describe(pulled, name)
+    if kept := find_image(client, name):
+        return _describe(kept, name)
+    tell.step(f"No registry answers: bootstrapping {name} with mmdebstrap")
+    return _describe(_bootstrap(client, release, name, tell), name)
+
+
+def _describe(image: "Image", name: str) -> Base:
+    for reference in image.attrs.get("RepoDigests") or ():
+        return Base(reference, reference.partition("@")[2], published=True)
+    return Base(name, image.id, published=False)
+
+
+def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
+    """Pull by the digest that the registry names; ``None`` where no registry answers soon."""
+    import docker
+    import requests
+
+    tell.step(f"Asking the registry for {reference}")
+    # A client of its own: an unreachable registry must not cost a minute.
+    asking = docker.from_env(timeout=_REGISTRY_SECONDS)
+    try:
+        digest = asking.images.get_registry_data(reference).id
+    except (docker.errors.APIError, requests.exceptions.RequestException) as error:
+        tell.detail(str(error))
+        return None
+    finally:
+        asking.close()
+    tell.step(f"Pulling {reference} by its digest {digest}")
+    repository = reference.partition(":")[0]
+    with speaking(f"pulling {reference}"):
+        return client.images.pull(f"{repository}@{digest}")
+
+
+def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "Image":
+    folder = Path(os.environ.get("TMPDIR") or cache_dir())
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
+        Path(work).chmod(0o755)  # mmdebstrap in a user namespace has to reach its output
+        tar = Path(work) / "base.tar"
+        _mmdebstrap(release, tar, tell)
+        tell.step(f"Importing {name} into the Docker engine ({tar.stat().st_size >> 20} MiB)")
+        with speaking(f"importing {name}"):
+            client.api.import_image_from_file(
+                str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
+            )
+    image = find_image(client, name)
+    if image is None:
+        raise CheckFailed(f"the Docker engine took {name} but does not have it")
+    return image
+
+
+def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
+    excluded = [f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT]
+    mirror = [where] if (where := os.environ.get(MIRROR)) else []
+    # The copyright files stay: whoever passes an image on has to be able to show them.
+    kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
+    words = ("mmdebstrap", "--variant=minbase", *excluded, kept, release, str(tar), *mirror)
+    command = Command(words, timeout=_BOOTSTRAP_SECONDS)
+    try:
+        done = LocalRunner().stream(command, tell.detail)
+    except Missing as error:
+        raise Missing(
+            "no registry answers, and mmdebstrap, which would make the base image here, is not installed",
+            fix="sudo apt-get install mmdebstrap (Debian or Ubuntu), or pull once where a registry answers",
+        ) from error
+    done.require(f"bootstrapping Debian {release}", f"to use another package mirror, set {MIRROR}=URL")
+    with contextlib.suppress(OSError):
+        tar.chmod(0o644)

@@ -1,0 +1,85 @@
+"""Read the stream of a build: which step it is in, what that step said, why it failed."""
+
+import re
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from toolkit.errors import CheckFailed
+from toolkit.model.progress import Tell
+
+_KEPT_LINES = 15
+_STEP = re.compile(r"^Step (?P<number>\d+)/(?P<of>\d+) : (?P<instruction>.*)", re.DOTALL)
+_RUNNING = re.compile(r"^ ---> Running in (?P<container>[0-9a-f]{12,64})\s*$")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
+_KILLED = 137
+
+
+class BuildLog:
+    """What the stream of a build has said so far."""
+
+    def __init__(self, what: str, tell: Tell, memory: int) -> None:
+        self.image = ""
+        self.container = ""
+        self._what = what
+        self._tell = tell
+        self._memory = memory
+        self._step = ""
+        self._instruction = ""
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Read one event of the stream.
+
+        Raises:
+            CheckFailed: if it says that a step failed.
+        """
+        if "error" in event:
+            raise self._failure(str(event["error"]))
+        if "aux" in event:
+            self.image = event["aux"].get("ID", self.image)
+        text = _COLOUR.sub("", event.get("stream", ""))
+        if begins := _STEP.match(text):
+            self._begin(begins)
+        elif running := _RUNNING.match(text.strip("\n")):
+            self.container = running["container"]
+        else:
+            for line in text.splitlines():
+                if line.strip():
+                    self._lines.append(line.rstrip())
+                    self._tell.detail(line.rstrip())
+
+    def where(self) -> str:
+        """Say which step was being done."""
+        return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
+
+    def recent(self) -> tuple[str, ...]:
+        return tuple(self._lines)
+
+    def _begin(self, step: re.Match[str]) -> None:
+        self._lines.clear()
+        self.container = ""
+        self._step = f"{step['number']} of {step['of']}"
+        self._instruction = _shortened(step["instruction"])
+        self._tell.step(f"{self._what}, step {self._step}: {self._instruction}")
+
+    def _failure(self, message: str) -> CheckFailed:
+        status = _STATUS.search(message)
+        reason = f"the command ended with status {status['status']}" if status else message.strip()
+        fix = "mend what its last lines say, then run the same command again: finished steps are kept"
+        told = "\n".join((*self._lines, message))
+        if (status and int(status["status"]) == _KILLED) or "Killed signal" in told:
+            reason = f"a command was killed, most likely by the memory limit of {self._memory >> 20} MiB"
+            fix = "give it more memory: TOOLKIT_BUILD_MEMORY=8g, on a machine that has it"
+        elif "No space left on device" in told or "no space left on device" in told:
+            reason = "the disk of the Docker engine is full"
+            fix = "make room where the engine keeps its images: docker system df"
+        return CheckFailed(
+            f"{self._what}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
+        )
+
+
+def _shortened(instruction: str) -> str:
+    words = " ".join(instruction.split())
+    return words if len(words) <= 76 else f"{words[:75]}…"

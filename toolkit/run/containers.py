@@ -1,0 +1,122 @@
+"""Run one command in a container of the Docker engine, to its end, and leave nothing of it."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import Missing
+from toolkit.run.command import OnLine
+from toolkit.run.engine_errors import speaking
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+_LIMIT = 2 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What a container may see and use; nothing of the host but ``binds`` (host path → path inside).
+
+    ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE.
+    ``timeout`` is in seconds, ``memory`` in bytes.
+    """
+
+    image: str
+    binds: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    memory: int = _LIMIT
+    timeout: float = 600.0
+    nested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How the command of a container ended; ``lines`` is what it wrote to both streams."""
+
+    status: int
+    lines: tuple[str, ...]
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0 and not self.timed_out
+
+
+def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None) -> Ran:
+    """Run ``words`` in a fresh container without network, and remove it whatever happens.
+
+    Raises:
+        Missing: if the program is not in the image, or the engine went away.
+    """
+    what = f"running {words[0]} in {box.image}"
+    with speaking(what):
+        container = client.containers.create(box.image, list(words), **_settings(box))
+    timer = threading.Timer(box.timeout, _kill, [container])
+    timer.daemon = True
+    try:
+        with speaking(what):
+            _start(container, words[0], box.image)
+            timer.start()
+            lines = _collect(container, on_line)
+            status = int(container.wait()["StatusCode"])
+        return Ran(status, tuple(lines), timed_out=timer.finished.is_set())
+    finally:
+        timer.cancel()
+        with contextlib.suppress(Exception):  # it may be gone with its engine
+            container.remove(force=True, v=True)
+
+
+def _start(container: "Container", program: str, image: str) -> None:
+    import docker
+
+    try:
+        container.start()
+    except docker.errors.APIError as error:
+        if "executable file not found" in str(error) or "no such file" in str(error):
+            raise Missing(f"{program} is not in the image {image}") from error
+        raise
+
+
+def _collect(container: "Container", on_line: OnLine) -> list[str]:
+    lines, rest = [], b""
+    for chunk in container.logs(stream=True, follow=True):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            lines.append(line.decode("utf-8", "replace").rstrip("\r"))
+            on_line(lines[-1])
+    if rest:
+        lines.append(rest.decode("utf-8", "replace"))
+        on_line(lines[-1])
+    return lines
+
+
+def _settings(box: Box) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "environment": dict(box.env),
+        "labels": {"toolkit": "run"},
+        "mem_limit": box.memory,
+        "memswap_limit": box.memory,
+        "network_mode": "none",
+        "init": True,  # reaps what the command leaves, and passes signals on
+        "entrypoint": [],
+        "volumes": [f"{host}:{inside}" for host, inside in box.binds.items()],
+    }
+    if box.nested:
+        # --privileged asks for SYS_RESOURCE, which some hosts do not have themselves.
+        settings |= {
+            "cap_add": ["ALL"],
+            "cap_drop": ["SYS_RESOURCE"],
+            "security_opt": ["seccomp=unconfined", "systempaths=unconfined", "apparmor=unconfined"],
+            "devices": ["/dev/fuse"] if os.path.exists("/dev/fuse") else [],  # noqa: PTH110 - a device, not a file of ours
+        }
+    return settings
+
+
+def _kill(container: "Container") -> None:
+    with contextlib.suppress(Exception):
+        container.kill()

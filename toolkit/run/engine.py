@@ -1,0 +1,175 @@
+"""The Docker engine: connect to it, build images in it, take them out of it.
+
+The SDK reaches the classic builder only, so build files use nothing that needs BuildKit.
+Every error of the engine becomes a sentence here; no caller sees one of the SDK's.
+"""
+
+import contextlib
+import io
+import tarfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.progress import Tell
+from toolkit.run.buildlog import BuildLog
+from toolkit.run.engine_errors import is_engine_error, no_engine, speaking
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.images import Image
+
+_ANSWER_SECONDS = 60
+
+Files = Mapping[str, bytes]
+"""A build context: path within it → content."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How an image is built; ``memory`` is in bytes and for each step, ``timeout`` in seconds and for all.
+
+    ``arguments`` are build arguments, ``labels`` are added after the last step.
+    """
+
+    memory: int = 4 << 30
+    timeout: float = 3600.0
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
+    """Return a client of the engine that ``DOCKER_HOST`` names, else of this machine's.
+
+    Raises:
+        Missing: if no engine answers, or this user may not use it.
+    """
+    import docker
+
+    try:
+        client = docker.from_env(timeout=timeout)
+        client.ping()
+    except Exception as error:
+        if not is_engine_error(error):
+            raise
+        raise no_engine(error) from error
+    return client
+
+
+def build_image(client: "DockerClient", files: Files, what: str, tell: Tell, options: BuildOptions) -> str:
+    """Build ``files`` (with a ``Dockerfile`` among them) and return the image's id, untagged.
+
+    The caller tags it once it has been checked, so that no name ever stands for half an image.
+    ``what`` names the image in messages. Steps are kept as the engine's cache, also after a failure.
+
+    Raises:
+        CheckFailed: naming the step that failed, with its last lines.
+        Missing: if the engine went away.
+    """
+    log = BuildLog(what, tell, options.memory)
+    try:
+        with speaking(f"building {what}"):
+            events = client.api.build(
+                fileobj=_packed(files),
+                custom_context=True,
+                dockerfile="Dockerfile",
+                rm=True,
+                forcerm=True,
+                decode=True,
+                network_mode="host",  # engines without address translation have no other way out
+                buildargs=dict(options.arguments),
+                labels=dict(options.labels),
+                container_limits={"memory": options.memory, "memswap": options.memory},
+                timeout=options.timeout,
+            )
+            with contextlib.closing(events):  # closing cancels the build, should we leave early
+                _follow(events, log, time.monotonic() + options.timeout)
+    except BaseException:
+        _remove_container(client, log.container)
+        raise
+    if not log.image:
+        raise Missing(
+            f"{what}: the Docker engine ended the build without saying why, {log.where()}",
+            fix="see whether the engine still runs (docker info), then run the same command again",
+            detail=log.recent(),
+        )
+    return log.image
+
+
+def find_image(client: "DockerClient", name: str) -> "Image | None":
+    """Return the engine's image of that name or id, or ``None``."""
+    import docker
+
+    with speaking(f"looking for the image {name}"):
+        try:
+            return client.images.get(name)
+        except docker.errors.ImageNotFound:
+            return None
+
+
+def tag_image(client: "DockerClient", image: str, tag: str) -> None:
+    """Give an image its name; the image that had it goes, its cached steps stay."""
+    former = find_image(client, tag)
+    with speaking(f"tagging {tag}"):
+        client.api.tag(image, *tag.rsplit(":", 1), force=True)
+    if former is not None and former.id != image:
+        forget_image(client, former.id)
+
+
+def forget_image(client: "DockerClient", image: str) -> None:
+    """Remove an image that nobody names, but not the steps that it was made from."""
+    import docker
+
+    # An image that another tag or a container still uses is not ours to remove.
+    with contextlib.suppress(docker.errors.APIError, OSError):
+        if not client.images.get(image).tags:
+            client.api.remove_image(image, noprune=True)
+
+
+def save_image(client: "DockerClient", image: str, target: Path, tell: Tell) -> None:
+    """Write an image as a docker-archive; the file is the caller's to remove."""
+    with speaking(f"taking {image} out of the Docker engine"), target.open("wb") as file:
+        for chunk in client.api.get_image(image, chunk_size=4 << 20):
+            file.write(chunk)
+            tell.detail(f"{file.tell() >> 20} MiB")
+
+
+def machine(client: "DockerClient") -> tuple[int, int]:
+    """Return the processors and the bytes of memory that the engine has."""
+    with speaking("asking the Docker engine for its size"):
+        info = client.info()
+    return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
+
+
+def _follow(events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float) -> None:
+    for event in events:
+        log.take(event)
+        if time.monotonic() > deadline:
+            raise CheckFailed(
+                f"the build took too long and was ended {log.where()}",
+                fix="see with --verbose what takes the time, then run the same command again",
+                detail=log.recent(),
+            )
+
+
+def _packed(files: Files) -> io.BytesIO:
+    """Return the context as a tar whose bytes depend on nothing but the files."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name in sorted(files):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(files[name])
+            entry.mode = 0o644
+            tar.addfile(entry, io.BytesIO(files[name]))
+    packed.seek(0)
+    return packed
+
+
+def _remove_container(client: "DockerClient", container: str) -> None:
+    """Remove the container of an interrupted step, which the engine itself may be too slow to do."""
+    if container:
+        with contextlib.suppress(Exception):
+            client.api.remove_container(container, force=True)

@@ -1,0 +1,61 @@
+"""The errors of the Docker SDK and of what lies under it, as sentences."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from toolkit.errors import CheckFailed, Missing
+
+
+@contextlib.contextmanager
+def speaking(doing: str) -> Iterator[None]:
+    """Turn the SDK's errors into ours; ``doing`` completes "while …"."""
+    try:
+        yield
+    except Exception as error:
+        if not is_engine_error(error):
+            raise
+        raise _as_ours(error, doing) from error
+
+
+def is_engine_error(error: BaseException) -> bool:
+    """Tell whether the SDK, or the HTTP libraries under it, raised the error."""
+    top = type(error).__module__.partition(".")[0]
+    return top in {"docker", "requests", "urllib3"} or isinstance(error, ConnectionError | TimeoutError)
+
+
+def no_engine(error: Exception) -> Missing:
+    where = os.environ.get("DOCKER_HOST", "this machine")
+    said = str(error)
+    if "PermissionError" in said or "Permission denied" in said:
+        return Missing(
+            f"this user may not use the Docker engine of {where}",
+            fix="join its group and log in again: sudo usermod -aG docker $USER",
+        )
+    if "FileNotFoundError" in said or "Connection refused" in said or "ConnectionRefused" in said:
+        return Missing(
+            f"no Docker engine answers on {where}",
+            fix="start it: sudo systemctl start docker; on Debian or Ubuntu it comes with"
+            " sudo apt-get install docker.io",
+        )
+    return Missing(
+        f"no Docker engine answers on {where}: {said.splitlines()[0] if said else type(error).__name__}",
+        fix="look at DOCKER_HOST and at the engine's log",
+    )
+
+
+def _as_ours(error: Exception, doing: str) -> CheckFailed | Missing:
+    import docker
+
+    explanation = getattr(error, "explanation", None)
+    if isinstance(error, docker.errors.APIError) and explanation:
+        return CheckFailed(f"the Docker engine refused while {doing}: {explanation}")
+    if "Read timed out" in str(error):
+        return CheckFailed(
+            f"the Docker engine said nothing for too long while {doing}",
+            fix="see with --verbose what takes the time, then run the same command again",
+        )
+    return Missing(
+        f"the Docker engine stopped answering while {doing}",
+        fix="start it again (sudo systemctl start docker), then run the same command again",
+    )
