@@ -21,7 +21,13 @@ if "$here/engine.sh" answers 2> /dev/null; then
 else
     echo "clean: no Docker engine answers; images and clusters in it, if any, stay (make engine clean removes them)"
 fi
-rm -rf "${XDG_STATE_HOME:-$HOME/.local/state}/toolkit/clusters"
+state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
+cache=${TOOLKIT_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/toolkit}
+rm -rf "$state/clusters" "$cache/data/mnist"
+# Records of jobs on the demo's cluster; those of other launches are a person's own.
+{ grep -lsE '"cluster": ?"demo"' "$state"/jobs/*/record.json || true; } | while read -r record; do
+    rm -rf "$(dirname "$record")"
+done
 rm -rf "$bin/.." build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info
 find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
-echo "clean: removed .venv and build"
+echo "clean: removed .venv, build, and MNIST from the cache; Debian packages stay"
