@@ -1,0 +1,80 @@
+"""The text that a probe brings back: sections of raw lines, one a question."""
+
+import re
+from dataclasses import dataclass
+
+from toolkit.errors import CheckFailed
+
+VERSION = "toolkit-probe/1"
+_TIMED_OUT = 124
+_NOT_FOUND = 127
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one question brought: raw lines, and the exit status of the asking."""
+
+    name: str
+    lines: tuple[str, ...] = ()
+    status: int = _NOT_FOUND
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0
+
+    @property
+    def missing(self) -> bool:
+        """The program that was asked is not there."""
+        return self.status == _NOT_FOUND
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no answer, for a person; empty if there is one."""
+        if self.ok:
+            return ""
+        if self.status == _TIMED_OUT:
+            return "no answer in time"
+        return next((line for line in self.lines if line.strip()), f"ended with status {self.status}")
+
+    def values(self, word: str) -> tuple[str, ...]:
+        """Return what stands behind ``word`` on each line that begins with it."""
+        start = f"{word} "
+        return tuple(line.removeprefix(start) for line in self.lines if line.startswith(start))
+
+
+Sections = dict[str, Section]
+
+
+def parse(text: str, place: str) -> Sections:
+    """Read the answer of ``containers/probe.sh``; what a login shell printed before it is dropped.
+
+    Raises:
+        CheckFailed: if the answer has no beginning or no end; a cut answer is not an empty machine.
+    """
+    lines = text.splitlines()
+    if VERSION not in lines:
+        shown = [line for line in lines if line.strip()][-5:]
+        raise CheckFailed(
+            f"{place}: the probe did not answer", fix="does a POSIX sh run there?", detail=shown
+        )
+    body = lines[lines.index(VERSION) + 1 :]
+    if "@end" not in body:
+        raise CheckFailed(
+            f"{place}: the answer of the probe was cut after {len(body)} lines",
+            fix="run the same command again",
+        )
+    return dict(_sections(body[: body.index("@end")]))
+
+
+def _sections(lines: list[str]) -> list[tuple[str, Section]]:
+    found: list[tuple[str, Section]] = []
+    name = ""
+    raw: list[str] = []
+    for line in lines:
+        if line.startswith("@ "):
+            name, raw = line[2:].strip(), []
+        elif line.startswith("|"):
+            raw.append(line[1:])
+        elif rc := re.fullmatch(r"@rc (-?\d+)", line):
+            found.append((name, Section(name, tuple(raw), int(rc[1]))))
+    return found

@@ -1,0 +1,1 @@
+"""One parser a tool: its raw lines in, plain values out; pure."""

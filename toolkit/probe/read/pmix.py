@@ -1,0 +1,56 @@
+"""Find out which release of PMIx Slurm's plugin loads."""
+
+import re
+from dataclasses import dataclass
+
+from toolkit import knowledge
+from toolkit.probe.evidence import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A libpmix: where it is, which release, and how that was told."""
+
+    path: str
+    version: str
+    how: str
+
+
+def libraries(section: Section) -> tuple[Library, ...]:
+    """Read the ``file`` and ``says`` lines: every libpmix that was found.
+
+    The real file name tells the release; what the library says of itself may be ``5.0.7a1`` for
+    the release 5.0.7, so it is asked second.
+    """
+    found: list[Library] = []
+    path = ""
+    for line in (*section.lines, "file "):
+        if line.startswith("file "):
+            if path and (by_name := knowledge.pmix_of_file(path)):
+                found.append(Library(path, by_name, "its file name"))
+            path = line.removeprefix("file ").strip()
+        elif line.startswith("says OpenPMIx ") and path and not knowledge.pmix_of_file(path):
+            found.append(Library(path, line.removeprefix("says OpenPMIx ").strip(), "what it says of itself"))
+            path = ""
+    return tuple(found)
+
+
+def server(section: Section, mpi_types: tuple[str, ...]) -> Library | None:
+    """Choose the library that Slurm's plugin opens.
+
+    It is the one that the plugin names or is linked with; else one of the plugin's major version
+    (``pmix_v5``); else, where Slurm says nothing, the only one.
+    """
+    found = libraries(section)
+    named = {*section.values("named"), *section.values("linked")}
+    for library in found:
+        if library.path in named:
+            return library
+    majors = sorted((m[1] for t in mpi_types if (m := re.fullmatch(r"pmix_v(\d+)", t))), reverse=True)
+    for major in majors:
+        for library in found:
+            if library.version.split(".")[0] == major:
+                return library
+    if majors or not found:
+        return None
+    return found[0] if len({f.version for f in found}) == 1 else None

@@ -1,0 +1,59 @@
+"""Read which container runtime is there, and how it is installed."""
+
+import re
+
+from toolkit.model.facts import ContainerRuntime
+from toolkit.probe.evidence import Section
+
+_VERSION = re.compile(r"^(apptainer|singularity(?:-ce)?|singularity-pro)\s+version\s+(\S+)", re.IGNORECASE)
+
+
+def runtime(section: Section) -> ContainerRuntime | None:
+    """Read the ``runtime`` section; ``None`` where there is no Apptainer and no Singularity."""
+    path = next(iter(section.values("path")), "")
+    said = next((found for line in section.lines if (found := _VERSION.match(line))), None)
+    if not path:
+        return None
+    configured = settings(section)
+    return ContainerRuntime(
+        name=said[1].lower() if said else path.rpartition("/")[2],
+        version=said[2] if said else "",
+        path=path,
+        setuid=_setuid(section, configured),
+        settings=configured,
+    )
+
+
+def settings(section: Section) -> dict[str, str]:
+    """Return lines of apptainer.conf: ``setting mount tmp = yes``."""
+    pairs = (value.partition("=") for value in section.values("setting"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _setuid(section: Section, configured: dict[str, str]) -> bool | None:
+    said = section.values("setuid")
+    if not said:
+        return None
+    return "yes" in said and configured.get("allow setuid") != "no"
+
+
+def user_namespaces(section: Section) -> bool | None:
+    """Tell whether an ordinary user may make a user namespace.
+
+    ``unshare -U true`` was tried; where there is no ``unshare`` the kernel's switches can only say no.
+    """
+    if section.ok:
+        return True
+    switches = dict(_switch(line) for line in section.lines if " = " in line)
+    off = (
+        switches.get("user/max_user_namespaces") == "0"
+        or switches.get("kernel/unprivileged_userns_clone") == "0"
+    )
+    if off or any("unshare failed" in line for line in section.lines):
+        return False
+    return None
+
+
+def _switch(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(" = ")
+    return name.strip(), value.strip()

@@ -1,0 +1,68 @@
+"""Read what Slurm's commands print."""
+
+import re
+
+from toolkit.model.facts import SlurmFacts
+from toolkit.probe.evidence import Section, Sections
+
+_VERSION = re.compile(r"^slurm(?:-wlm)?\s+(\d[\w.\-]*)", re.IGNORECASE)
+
+
+def version(section: Section) -> str | None:
+    """Read ``sinfo --version``: ``slurm-wlm 24.11.5``."""
+    return next((found[1] for line in section.lines if (found := _VERSION.match(line))), None)
+
+
+def mpi_types(section: Section) -> tuple[str, ...] | None:
+    """Read ``srun --mpi=list``.
+
+    The plugins stand one a line behind a heading; the versions of PMIx follow on a line of their
+    own: ``specific pmix plugin versions available: pmix_v4,pmix_v5``. Old releases print
+    ``srun: MPI types are...`` with ``srun: `` before each line.
+    """
+    if not section.ok:
+        return None
+    names: list[str] = []
+    for raw in section.lines:
+        line = raw.removeprefix("srun: ").strip()
+        if line.startswith("specific pmix plugin versions"):
+            names += re.split(r"[,\s]+", line.partition(":")[2].strip())
+        elif re.fullmatch(r"[a-z0-9_]+", line):
+            names.append(line)
+    return tuple(dict.fromkeys(n for n in names if n)) or None
+
+
+def settings(section: Section) -> dict[str, str]:
+    """Read ``scontrol show config``: ``MpiDefault              = pmix``."""
+    pairs = (line.partition("=") for line in section.lines if "=" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
+    """Read ``sinfo -o '%P|%D|…'``: the partitions, the default one first, and how many nodes they have."""
+    rows = [line.split("|") for line in section.lines if line.count("|") >= 2]
+    if not section.ok or not rows:
+        return None, None
+    rows.sort(key=lambda row: not row[0].endswith("*"))
+    nodes: dict[str, int] = {}
+    for row in rows:
+        name = row[0].rstrip("*")
+        nodes[name] = nodes.get(name, 0) + (int(row[1]) if row[1].isdigit() else 0)
+    return tuple(nodes), max(nodes.values())
+
+
+def slurm(sections: Sections) -> SlurmFacts | None:
+    """Put the answers together; ``None`` where Slurm's commands are not there or do not answer."""
+    found = version(sections.get("slurm", Section("slurm")))
+    if found is None:
+        return None
+    configured = settings(sections.get("slurm-config", Section("slurm-config")))
+    names, nodes = partitions(sections.get("partitions", Section("partitions")))
+    return SlurmFacts(
+        version=found,
+        mpi_types=mpi_types(sections.get("mpi-list", Section("mpi-list"))),
+        mpi_default=configured.get("MpiDefault"),
+        nodes=nodes,
+        partitions=names,
+        settings=configured,
+    )

@@ -1,0 +1,46 @@
+"""Read what every machine has: its distribution, its C library, its GPU driver."""
+
+import re
+import shlex
+
+from toolkit.probe.evidence import Section
+
+_DRIVER = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+\.\d[\d.]*)")
+
+
+def first_line(section: Section) -> str | None:
+    """Return the first line of an answer."""
+    return next((line.strip() for line in section.lines if line.strip()), None) if section.ok else None
+
+
+def distribution(lines: tuple[str, ...]) -> str | None:
+    """Read ``os-release``: ``debian 12 (bookworm)``; rolling releases have only a name."""
+    values: dict[str, str] = {}
+    for line in lines:
+        name, sign, value = line.partition("=")
+        if sign:
+            try:
+                values[name.strip()] = " ".join(shlex.split(value))
+            except ValueError:  # an unbalanced quote; the file is a person's to edit
+                values[name.strip()] = value.strip()
+    words = (values.get("ID"), values.get("VERSION_ID"))
+    code = values.get("VERSION_CODENAME")
+    shown = " ".join(word for word in words if word)
+    return f"{shown} ({code})" if shown and code else shown or None
+
+
+def glibc(section: Section) -> str | None:
+    """Read ``getconf GNU_LIBC_VERSION`` (``glibc 2.41``) or the first line of ``ldd --version``."""
+    line = first_line(section) or ""
+    found = re.search(r"(\d+\.\d+)\s*$", line)
+    return found[1] if found else None
+
+
+def gpu_driver(section: Section) -> str | None:
+    """Read the NVIDIA driver's version from the kernel's file or from nvidia-smi."""
+    for line in section.lines:
+        if found := _DRIVER.search(line):
+            return found[1]
+        if found := re.match(r"^(\d{3}\.\d[\d.]*)\s*,", line):
+            return found[1]
+    return None
