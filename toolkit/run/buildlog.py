@@ -13,6 +13,7 @@ _STEP = re.compile(r"^Step (?P<number>\d+)/(?P<of>\d+) : (?P<instruction>.*)", r
 _RUNNING = re.compile(r"^ ---> Running in (?P<container>[0-9a-f]{12,64})\s*$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
+_NOISE = re.compile(r"^( ---> |Removing intermediate container )")
 _KILLED = 137
 
 
@@ -46,7 +47,7 @@ class BuildLog:
             self.container = running["container"]
         else:
             for line in text.splitlines():
-                if line.strip():
+                if line.strip() and not _NOISE.match(line):
                     self._lines.append(line.rstrip())
                     self._tell.detail(line.rstrip())
 
@@ -62,7 +63,10 @@ class BuildLog:
         self.container = ""
         self._step = f"{step['number']} of {step['of']}"
         self._instruction = _shortened(step["instruction"])
-        self._tell.step(f"{self._what}, step {self._step}: {self._instruction}")
+        doing = f"{self._what}, step {self._step}: {self._instruction}"
+        # Only these take time; the others note something down.
+        slow = step["instruction"].startswith(("RUN", "COPY", "ADD"))
+        (self._tell.step if slow else self._tell.detail)(doing)
 
     def _failure(self, message: str) -> CheckFailed:
         status = _STATUS.search(message)

@@ -6,6 +6,8 @@ Every error of the engine becomes a sentence here; no caller sees one of the SDK
 
 import contextlib
 import io
+import os
+import re
 import tarfile
 import time
 from collections.abc import Iterator, Mapping
@@ -13,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.buildlog import BuildLog
 from toolkit.run.engine_errors import is_engine_error, no_engine, speaking
@@ -22,7 +24,13 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.images import Image
 
+MEMORY = "TOOLKIT_BUILD_MEMORY"
+"""Environment variable: the memory that each step of a build may use, as in ``6g``."""
+
 _ANSWER_SECONDS = 60
+_AMPLE_MEMORY = 6 << 30
+_SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
+_SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
 
 Files = Mapping[str, bytes]
 """A build context: path within it → content."""
@@ -135,6 +143,17 @@ def save_image(client: "DockerClient", image: str, target: Path, tell: Tell) -> 
         for chunk in client.api.get_image(image, chunk_size=4 << 20):
             file.write(chunk)
             tell.detail(f"{file.tell() >> 20} MiB")
+
+
+def build_memory(client: "DockerClient") -> int:
+    """Return the bytes that a step of a build may use: ``TOOLKIT_BUILD_MEMORY``, else what is spare."""
+    if asked := os.environ.get(MEMORY):
+        found = _SIZE.fullmatch(asked.strip().lower())
+        if not found:
+            raise BadInput(f"{MEMORY}={asked}: write a size as in 6g or 6000m")
+        return int(found["number"]) << _SHIFTS[found["unit"]]
+    _, total = machine(client)
+    return min(_AMPLE_MEMORY, total * 3 // 4)
 
 
 def machine(client: "DockerClient") -> tuple[int, int]:

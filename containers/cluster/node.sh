@@ -1,0 +1,54 @@
+#!/bin/bash
+# Start the services of one node and end when one of them ends; what they say is the container's log.
+# usage: node.sh login|compute
+set -euo pipefail
+role=$1
+
+stop() { # end the services in order and leave; nothing else may keep the container up
+    trap - TERM INT
+    # shellcheck disable=SC2046 # each number is a word
+    kill $(jobs -p) 2> /dev/null || true
+    wait
+    exit "${1:-0}"
+}
+trap stop TERM INT
+
+wait_for() { # wait_for TEST PATH: give a service ten seconds to make what the next one needs
+    for _ in {1..200}; do
+        if test "$1" "$2"; then return; fi
+        sleep 0.05
+    done
+    echo "node: $2 did not appear within 10 s" >&2
+    stop 1
+}
+
+make_home() { # on the first start of a cluster: folders on the shared volumes, and ada's way between the nodes
+    install -d -m 1777 /work
+    install -d -o ada -g ada -m 0755 /work/ada
+    [ -d /home/ada ] || { cp -a /etc/skel /home/ada && chown -R ada:ada /home/ada; }
+    install -d -o ada -g ada -m 0700 /home/ada/.ssh
+    install -o ada -g ada -m 0600 /etc/toolkit/id_ecdsa /home/ada/.ssh/id_ecdsa
+    install -o ada -g ada -m 0600 /etc/toolkit/id_ecdsa.pub /home/ada/.ssh/authorized_keys
+}
+
+chmod 0666 /dev/fuse # as udev has it: ordinary users mount SIF files; a container gets the host's bare default
+install -d -o munge -g munge -m 0755 /run/munge
+install -o munge -g munge -m 0400 /etc/toolkit/munge.key /etc/munge/munge.key
+rm -f /run/munge/* # a socket left by a container that was killed
+setpriv --reuid munge --regid munge --init-groups munged --foreground &
+install -d -m 0755 /run/sshd
+install -m 0600 /etc/toolkit/ssh_host_ecdsa_key /etc/ssh/ssh_host_ecdsa_key
+[ "$role" != login ] || make_home
+/usr/sbin/sshd -D -e &
+wait_for -S /run/munge/munge.socket.2
+
+if [ "$role" = login ]; then
+    install -d -o slurm -g slurm -m 0700 /var/lib/slurm/slurmctld
+    slurmctld -D &
+else
+    install -d -m 0755 /var/lib/slurm/slurmd
+    slurmd -D -N "$(hostname)" &
+fi
+wait -n || true
+echo "node: a service ended, and the node ends with it" >&2
+stop 1

@@ -1,0 +1,96 @@
+"""Try a finished image before it gets its name: what it says of itself, its imports, two ranks of MPI."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.errors import CheckFailed
+from toolkit.image.recipe import Named
+from toolkit.model.progress import Tell
+from toolkit.model.recipe import Recipe
+from toolkit.model.stack import STACK_PATH, Stack
+from toolkit.run.containers import Box, run_once
+from toolkit.versions import same
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_SECONDS = 180
+_KEPT_LINES = 12
+_TWO_RANKS = "from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 2"
+
+
+def check(client: "DockerClient", image: str, named: Named, tell: Tell) -> Stack:
+    """Return what the image says of itself, once it has been seen to be so and to work.
+
+    Raises:
+        CheckFailed: with what was tried and its last lines.
+    """
+    tell.step(f"Trying the image {named.name}: what it says of itself, its imports, two ranks of MPI")
+    said = _try(client, image, ("cat", STACK_PATH), "say what is in it", tell)
+    stack = read_stack("\n".join(said), named.name)
+    if wrong := disagreements(named.recipe, stack):
+        raise CheckFailed(f"{named.name}: the image is not what its recipe asks for", detail=wrong)
+    for words, doing in trials(named.recipe):
+        _try(client, image, words, doing, tell)
+    return stack
+
+
+def trials(recipe: Recipe) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """Return the commands that have to work inside, each with what it proves."""
+    # Horovod before TensorFlow: both bring an hwloc, and the first one loaded is the one that is used.
+    modules = ["mpi4py.MPI"] if recipe.mpi4py else []
+    modules += ["horovod.tensorflow.keras"] if recipe.horovod else []
+    modules += ["tensorflow"] if recipe.tensorflow else []
+    imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
+    found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
+    if recipe.mpi4py:
+        launcher = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
+        found.append(((*launcher, "python", "-c", _TWO_RANKS), "let two ranks exchange a number"))
+    return tuple(found)
+
+
+def read_stack(text: str, name: str) -> Stack:
+    """Return the image's description of itself from its text.
+
+    Raises:
+        CheckFailed: if it is none.
+    """
+    try:
+        return msgspec.json.decode(text, type=Stack)
+    except msgspec.DecodeError as error:
+        raise CheckFailed(f"{name}: {STACK_PATH} in the image is not what toolkit writes: {error}") from error
+
+
+def disagreements(recipe: Recipe, stack: Stack) -> tuple[str, ...]:
+    """Return one line for each version that the image has and the recipe does not ask for."""
+    wanted = {
+        "mpi": (recipe.mpi.implementation, stack.mpi),
+        "mpi version": (recipe.mpi.version, stack.mpi_version),
+        "mpi4py": (recipe.mpi4py.version if recipe.mpi4py else "", stack.mpi4py),
+        "tensorflow": (recipe.tensorflow.version if recipe.tensorflow else "", stack.tensorflow),
+        "horovod": (recipe.horovod.version if recipe.horovod else "", stack.horovod),
+    }
+    lines = [
+        f"{what}: the recipe asks for {asked or 'none'}, the image has {has or 'none'}"
+        for what, (asked, has) in wanted.items()
+        if asked and not same(asked, has)
+    ]
+    if not stack.python.startswith(f"{recipe.python.version}."):
+        lines.append(f"python: the recipe asks for {recipe.python.version}, the image has {stack.python}")
+    operations = recipe.horovod.operations if recipe.horovod else ()
+    lines += [f"horovod: built without {o}" for o in operations if o not in stack.horovod_operations]
+    return tuple(lines)
+
+
+def _try(
+    client: "DockerClient", image: str, words: tuple[str, ...], doing: str, tell: Tell
+) -> tuple[str, ...]:
+    ran = run_once(client, Box(image, timeout=_SECONDS), words, tell.detail)
+    if ran.ok:
+        return ran.lines
+    how = f"did not within {_SECONDS} s" if ran.timed_out else f"{words[0]} ended with status {ran.status}"
+    raise CheckFailed(
+        f"the image was built but cannot {doing}: {how}; it is not tagged",
+        detail=ran.lines[-_KEPT_LINES:],
+    )

@@ -1,0 +1,35 @@
+"""The checksum that stands beside a SIF, in the form that sha256sum writes and checks."""
+
+import hashlib
+from pathlib import Path
+
+from toolkit.errors import CheckFailed
+
+
+def check_digest(sif: Path) -> str:
+    """Compare a SIF with the checksum beside it; return that, empty text if there is none beside it.
+
+    Raises:
+        CheckFailed: if they differ.
+    """
+    noted = digest_file(sif)
+    if not sif.is_file() or not noted.is_file():
+        return ""
+    wanted = noted.read_text("utf-8", "replace").partition(" ")[0].strip()
+    if (found := sha256(sif)) != wanted:
+        raise CheckFailed(
+            f"{sif}: its content has changed since it was made: sha256 {found[:12]}…, "
+            f"{digest_file(sif).name} says {wanted[:12]}…",
+            fix="make or copy it again",
+        )
+    return wanted
+
+
+def digest_file(sif: Path) -> Path:
+    """Return where the checksum of a SIF stands, in the form of sha256sum."""
+    return sif.with_name(f"{sif.name}.sha256")
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,34 @@
+"""Find the line of a TOML file on which a field stands; the parser does not tell."""
+
+import re
+
+_HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*(?P<key>[A-Za-z0-9_\-.\"' ]+?)\s*=")
+
+
+def line_of(text: str, path: str) -> int:
+    """Return the line, from 1, of the dotted ``path``; of the nearest part of it that is there, else 1."""
+    wanted = re.sub(r"\[[^\]]*\]", "", path)
+    places = _places(text)
+    while wanted:
+        if wanted in places:
+            return places[wanted]
+        wanted = wanted.rpartition(".")[0]
+    return 1
+
+
+def _places(text: str) -> dict[str, int]:
+    """Return the first line of every table and key."""
+    places: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _plain(header["name"])
+            places.setdefault(table, number)
+        elif key := _KEY.match(line):
+            places.setdefault(f"{table}.{_plain(key['key'])}".lstrip("."), number)
+    return places
+
+
+def _plain(name: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))

@@ -1,0 +1,97 @@
+"""Temporary files that are told apart by the process that owns them, so that a dead one's can be removed."""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolkit.errors import CheckFailed
+
+_FOLDER = "toolkit-sif."
+
+
+def temporary_root() -> Path:
+    """Return where large temporary files go: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``, ``TMPDIR``."""
+    for variable in ("APPTAINER_TMPDIR", "SINGULARITY_TMPDIR"):
+        if chosen := os.environ.get(variable):
+            return Path(chosen)
+    return Path(tempfile.gettempdir())
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """Lend a folder under :func:`temporary_root`, and remove it whatever happens."""
+    root = temporary_root()
+    if not root.is_dir():
+        raise CheckFailed(
+            f"the temporary folder {root} is not there", fix="make it, or set TMPDIR to another"
+        )
+    remove_stale(root, rf"{re.escape(_FOLDER)}{_owner_pattern()}\..+")
+    made = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{_owner()}.", dir=root))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def beside(target: Path) -> Iterator[Path]:
+    """Lend a hidden name in the folder of ``target``; what is left there under it is removed."""
+    remove_stale(target.parent, rf"{re.escape(f'.{target.name}.')}{_owner_pattern()}\.part")
+    part = target.with_name(f".{target.name}.{_owner()}.part")
+    try:
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def remove_stale(root: Path, pattern: str) -> None:
+    """Remove what matches ``pattern`` in ``root`` and whose process, the group ``pid``, is gone."""
+    for path in root.iterdir():
+        found = re.fullmatch(pattern, path.name)
+        # On a shared folder only the machine that ran the process can tell whether it still runs.
+        if not found or found["host"] != _host() or _alive(int(found["pid"])):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def require_space(where: Path, needed: int, what: str, fix: str) -> None:
+    """Raise unless ``where`` has ``needed`` bytes free.
+
+    Raises:
+        CheckFailed: with both figures.
+    """
+    free = shutil.disk_usage(where).free
+    if free < needed:
+        raise CheckFailed(
+            f"{where} has {free >> 20} MiB free, and {what} needs at least {needed >> 20} MiB", fix=fix
+        )
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _host() -> str:
+    return socket.gethostname().partition(".")[0]
+
+
+def _owner() -> str:
+    return f"{_host()}.{os.getpid()}"
+
+
+def _owner_pattern() -> str:
+    return r"(?P<host>[^.]+)\.(?P<pid>\d+)"

@@ -1,0 +1,105 @@
+"""Apptainer inside a container, for machines that have only Docker; it makes the same files."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.data import shipped
+from toolkit.errors import CheckFailed
+from toolkit.model.progress import Silent, Tell
+from toolkit.run.base import ensure_base
+from toolkit.run.command import Command, Completed
+from toolkit.run.containers import Box, Ran, run_once
+from toolkit.run.engine import BuildOptions, build_image, build_memory, find_image, tag_image
+from toolkit.run.singularity import Outcome
+from toolkit.run.surroundings import proxies
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+BUILDER = "toolkit-builder:latest"
+_RELEASE = "trixie"
+_PUBLISHED = "debian:trixie-slim"
+_SOURCE = "toolkit.source"
+_BUILD_SECONDS = 1800.0
+_ASK_SECONDS = 120.0
+# The file belongs to whoever asked for it, not to the container's root.
+_MAKE = """
+target=$1
+shift
+apptainer build "$@" "$target" docker-archive:/archive/image.tar && chown "$OWNER" "$target"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedApptainer:
+    """Apptainer in the builder image; its unpacked files stay inside and go with the container."""
+
+    client: "DockerClient"
+    version: str
+    memory: int
+    compresses: bool = field(default=True)
+
+    @property
+    def described(self) -> str:
+        return f"{self.version} (in the image {BUILDER})"
+
+    def make(self, archive: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
+        inside = f"/target/{target.name}"
+        words = ("sh", "-c", _MAKE, "sh", inside, *options)
+        binds = {str(archive.parent.resolve()): "/archive", str(target.parent.resolve()): "/target"}
+        ran = self._run(words, binds, _BUILD_SECONDS, tell)
+        told = "\n".join(ran.lines).encode()
+        return Completed(Command(words), ran.status, b"", told, ran.timed_out)
+
+    def labels(self, sif: Path) -> Mapping[str, str]:
+        ran = self._look(sif, ("apptainer", "inspect", "--json", f"/target/{sif.name}"))
+        try:
+            return dict(json.loads("\n".join(ran.lines))["data"]["attributes"]["labels"])
+        except (ValueError, KeyError, TypeError) as error:
+            last = ran.lines[-1] if ran.lines else "it said nothing"
+            raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
+
+    def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
+        # -u as in a job: the file is mounted by FUSE, loop devices are not there in a container.
+        call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
+        ran = self._look(sif, call)
+        return Outcome(ran.status, "\n".join(ran.lines))
+
+    def _look(self, sif: Path, words: tuple[str, ...]) -> Ran:
+        return self._run(words, {str(sif.parent.resolve()): "/target"}, _ASK_SECONDS, Silent())
+
+    def _run(self, words: tuple[str, ...], binds: dict[str, str], seconds: float, tell: Tell) -> Ran:
+        env = {"OWNER": f"{os.getuid()}:{os.getgid()}", "APPTAINER_MESSAGELEVEL": "1"}
+        box = Box(BUILDER, binds=binds, env=env, memory=self.memory, timeout=seconds, nested=True)
+        return run_once(self.client, box, words, tell.detail)
+
+
+def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:
+    """Return Apptainer in a container, after making its image if the engine has none."""
+    ensure_builder(client, tell)
+    ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
+    return ContainedApptainer(client, ran.lines[0] if ran.lines else "apptainer", build_memory(client))
+
+
+def ensure_builder(client: "DockerClient", tell: Tell) -> str:
+    """Return the name of the builder image, built if it is not there or its Dockerfile has changed."""
+    dockerfile = (shipped("containers") / "builder" / "Dockerfile").read_bytes()
+    source = hashlib.sha256(dockerfile).hexdigest()
+    kept = find_image(client, BUILDER)
+    if kept is not None and kept.labels.get(_SOURCE) == source:
+        return BUILDER
+    base = ensure_base(client, _RELEASE, _PUBLISHED, tell)
+    tell.step(f"Building {BUILDER}, which holds Apptainer, on {base}")
+    options = BuildOptions(
+        memory=2 << 30,
+        timeout=_BUILD_SECONDS,
+        arguments={"BASE": base.reference, **proxies(os.environ)},
+        labels={_SOURCE: source},
+    )
+    tag_image(client, build_image(client, {"Dockerfile": dockerfile}, BUILDER, tell, options), BUILDER)
+    return BUILDER

@@ -1,0 +1,143 @@
+"""Singularity or Apptainer on this machine: which one, convert, look into, run.
+
+spython asks for the version, inspects and runs; it knows the program by the name ``singularity`` only,
+so it is shown a folder in which that name leads to what is there. Its build is not used: after a failed
+one it can return the old image's path as if it had worked.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypedDict
+
+from toolkit.errors import CheckFailed
+from toolkit.model.progress import Tell
+from toolkit.run.command import Command, Completed
+from toolkit.run.local import LocalRunner
+
+NAMES = ("apptainer", "singularity")
+_BUILD_SECONDS = 1800.0
+_ASK_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a command inside an image ended; ``said`` is what it and the runtime wrote."""
+
+    status: int
+    said: str
+
+
+class SifMaker(Protocol):
+    """Whatever can turn a docker-archive into a SIF, and try the result."""
+
+    @property
+    def described(self) -> str:
+        """Say which program this is, where and in which version."""
+
+    @property
+    def compresses(self) -> bool:
+        """Tell whether it can be told how to compress; old releases cannot, and use gzip."""
+
+    def make(self, archive: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
+        """Write ``target`` from ``archive``; whatever else it writes, it removes."""
+
+    def labels(self, sif: Path) -> Mapping[str, str]:
+        """Return the labels that the runtime reads from the file.
+
+        Raises:
+            CheckFailed: if it cannot read it.
+        """
+
+    def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
+        """Run a command inside; the status says how that went."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostApptainer:
+    """The program of this machine; ``path`` is where PATH has it."""
+
+    path: str
+    version: str
+    compresses: bool
+
+    @property
+    def described(self) -> str:
+        return f"{self.version} ({self.path})"
+
+    def make(self, archive: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
+        words = (self.path, "build", *options, str(target), f"docker-archive:{archive}")
+        env = {"APPTAINER_TMPDIR": str(archive.parent), "SINGULARITY_TMPDIR": str(archive.parent)}
+        return LocalRunner().stream(Command(words, env=env, timeout=_BUILD_SECONDS), tell.detail)
+
+    def labels(self, sif: Path) -> Mapping[str, str]:
+        with _spython(self.path) as client:
+            said = client.inspect(str(sif))
+        try:
+            return dict(said["attributes"]["labels"])
+        except (KeyError, TypeError) as error:
+            raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(said)}") from error
+
+    def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
+        with _spython(self.path) as client:
+            # Nothing of the person's home or environment may make a good image look bad.
+            options = ["--cleanenv", "--no-home"]
+            done = client.execute(str(sif), list(words), return_result=True, options=options)
+        return Outcome(done["return_code"], _text(done))
+
+
+def find() -> HostApptainer | None:
+    """Return the runtime on PATH, Apptainer before Singularity; ``None`` if neither is there."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        return None
+    with _spython(path) as client:
+        version = str(client.version()).strip()
+    asked = LocalRunner().run(Command.of(path, "build", "--help", timeout=_ASK_SECONDS))
+    return HostApptainer(path, version, "--mksquashfs-args" in asked.text)
+
+
+@contextlib.contextmanager
+def _spython(path: str) -> "Iterator[_Client]":
+    """Lend spython's client, with ``singularity`` on PATH and without its habit of ending the process."""
+    before = os.environ.get("PATH", "")
+    with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:
+        (Path(folder) / "singularity").symlink_to(path)
+        os.environ["PATH"] = f"{folder}{os.pathsep}{before}"
+        try:
+            from spython.main import get_client
+
+            yield get_client(quiet=True)
+        except SystemExit as error:
+            raise CheckFailed(f"spython gave up on {path} (status {error.code})") from error
+        finally:
+            os.environ["PATH"] = before
+
+
+class _Result(TypedDict):
+    """What spython returns of a command."""
+
+    return_code: int
+    message: str | list[str]
+
+
+class _Client(Protocol):
+    """The part of spython's client that is used here."""
+
+    def version(self) -> str: ...
+
+    def inspect(self, image: str) -> dict[str, dict[str, dict[str, str]]]: ...
+
+    def execute(
+        self, image: str, command: list[str], *, return_result: bool, options: list[str]
+    ) -> _Result: ...
+
+
+def _text(result: object) -> str:
+    """Return what a result of spython holds of the program's output, as one text."""
+    said = result.get("message", "") if isinstance(result, dict) else result
+    return "\n".join(map(str, said)) if isinstance(said, list) else str(said)
