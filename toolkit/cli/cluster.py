@@ -1,0 +1,129 @@
+"""``toolkit cluster``: a Slurm cluster of containers, to learn and to test on."""
+
+import os
+import shutil
+import sys
+
+import click
+
+from toolkit.errors import Missing
+from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER
+from toolkit.report.progress import Progress
+
+_name = click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the cluster")
+_user = click.option(
+    "--user", type=click.Choice([USER, "root"]), default=USER, show_default=True, help="Who runs it"
+)
+_node = click.option("--node", default="login", show_default=True, help="Host to run it on")
+
+
+@click.group("cluster")
+def command() -> None:
+    """Run a virtual Slurm cluster in Docker.
+
+    A login node and compute nodes, a container each, with Slurm, PMIx, Open MPI, Apptainer and sshd.
+    All nodes share /home and /work, and each offers all cores of this machine.
+    """
+
+
+@command.command("up")
+@_name
+@click.option("--nodes", type=int, help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
+@click.pass_context
+def up(ctx: click.Context, name: str, nodes: int | None) -> None:
+    """Make the cluster, mend it, or find that it works.
+
+    Example: toolkit cluster up --nodes 2
+    """
+    from toolkit.cluster import virtual
+
+    with _progress(ctx) as tell:
+        cluster = virtual.up(name, nodes, tell)
+    option = "" if name == DEFAULT_NAME else f" --name {name}"
+    click.echo(f"The cluster {name} is up: login, {', '.join(cluster.hosts[1:])}; user {cluster.user}")
+    click.echo(f"  a shell on it:    toolkit cluster shell{option}")
+    click.echo(f"  by ssh:           ssh -F {cluster.ssh_config} login")
+    click.echo(f"  remove it again:  toolkit cluster down{option}")
+
+
+@command.command("status")
+@_name
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
+@click.pass_context
+def status(ctx: click.Context, name: str, as_json: bool) -> None:
+    """Show how each node is; exit 1 where the cluster is only half up.
+
+    Example: toolkit cluster status --json
+    """
+    import msgspec
+
+    from toolkit.cluster import virtual
+
+    found = virtual.status(name)
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+    else:
+        click.echo(f"cluster {found.name}: {found.state}")
+        for node in found.nodes:
+            click.echo(f"  {node.name:<8} {node.container:<10} {node.slurm or ''}".rstrip())
+        click.echo(f"  ssh -F {found.ssh_config} login")
+    ctx.exit(0 if found.state == "up" else 1)
+
+
+@command.command("exec")
+@_name
+@_node
+@_user
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+def execute(ctx: click.Context, name: str, node: str, user: str, words: tuple[str, ...]) -> None:
+    """Run WORDS on a node; exit with their status.
+
+    Example: toolkit cluster exec -- srun -N2 hostname
+    """
+    from toolkit.cluster import use, virtual
+
+    ctx.exit(use.execute(virtual.find(name), node, user, words, _pass_on))
+
+
+@command.command("shell")
+@_name
+@_node
+@_user
+def shell(name: str, node: str, user: str) -> None:
+    """Open a shell on a node.
+
+    Example: toolkit cluster shell --node node1
+    """
+    from toolkit.cluster import use, virtual
+
+    words = use.shell_words(virtual.find(name), node, user)
+    program = shutil.which(words[0])
+    if program is None:
+        raise Missing(f"{words[0]} is not installed on this machine", fix="install openssh-client")
+    os.execv(program, words)  # noqa: S606 - the shell takes this program's place, with its terminal
+
+
+@command.command("down")
+@_name
+@click.pass_context
+def down(ctx: click.Context, name: str) -> None:
+    """Remove the cluster with all that is in it.
+
+    Example: toolkit cluster down
+    """
+    from toolkit.cluster import virtual
+
+    with _progress(ctx) as tell:
+        virtual.down(name, tell)
+
+
+def _progress(ctx: click.Context) -> Progress:
+    return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
+
+
+def _pass_on(out: bytes, err: bytes) -> None:
+    for stream, written in ((sys.stdout, out), (sys.stderr, err)):
+        if written:
+            stream.buffer.write(written)
+            stream.buffer.flush()

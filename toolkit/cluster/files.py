@@ -1,0 +1,92 @@
+"""The files that a node is given when it is made: configuration, keys, and toolkit itself."""
+
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+from toolkit.cluster.access import Secrets
+from toolkit.cluster.plan import Layout
+from toolkit.data import package, shipped
+from toolkit.render import render
+
+CODE = "/opt/toolkit/lib"
+"""Where the nodes' Python looks for toolkit: a link to one version, so that all of it changes at once."""
+
+_SHIPPED = ("containers", "recipes", "slurm")
+
+
+def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
+    """Return the tar that makes a bare container the node ``host``; unpacked at its root."""
+    entries = [_file(path, content, 0o644) for path, content in settings(layout, secrets).items()]
+    entries += [_file(path, content, 0o600) for path, content in keys(host, secrets).items()]
+    return _packed(entries)
+
+
+def code_archive(code: dict[str, bytes]) -> bytes:
+    """Return the tar that gives a node this version of toolkit; unpacked at its root."""
+    folder = code_folder(code)
+    entries = [_file(f"{folder}/toolkit/{path}", content, 0o644) for path, content in code.items()]
+    link = tarfile.TarInfo(CODE)
+    link.type, link.linkname = tarfile.SYMTYPE, folder
+    return _packed([*entries, (link, b"")])
+
+
+def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
+    """Return what anybody on the node may read."""
+    everybody = ",".join(layout.hosts)
+    return {
+        "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
+        "/etc/ssh/ssh_known_hosts": f"{everybody} {secrets.host_public}\n".encode(),
+    }
+
+
+def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
+    """Return what only root may read; ``node.sh`` puts each where its service wants it."""
+    given = {
+        "/etc/toolkit/munge.key": secrets.munge,
+        "/etc/toolkit/ssh_host_ecdsa_key": secrets.host_private.encode(),
+    }
+    if host == "login":
+        given["/etc/toolkit/id_ecdsa"] = secrets.user_private.encode()
+        given["/etc/toolkit/id_ecdsa.pub"] = f"{secrets.user_public}\n".encode()
+    return given
+
+
+def code_files() -> dict[str, bytes]:
+    """Return toolkit as it is installed here, data included: path within the package → content."""
+    files = _read(package(), Path())
+    for kind in _SHIPPED:
+        files |= _read(shipped(kind), Path("_data", kind))
+    return files
+
+
+def code_folder(files: dict[str, bytes]) -> str:
+    """Return where on a node exactly this code lies."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path}\0{len(files[path])}\0".encode() + files[path])
+    return f"/opt/toolkit/code/{digest.hexdigest()[:16]}"
+
+
+def _read(root: Path, below: Path) -> dict[str, bytes]:
+    return {
+        str(below / path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and path.relative_to(root).parts[0] != "_data"
+    }
+
+
+def _file(path: str, content: bytes, mode: int) -> tuple[tarfile.TarInfo, bytes]:
+    entry = tarfile.TarInfo(path)
+    entry.size, entry.mode = len(content), mode
+    return entry, content
+
+
+def _packed(entries: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for entry, content in entries:
+            entry.name = entry.name.lstrip("/")
+            tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()

@@ -1,0 +1,92 @@
+"""Whether a cluster works: what Slurm says of its nodes, and a job that proves it. Waits until it does."""
+
+import time
+
+from toolkit.cluster.plan import Layout, label
+from toolkit.errors import CheckFailed
+from toolkit.model.progress import Tell
+from toolkit.run.command import Command
+from toolkit.run.nodes import Nodes
+
+PATIENCE = 90.0
+"""Seconds that a cluster may take to become healthy; it takes four on two idle cores."""
+
+_POLL = 0.2
+_LOG_LINES = 8
+_QUESTION_SECONDS = 10.0
+_TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing"})
+
+
+def node_states(text: str) -> dict[str, str]:
+    """Read ``sinfo -h -N -o '%N %T'``: node → state, as ``idle``; a mark such as ``idle*`` is kept."""
+    pairs = (line.split() for line in text.splitlines())
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
+    """Return the states of the nodes as Slurm sees them; empty where it does not answer."""
+    command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
+    try:
+        answer = nodes.run(layout.container("login"), command)
+    except CheckFailed:  # its container has just ended; whoever needs to know looks at that
+        return {}
+    return node_states(answer.text) if answer.ok else {}
+
+
+def takes_jobs(layout: Layout, states: dict[str, str]) -> bool:
+    """Tell whether every node is idle or at work; ``idle*`` is one that does not answer."""
+    return all(states.get(host) in _TAKES_JOBS for host in layout.hosts[1:])
+
+
+def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -> None:
+    """Wait until every node takes jobs, and prove it by a job on all of them unless they are at work.
+
+    Raises:
+        CheckFailed: with what the services said last, if that takes longer than ``patience`` seconds.
+    """
+    deadline = time.monotonic() + patience
+    states: dict[str, str] = {}
+    while time.monotonic() < deadline:
+        _all_running(nodes, layout)
+        states = ask_states(nodes, layout)
+        if takes_jobs(layout, states):
+            break
+        tell.detail(" ".join(f"{host} {state}" for host, state in states.items()) or "waiting for slurmctld")
+        time.sleep(_POLL)
+    else:
+        said = ", ".join(f"{host} is {states.get(host, 'not known to Slurm')}" for host in layout.hosts[1:])
+        raise _unhealthy(nodes, layout, f"its nodes take no jobs after {patience:.0f} s: {said}")
+    if set(states.values()) == {"idle"}:
+        _prove(nodes, layout)
+
+
+def _prove(nodes: Nodes, layout: Layout) -> None:
+    words = ("srun", f"-N{layout.nodes}", "--mpi=none", "hostname")
+    answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
+    if not answer.ok or sorted(answer.text.split()) != sorted(layout.hosts[1:]):
+        raise _unhealthy(nodes, layout, f"{' '.join(words)} failed", answer.errors.splitlines()[-_LOG_LINES:])
+
+
+def _all_running(nodes: Nodes, layout: Layout) -> None:
+    found = nodes.found(label(layout.name))
+    for host in layout.hosts:
+        machine = found.get(layout.container(host))
+        if machine is None or machine.state != "running":
+            raise _unhealthy(nodes, layout, f"{host} ended while it was starting", only=host)
+
+
+def _unhealthy(
+    nodes: Nodes, layout: Layout, why: str, said: list[str] | None = None, only: str | None = None
+) -> CheckFailed:
+    detail = list(said or ())
+    for host in [only] if only else layout.hosts:
+        try:
+            lines = nodes.log(layout.container(host), _LOG_LINES)
+        except CheckFailed:
+            lines = ["(it is gone, with its log)"]
+        detail += [f"{host}: {line}" for line in lines]
+    return CheckFailed(
+        f"the cluster {layout.name} does not work: {why}",
+        fix=f"toolkit cluster down --name {layout.name}, then toolkit cluster up --name {layout.name}",
+        detail=detail,
+    )

@@ -1,0 +1,120 @@
+"""What a virtual cluster consists of: names, sizes, files. Pure; nothing is made here."""
+
+import re
+from dataclasses import dataclass
+
+from toolkit.errors import BadInput
+from toolkit.model.cluster import hosts
+from toolkit.run.nodes import Machine
+
+LABEL = "toolkit.cluster"
+"""Carried by everything that belongs to a cluster, with its name as the value."""
+
+COUNT = "toolkit.nodes"
+"""Carried by every container: the number of compute nodes that the cluster was made with."""
+
+MOST_NODES = 16
+SSH_PORT = 22
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
+_LOGIN_SHARE = 0.15
+_COMPUTE_SHARE = 0.75
+_LEAST_MEMORY = 512 << 20
+_DAEMONS = 256 << 20
+"""Memory of a node that Slurm may not give to jobs: its own daemons need it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A cluster on a machine with ``cpus`` cores and ``memory`` bytes."""
+
+    name: str
+    nodes: int
+    cpus: int
+    memory: int
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return hosts(self.nodes)
+
+    @property
+    def network(self) -> str:
+        return f"toolkit-{self.name}"
+
+    @property
+    def volumes(self) -> dict[str, str]:
+        """Return the volumes that all nodes share, and where they are mounted."""
+        return {f"toolkit-{self.name}-home": "/home", f"toolkit-{self.name}-work": "/work"}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {LABEL: self.name, COUNT: str(self.nodes)}
+
+    def container(self, host: str) -> str:
+        return container(self.name, host)
+
+    def memory_of(self, host: str) -> int:
+        """Return the limit of a node: nodes share what the engine has, and leave some of it to the host."""
+        share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
+        return max(int(self.memory * share), _LEAST_MEMORY)
+
+    def machine(self, host: str, image: str) -> Machine:
+        """Return the container that stands for a host."""
+        login = host == "login"
+        memory = self.memory_of(host)
+        return Machine(
+            name=self.container(host),
+            image=image,
+            address=host,
+            words=("login" if login else "compute",),
+            labels=self.labels,
+            network=self.network,
+            volumes=self.volumes,
+            memory=memory,
+            shared_memory=memory // 2,  # what Linux gives /dev/shm on a machine of that size
+            ports=(SSH_PORT,) if login else (),
+        )
+
+    def slurm(self) -> dict[str, object]:
+        """Return what ``slurm.conf.j2`` is filled with."""
+        return {
+            "name": self.name,
+            "cpus": self.cpus,
+            "memory_mb": (self.memory_of("node1") - _DAEMONS) >> 20,
+            "node_list": f"node[1-{self.nodes}]" if self.nodes > 1 else "node1",
+        }
+
+
+def container(name: str, host: str) -> str:
+    """Return the name of the container that is ``host`` of the cluster ``name``."""
+    return f"toolkit-{name}-{host}"
+
+
+def label(name: str) -> str:
+    """Return the filter that finds everything of the cluster ``name``."""
+    return f"{LABEL}={name}"
+
+
+def checked_name(name: str) -> str:
+    """Return ``name`` if a cluster can be called so.
+
+    Raises:
+        BadInput: if it cannot stand in the names of containers and hosts.
+    """
+    if not _NAME.fullmatch(name):
+        raise BadInput(
+            f"{name!r} cannot be the name of a cluster",
+            fix="use small letters, digits and hyphens, a letter first, 31 characters at most",
+        )
+    return name
+
+
+def checked_nodes(nodes: int) -> int:
+    """Return ``nodes`` if a cluster can have so many compute nodes.
+
+    Raises:
+        BadInput: if there are none, or more than one machine should carry.
+    """
+    if not 1 <= nodes <= MOST_NODES:
+        raise BadInput(f"a virtual cluster has 1 to {MOST_NODES} compute nodes, not {nodes}")
+    return nodes

@@ -1,0 +1,227 @@
+"""Bring a virtual cluster up, find it again, take it down."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from toolkit.cluster import health
+from toolkit.cluster.access import Access, Secrets, clusters, new_secrets
+from toolkit.cluster.files import CODE, code_archive, code_files, code_folder, setup_archive
+from toolkit.cluster.image import ensure_image
+from toolkit.cluster.plan import COUNT, LABEL, SSH_PORT, Layout, checked_name, checked_nodes, label
+from toolkit.errors import BadInput, Missing
+from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, Cluster, ClusterStatus, NodeStatus
+from toolkit.model.progress import Silent, Tell
+from toolkit.run.command import Command
+from toolkit.run.engine import connect, machine
+from toolkit.run.nodes import Found, Nodes
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+def up(name: str = DEFAULT_NAME, nodes: int | None = None, tell: Tell | None = None) -> Cluster:
+    """Make the cluster, or mend it, or do nothing where it works already; return when it takes jobs.
+
+    ``nodes`` is the number of compute nodes: of an existing cluster by default, else two. What was
+    begun is removed if it fails or is interrupted; a cluster that existed before is never removed.
+
+    Raises:
+        BadInput: if no cluster can be called so, or it exists with another number of nodes.
+        CheckFailed: if it does not work in the end, with what its services said.
+    """
+    checked_name(name)
+    tell = tell or Silent()
+    client = connect()
+    engine = Nodes(client)
+    with _alone(tell):
+        found = engine.found(label(name))
+        layout = _layout(client, name, nodes, found)
+        secrets = _secrets(name, existed=bool(found))
+        try:
+            if _is_complete(layout, found):
+                tell.step(f"The cluster {name} is there: looking whether it works")
+            else:
+                _complete(engine, layout, secrets, found, ensure_image(client, tell), tell)
+            _refresh_code(engine, layout)
+            health.wait(engine, layout, tell)
+            return _cluster(layout, engine.found(label(name)))
+        except BaseException:
+            if not found:
+                _remove(engine, name)
+            raise
+
+
+def find(name: str = DEFAULT_NAME) -> Cluster:
+    """Return the cluster of that name.
+
+    Raises:
+        Missing: if it is not up.
+    """
+    engine = Nodes(connect())
+    found = engine.found(label(checked_name(name)))
+    if not found:
+        raise _missing(engine, name, "is not up")
+    layout = Layout(name, _count(found), 1, 0)  # the size of the machine plays no part here
+    states = {host: _state(found, layout, host) for host in layout.hosts}
+    broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
+    if broken:
+        raise _missing(engine, name, f"is only half up ({', '.join(broken)})")
+    if Access(name).secrets() is None:
+        raise _foreign(name)
+    return _cluster(layout, found)
+
+
+def status(name: str = DEFAULT_NAME) -> ClusterStatus:
+    """Return how each node of the cluster is, also of one that is only half there.
+
+    Raises:
+        Missing: if there is no cluster of that name.
+    """
+    client = connect()
+    engine = Nodes(client)
+    found = engine.found(label(checked_name(name)))
+    if not found:
+        raise _missing(engine, name, "is not up")
+    layout = _layout(client, name, None, found)
+    containers = {host: _state(found, layout, host) for host in layout.hosts}
+    states = health.ask_states(engine, layout) if containers["login"] == "running" else {}
+    works = _is_complete(layout, found) and health.takes_jobs(layout, states)
+    return ClusterStatus(
+        name=name,
+        state="up" if works else "partial",
+        nodes=tuple(NodeStatus(name=h, container=c, slurm=states.get(h)) for h, c in containers.items()),
+        ssh_config=str(Access(name).ssh_config),
+    )
+
+
+def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
+    """Remove the cluster with all that is in it: containers, network, volumes, keys.
+
+    Raises:
+        Missing: if there is no cluster of that name; the error says which there are.
+    """
+    checked_name(name)
+    tell = tell or Silent()
+    engine = Nodes(connect())
+    with _alone(tell):
+        tell.step(f"Removing the cluster {name}")
+        if not _remove(engine, name):
+            raise _missing(engine, name, "does not exist")
+
+
+def _remove(engine: Nodes, name: str) -> bool:
+    removed = engine.remove(label(name))
+    return Access(name).forget() or removed > 0
+
+
+def _cluster(layout: Layout, found: dict[str, Found]) -> Cluster:
+    access = Access(layout.name)
+    port = found[layout.container("login")].ports[SSH_PORT]
+    access.point_at(port, layout.nodes)
+    return Cluster(name=layout.name, nodes=layout.nodes, ssh_config=access.ssh_config)
+
+
+def _layout(client: "DockerClient", name: str, nodes: int | None, found: dict[str, Found]) -> Layout:
+    there = _count(found) if found else None
+    if there is not None and nodes not in (None, there):
+        raise BadInput(
+            f"the cluster {name} has {there} compute nodes, not {nodes}",
+            fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
+        )
+    cpus, memory = machine(client)
+    return Layout(name, there or checked_nodes(DEFAULT_NODES if nodes is None else nodes), cpus, memory)
+
+
+def _secrets(name: str, *, existed: bool) -> Secrets:
+    access = Access(name)
+    secrets = access.secrets() if existed else new_secrets()
+    if secrets is None:
+        raise _foreign(name)
+    if not existed:
+        access.keep(secrets)
+    return secrets
+
+
+def _complete(
+    engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, Found], image: str, tell: Tell
+) -> None:
+    """Make what is missing and start what is stopped; the login node first, as the others look for it."""
+    tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
+    engine.make_network(layout.network, layout.labels)
+    for volume in layout.volumes:
+        engine.make_volume(volume, layout.labels)
+    code = code_archive(code_files())
+    for host in layout.hosts:
+        name, state = layout.container(host), _state(found, layout, host)
+        tell.detail(f"{host}: {state}")
+        if state == "missing":
+            engine.make(layout.machine(host, image))
+        if state in ("missing", "created"):
+            engine.put(name, setup_archive(layout, host, secrets))
+            engine.put(name, code)
+        if state != "running":
+            engine.start(name, paused=state == "paused")
+    if found:
+        # A container that was started again may have another address; the daemons look names up anew.
+        anew = "until scontrol reconfigure; do sleep 0.2; done"
+        engine.run(layout.container("login"), Command.of("sh", "-c", anew, timeout=20))
+
+
+def _refresh_code(engine: Nodes, layout: Layout) -> None:
+    """Give the nodes this version of toolkit if they have another; compile it, which ada may not."""
+    code = code_files()
+    folder, login = code_folder(code), layout.container("login")
+    there = engine.run(login, Command.of("readlink", CODE, timeout=10)).text.strip()
+    if there != folder:
+        packed = code_archive(code)
+        for host in layout.hosts:
+            engine.put(layout.container(host), packed)
+    compiling = f"ls {folder}/toolkit/__pycache__ || /opt/toolkit/venv/bin/python -m compileall -q {folder}"
+    engine.run(login, Command.of("sh", "-c", f"({compiling}) > /dev/null 2>&1 &", timeout=10))
+
+
+def _is_complete(layout: Layout, found: dict[str, Found]) -> bool:
+    return all(_state(found, layout, host) == "running" for host in layout.hosts)
+
+
+def _state(found: dict[str, Found], layout: Layout, host: str) -> str:
+    container = found.get(layout.container(host))
+    return container.state if container else "missing"
+
+
+def _count(found: dict[str, Found]) -> int:
+    return int(next(iter(found.values())).labels[COUNT])
+
+
+def _missing(engine: Nodes, name: str, how: str) -> Missing:
+    there = sorted({machine.labels[LABEL] for machine in engine.found(LABEL).values()} - {name})
+    others = f" (there is: {', '.join(there)})" if there else ""
+    return Missing(f"the cluster {name} {how}{others}", fix=f"toolkit cluster up --name {name}")
+
+
+def _foreign(name: str) -> Missing:
+    return Missing(
+        f"the cluster {name} was made by another user or with another XDG_STATE_HOME: its keys are not in "
+        f"{Access(name).folder}",
+        fix=f"use another --name, or remove it: toolkit cluster down --name {name}",
+    )
+
+
+@contextlib.contextmanager
+def _alone(tell: Tell) -> Iterator[None]:
+    """Let one toolkit at a time make and remove clusters; the lock goes with the process."""
+    folder = clusters()
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell.step("Waiting for another toolkit that makes or removes a cluster")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
