@@ -1,0 +1,113 @@
+"""The command line of every trainer, and the one place where a trainer ends."""
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+from toolkit.trainers.devices import prepare_devices
+from toolkit.trainers.training import Options, Trainer, train
+from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.world import World, open_world
+
+_TIME_TO_SPEAK = 1.0
+"""Seconds that the other ranks leave to rank 0 before they tell of a fault of their own."""
+
+
+def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
+    """Train as the command line says, and end the process; if this rank fails, end the whole job.
+
+    Exit codes: 0 it trained, 1 it failed, 2 an option or the data is wrong, 3 something is not installed.
+    """
+    options = parse(trainer, words)
+    # TensorFlow's messages about its own set-up tell nobody anything who wants to train.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    world: World | None = None
+    try:
+        # A trouble of any rank is a trouble of all; who has found one still joins the others to say so.
+        trouble = _look(trainer, options)
+        world = open_world(options.strategy)
+        threads = prepare_devices(world)
+        world.agree(trouble)
+        train(trainer, options, world, threads)
+    except Trouble as error:
+        print(f"{trainer.name}: {error.message}", file=sys.stderr)
+        _end(world, error.code)
+    except KeyboardInterrupt:
+        _end(world, 130)
+    except Exception:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
+        # A fault that meets all ranks is told by rank 0, which then ends the others.
+        time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
+        traceback.print_exc()
+        _end(world, 1)
+    sys.exit(0)
+
+
+def parse(trainer: Trainer, words: list[str] | None) -> Options:
+    """Read the options; argparse ends the process with status 2 and one line if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m toolkit.trainers.{trainer.name}",
+        description="Trains in one process, or as a rank of a job; rank 0 alone logs and saves.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="DIR", help="folder that `toolkit data get` filled")
+    add("--output", type=Path, required=True, metavar="DIR", help="where metrics and model are written")
+    add("--strategy", choices=("single", "horovod"), default="single", help="how it is distributed")
+    add("--epochs", type=_count, default=trainer.epochs, help="epochs of all ranks together")
+    add("--batch-size", type=_count, default=trainer.batch_size, help="samples a step of each rank")
+    add("--learning-rate", type=_rate, default=trainer.learning_rate, help="of one rank; scaled by ranks")
+    add("--seed", type=_seed, default=1, help="of the first weights and of the shuffling")
+    return Options(**vars(parser.parse_args(words)))
+
+
+def _look(trainer: Trainer, options: Options) -> Trouble | None:
+    """Check what can be checked before TensorFlow is loaded."""
+    try:
+        if not options.data.is_dir():
+            return Trouble(
+                f"{options.data}: there is no such folder; fill it with: toolkit data get {trainer.name}"
+            )
+        trainer.check(options.data)
+        options.output.mkdir(parents=True, exist_ok=True)
+        if not os.access(options.output, os.W_OK):
+            return Trouble(f"{options.output}: nothing may be written there")
+    except Trouble as trouble:
+        return trouble
+    except OSError as error:
+        return Trouble(f"{options.output}: cannot be made: {error.strerror}")
+    return None
+
+
+def _end(world: World | None, code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if world and world.size > 1:
+        world.abort(code)
+    sys.exit(code)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    # What both NumPy and TensorFlow take.
+    if not 0 <= value < 2**31:
+        raise argparse.ArgumentTypeError(f"{value} is not between 0 and {2**31 - 1}")
+    return value
+
+
+def _rate(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{value} is not a positive number")
+    return value

@@ -1,0 +1,77 @@
+"""The dense network of the classic tutorial, on MNIST: ``python -m toolkit.trainers.mnist``.
+
+Epochs: of ``--epochs 4``, each of N ranks trains ceil(4 / N), over as many samples as the data set has.
+So two ranks train two epochs each and, as in the tutorial, see every image four times between them; but
+where the tutorial's ranks each shuffle for themselves, these share one shuffle, and no image comes twice
+before each has come once (see :mod:`toolkit.trainers.shares`).
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.trainers import idx
+from toolkit.trainers.command import run
+from toolkit.trainers.loop import Samples
+from toolkit.trainers.training import Trainer
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+SIDE = 28
+CLASSES = 10
+
+
+def check(folder: Path) -> None:
+    """Look at the headers and sizes of the four files.
+
+    Raises:
+        Trouble: naming the file that is wrong.
+    """
+    for part in ("train", "t10k"):
+        images, labels = _files(folder, part)
+        count, *sides = idx.shape(images, 3)
+        (named,) = idx.shape(labels, 1)
+        if sides != [SIDE, SIDE]:
+            raise Trouble(f"{images}: the images are {sides[0]} x {sides[1]}, and not {SIDE} x {SIDE}")
+        if count != named or not count:
+            raise Trouble(f"{labels}: holds {named} labels for the {count} images of {images.name}")
+
+
+def load(folder: Path) -> tuple[Samples, Samples]:
+    """Read the images, as bytes, and their digits; 60,000 to train on and 10,000 to test with."""
+    return _part(folder, "train"), _part(folder, "t10k")
+
+
+def model() -> "tf.keras.Model":
+    """Return Flatten, Dense 512, Dense 10, with the scaling of bytes inside; it answers with logits."""
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [
+            layers.Input((SIDE, SIDE)),
+            layers.Rescaling(1 / 255),
+            layers.Flatten(),
+            layers.Dense(512, activation="relu"),
+            layers.Dense(CLASSES),
+        ]
+    )
+
+
+def _files(folder: Path, part: str) -> tuple[Path, Path]:
+    return folder / f"{part}-images-idx3-ubyte", folder / f"{part}-labels-idx1-ubyte"
+
+
+def _part(folder: Path, part: str) -> Samples:
+    images, labels = _files(folder, part)
+    digits = idx.read(labels, 1)
+    if digits.max() >= CLASSES:
+        raise Trouble(f"{labels}: holds the label {digits.max()}, and digits end at 9; {idx.FIX}")
+    return Samples(idx.read(images, 3), digits)
+
+
+TRAINER = Trainer("mnist", check, load, model, epochs=4, batch_size=32, learning_rate=0.001)
+
+if __name__ == "__main__":
+    run(TRAINER)
