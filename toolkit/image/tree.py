@@ -1,0 +1,103 @@
+"""Files of an image, read-only, whatever the image is stored in; links never lead out of it."""
+
+import fnmatch
+import posixpath
+from collections.abc import Iterator
+from typing import Literal, Protocol
+
+Kind = Literal["file", "folder", "link", "other"]
+
+MAX_READ = 64 << 20
+"""No file of interest is larger; a hostile image must not fill the memory."""
+_MAX_LINKS = 40
+"""As Linux has it (path_resolution(7))."""
+
+
+class FileTree(Protocol):
+    """What an image is to the inspector. Paths are absolute and normal; no method follows links."""
+
+    def kind(self, path: str) -> Kind | None:
+        """Return what stands at ``path``, or ``None`` if nothing does."""
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the names in a folder; empty if it is none."""
+
+    def target(self, path: str) -> str:
+        """Return where a link points, as it is written."""
+
+    def content(self, path: str, limit: int = MAX_READ) -> bytes:
+        """Return a file's bytes, at most ``limit`` of them."""
+
+
+def resolve(tree: FileTree, path: str) -> str | None:
+    """Follow links as the kernel does with the image as root; ``None`` if nothing is there."""
+    done, rest, links = "/", [p for p in path.split("/") if p not in {"", "."}], 0
+    while rest:
+        part = rest.pop(0)
+        if part == "..":
+            done = posixpath.dirname(done)
+            continue
+        here = posixpath.join(done, part)
+        kind = tree.kind(here)
+        if kind is None:
+            return None
+        if kind != "link":
+            done = here
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            return None
+        target = tree.target(here)
+        if target.startswith("/"):
+            done = "/"
+        rest = [p for p in target.split("/") if p not in {"", "."}] + rest
+    return done
+
+
+def is_file(tree: FileTree, path: str) -> bool:
+    """Tell whether ``path`` leads to a regular file."""
+    real = resolve(tree, path)
+    return real is not None and tree.kind(real) == "file"
+
+
+def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
+    """Return the content of the file that ``path`` leads to, or ``None`` if there is none."""
+    real = resolve(tree, path)
+    if real is None or tree.kind(real) != "file":
+        return None
+    return tree.content(real, limit)
+
+
+def text(tree: FileTree, path: str, limit: int = MAX_READ) -> str | None:
+    """Return a file as text; bytes that are no UTF-8 become replacement marks."""
+    content = read(tree, path, limit)
+    return None if content is None else content.decode("utf-8", "replace")
+
+
+def names(tree: FileTree, path: str) -> tuple[str, ...]:
+    """Return the sorted names in the folder that ``path`` leads to."""
+    real = resolve(tree, path)
+    return tuple(sorted(tree.names(real))) if real else ()
+
+
+def glob(tree: FileTree, pattern: str) -> Iterator[str]:
+    """Yield the paths that a pattern such as ``/usr/lib/*/libmpi.so.*`` matches, in order."""
+    yield from _glob(tree, "/", [p for p in pattern.split("/") if p])
+
+
+def _glob(tree: FileTree, folder: str, parts: list[str]) -> Iterator[str]:
+    first, *rest = parts
+    wild = any(c in first for c in "*?[")
+    found = (
+        [n for n in names(tree, folder) if fnmatch.fnmatchcase(n, first)]
+        if wild
+        else [first]
+        if resolve(tree, posixpath.join(folder, first))
+        else []
+    )
+    for name in found:
+        path = posixpath.join(folder, name)
+        if rest:
+            yield from _glob(tree, path, rest)
+        elif resolve(tree, path):
+            yield path
