@@ -71,6 +71,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
+            # The name of a stopped peer is asked for outside, where often nobody answers for ten seconds.
+            "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "CapAdd": ["ALL"],
             "CapDrop": ["SYS_RESOURCE"],

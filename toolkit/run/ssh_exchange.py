@@ -1,0 +1,120 @@
+"""Carry out one command on an SSH channel: its input, its two outputs, its end.
+
+fabric's own loop costs 11 ms for each character of input, and 35 s for 20 MB of output.
+"""
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from toolkit.errors import Missing
+from toolkit.run.command import Command, Completed, OnLine
+
+if TYPE_CHECKING:
+    import paramiko
+
+_CHUNK = 1 << 16
+_POLL_SECONDS = 0.01
+
+
+class _Lines:
+    """What came from one stream, handed over line by line as it comes."""
+
+    def __init__(self, on_line: OnLine) -> None:
+        self.all = bytearray()
+        self._on_line = on_line
+        self._rest = b""
+
+    def take(self, chunk: bytes) -> None:
+        self.all += chunk
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            self._say(line)
+
+    def end(self) -> None:
+        if self._rest:
+            self._say(self._rest)
+
+    def _say(self, line: bytes) -> None:
+        self._on_line(line.decode("utf-8", "replace").rstrip("\r"))
+
+
+def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> Completed:
+    """See ``command``, begun on ``channel``, to its end; the far process is ended if we leave early.
+
+    Input and outputs go in turns: a program that writes while it reads would otherwise wait for us,
+    and we for it.
+
+    Raises:
+        Missing: if the connection is lost.
+    """
+    deadline = None if command.timeout is None else time.monotonic() + command.timeout
+    out, err = _Lines(on_line), _Lines(on_line)
+    rest = memoryview(command.stdin or b"")
+    if not rest:
+        channel.shutdown_write()
+    try:
+        while not _ended(channel):
+            if deadline is not None and time.monotonic() > deadline:
+                _end(channel)
+                return Completed(command, -1, bytes(out.all), bytes(err.all), timed_out=True)
+            sent = _send(channel, rest)
+            rest = rest[sent:]
+            if not _receive(channel, out, err) and not sent:
+                _check(channel)
+                time.sleep(_POLL_SECONDS)
+    except BaseException:
+        _end(channel)
+        raise
+    out.end()
+    err.end()
+    return Completed(command, channel.recv_exit_status(), bytes(out.all), bytes(err.all))
+
+
+def _ended(channel: "paramiko.Channel") -> bool:
+    # The status may come before the last output, so that both have to be asked, the status first.
+    return channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()
+
+
+def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
+    """Send what the far side takes just now; a program that does not read its input may end all the same."""
+    if not rest or not channel.send_ready():
+        return 0
+    try:
+        sent: int = channel.send(rest[:_CHUNK])
+        if sent == len(rest):
+            channel.shutdown_write()
+    except OSError:
+        return len(rest)
+    return sent
+
+
+def _receive(channel: "paramiko.Channel", out: _Lines, err: _Lines) -> bool:
+    some = False
+    if channel.recv_ready():
+        out.take(channel.recv(_CHUNK))
+        some = True
+    if channel.recv_stderr_ready():
+        err.take(channel.recv_stderr(_CHUNK))
+        some = True
+    return some
+
+
+def _check(channel: "paramiko.Channel") -> None:
+    lost = channel.transport is not None and not channel.transport.is_active()
+    if (lost or channel.closed) and not channel.exit_status_ready():
+        raise Missing("the SSH connection was lost while a command ran", fix="run the same command again")
+
+
+def _end(channel: "paramiko.Channel") -> None:
+    """Ask the far process to end; sshd leaves it running when only the channel is closed."""
+    import paramiko
+
+    request = paramiko.Message()
+    request.add_byte(bytes([paramiko.common.MSG_CHANNEL_REQUEST]))
+    request.add_int(channel.remote_chanid)
+    request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH heeds it since 7.9
+    request.add_boolean(False)
+    request.add_string("TERM")
+    with contextlib.suppress(Exception):  # the connection itself may be what ended
+        channel.transport._send_user_message(request)  # noqa: SLF001 - paramiko has no public way to send it
