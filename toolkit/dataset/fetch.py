@@ -1,0 +1,122 @@
+"""Fetch a data set: from the first source that gives the right bytes, a file at a time."""
+
+import hashlib
+import os
+import tarfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from toolkit.dataset.catalogue import DataFile, Dataset
+from toolkit.dataset.sources import opened
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.progress import Tell
+from toolkit.run.command import Runner
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Names of the files that were fetched now, and of those that were there and right."""
+
+    fetched: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
+    """Bring all files of a data set into a folder; what is there and right is not fetched again.
+
+    Raises:
+        CheckFailed: if a source gave other bytes than it should, and no source gave the right ones.
+        Missing: if no source could be reached.
+    """
+    tell.step(f"Verifying {dataset.name} in {folder}")
+    wanted = [file for file in dataset.files if not is_right(folder / file.name, file)]
+    missing = tuple(file.name for file in wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    failures: list[CheckFailed | Missing] = []
+    for source in dataset.sources:
+        if not wanted:
+            break
+        tell.step(f"Fetching {dataset.name} from {source.place}")
+        try:
+            with opened(source, runner) as open_file:
+                while wanted:
+                    with open_file(wanted[0]) as stream:
+                        _keep(stream, wanted[0], folder, source.place, tell)
+                    del wanted[0]
+        except (CheckFailed, Missing) as error:
+            tell.step(f"Not from {source.place}: {error.message}")
+            failures.append(error)
+    if wanted:
+        raise _none_gave(dataset, wanted[0], failures)
+    return Fetched(missing, tuple(file.name for file in dataset.files if file.name not in missing))
+
+
+def is_right(path: Path, file: DataFile) -> bool:
+    """Compare a file, which need not be there, with what it should be."""
+    try:
+        if path.stat().st_size != file.size:
+            return False
+        with path.open("rb") as reading:
+            return hashlib.file_digest(reading, "sha256").hexdigest() == file.sha256
+    except FileNotFoundError:
+        return False
+
+
+def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tell) -> None:
+    """Write beside, verify, rename: under its name there is only ever the right file."""
+    beside = folder / f".{file.name}.{os.getpid()}.part"
+    try:
+        with beside.open("wb") as writing:
+            found = _copy(stream, writing, file, place, tell)
+        if found != file.sha256:
+            raise CheckFailed(
+                f"{file.name} from {place} has a wrong checksum: SHA-256 {found} instead of {file.sha256}",
+                fix="do not use that source; it was changed, or someone changes it on the way",
+            )
+        beside.replace(folder / file.name)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
+    """Copy, at most a byte more than there should be, and return the SHA-256."""
+    digest, done = hashlib.sha256(), 0
+    while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
+        digest.update(chunk)
+        writing.write(chunk)
+        done += len(chunk)
+        tell.detail(f"{file.name} {done / max(file.size, 1):.0%}")
+    if done < file.size:
+        raise Missing(f"{file.name} from {place} ends after {done} of {file.size} bytes")
+    if done > file.size:
+        raise CheckFailed(f"{file.name} from {place} is longer than its {file.size} bytes")
+    return digest.hexdigest()
+
+
+def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
+    try:
+        return stream.read(size) if size else b""
+    except EOFError as error:
+        raise Missing(f"{file.name} from {place} is cut short") from error
+    except (OSError, zlib.error, tarfile.TarError) as error:
+        # What a network that asks for a log-in first sends instead of a file ends here too.
+        raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
+
+
+def _none_gave(
+    dataset: Dataset, file: DataFile, failures: list[CheckFailed | Missing]
+) -> CheckFailed | Missing:
+    """Say why there is no data; that something came and was wrong is worse than that nothing came."""
+    detail = [error.message for error in failures]
+    for error in failures:
+        if isinstance(error, CheckFailed):
+            return CheckFailed(error.message, fix=error.fix, detail=detail)
+    return Missing(
+        f"no source gave {file.name} of {dataset.name}",
+        fix="connect this machine, set a proxy (https_proxy), install npm, or copy the files here",
+        detail=detail,
+    )

@@ -1,0 +1,61 @@
+"""Read files over HTTP: proxies and certificates as the environment sets them, and never for ever."""
+
+import contextlib
+import http.client
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+from toolkit import __version__
+from toolkit.errors import Missing
+
+_STALLED = 10.0
+"""Seconds without a connection or a byte after which a server counts as unreachable."""
+
+
+class Body:
+    """What a server sends, as a readable file; reading it raises :class:`Missing` if it stops coming."""
+
+    def __init__(self, response: http.client.HTTPResponse, url: str, seconds: float) -> None:
+        self._response, self._url = response, url
+        self._deadline = time.monotonic() + seconds
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to ``size`` bytes, none at the end."""
+        if time.monotonic() > self._deadline:
+            raise Missing(f"{self._url}: comes too slowly")
+        try:
+            # read1 returns what there is, so that a trickle does not hide behind a large size.
+            return self._response.read1(size)
+        except (OSError, http.client.HTTPException) as error:
+            raise Missing(f"{self._url}: broke off: {_reason(error)}") from error
+
+
+@contextlib.contextmanager
+def opened(url: str, *, seconds: float = 900.0, stalled: float = _STALLED) -> Iterator[Body]:
+    """Open an http or https address for reading; ``seconds`` limits the whole transfer.
+
+    Raises:
+        Missing: if there is no such server or file, or if it does not answer.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise Missing(f"{url}: only http and https are read")
+    request = urllib.request.Request(url, headers={"User-Agent": f"toolkit/{__version__}"})  # noqa: S310 - checked above
+    try:
+        response = urllib.request.urlopen(request, timeout=stalled)  # noqa: S310 - checked above
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Missing(f"{url}: {_reason(error)}") from error
+    with response:
+        yield Body(response, url, seconds)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server answers {error.code} {error.reason}"
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, TimeoutError):
+        return "no answer in time"
+    if isinstance(cause, OSError):
+        return cause.strerror or str(cause)
+    return str(cause) or type(cause).__name__
