@@ -1,0 +1,54 @@
+"""Where a command does its work: this machine, a host over SSH, or a virtual cluster."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from toolkit.errors import BadInput
+
+if TYPE_CHECKING:
+    from toolkit.run.command import Runner
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def place_options(function: _F) -> _F:
+    """Add ``--host``, ``--cluster`` and ``--ssh-config`` to a command."""
+    for option in (
+        click.option(
+            "--ssh-config", type=click.Path(path_type=Path), help="SSH configuration to use, as ssh -F does"
+        ),
+        click.option("--cluster", metavar="NAME", help="A virtual cluster of this machine"),
+        click.option("--host", metavar="SSH", help="A machine over SSH: HOST, USER@HOST or an alias"),
+    ):
+        function = option(function)
+    return function
+
+
+def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
+    """Return what runs commands in the chosen place; this machine if none is chosen.
+
+    Raises:
+        BadInput: if two places are chosen, or the SSH configuration is not there.
+        Missing: if the place cannot be reached, or there is no such cluster.
+    """
+    if host is not None and cluster is not None:
+        raise BadInput("--host and --cluster: give one of them")
+    if ssh_config is not None and not ssh_config.is_file():
+        raise BadInput(f"--ssh-config {ssh_config}: no such file")
+    if cluster is not None:
+        from toolkit.cluster.virtual import find
+        from toolkit.run.ssh import SshRunner
+
+        return SshRunner("login", ssh_config or find(cluster).ssh_config)
+    if host is not None:
+        from toolkit.run.ssh import SshRunner
+
+        return SshRunner(host, ssh_config)
+    if ssh_config is not None:
+        raise BadInput("--ssh-config: give --host with it")
+    from toolkit.run.local import LocalRunner
+
+    return LocalRunner()
