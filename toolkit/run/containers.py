@@ -1,10 +1,10 @@
 """Run one command in a container of the Docker engine, to its end, and leave nothing of it."""
 
 import contextlib
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Missing
@@ -55,7 +55,7 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
     """
     what = f"running {words[0]} in {box.image}"
     with speaking(what):
-        container = client.containers.create(box.image, list(words), **_settings(box))
+        container = _create(client, box, words)
     timer = threading.Timer(box.timeout, _kill, [container])
     timer.daemon = True
     try:
@@ -95,26 +95,37 @@ def _collect(container: "Container", on_line: OnLine) -> list[str]:
     return lines
 
 
-def _settings(box: Box) -> dict[str, Any]:
-    settings: dict[str, Any] = {
-        "environment": dict(box.env),
-        "labels": {"toolkit": "run"},
-        "mem_limit": box.memory,
-        "memswap_limit": box.memory,
-        "network_mode": "none",
-        "init": True,  # reaps what the command leaves, and passes signals on
-        "entrypoint": [],
-        "volumes": [f"{host}:{inside}" for host, inside in box.binds.items()],
-    }
+def _create(client: "DockerClient", box: Box, words: Sequence[str]) -> "Container":
+    limits = {"mem_limit": box.memory, "memswap_limit": box.memory}
+    binds = [f"{host}:{inside}" for host, inside in box.binds.items()]
+    # init reaps what the command leaves, and passes signals on.
+    host = client.api.create_host_config(
+        binds=binds, network_mode="none", init=True, **limits, **_rights(box)
+    )
     if box.nested:
-        # --privileged asks for SYS_RESOURCE, which some hosts do not have themselves.
-        settings |= {
-            "cap_add": ["ALL"],
-            "cap_drop": ["SYS_RESOURCE"],
-            "security_opt": ["seccomp=unconfined", "systempaths=unconfined", "apparmor=unconfined"],
-            "devices": ["/dev/fuse"] if os.path.exists("/dev/fuse") else [],  # noqa: PTH110 - a device, not a file of ours
-        }
-    return settings
+        # What the command line of Docker calls systempaths=unconfined, and the SDK has no word for.
+        host |= {"MaskedPaths": [], "ReadonlyPaths": []}
+    made = client.api.create_container(
+        box.image,
+        list(words),
+        entrypoint=[],
+        environment=dict(box.env),
+        labels={"toolkit": "run"},
+        host_config=host,
+    )
+    return client.containers.get(made["Id"])
+
+
+def _rights(box: Box) -> dict[str, Any]:
+    if not box.nested:
+        return {}
+    # --privileged asks for SYS_RESOURCE, which some hosts do not have themselves.
+    return {
+        "cap_add": ["ALL"],
+        "cap_drop": ["SYS_RESOURCE"],
+        "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
+        "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],
+    }
 
 
 def _kill(container: "Container") -> None:

@@ -1,0 +1,76 @@
+"""What is tried in a finished image, and how its description is judged."""
+
+import json
+
+import msgspec
+import pytest
+
+from toolkit.errors import CheckFailed
+from toolkit.image.check import disagreements, read_stack, trials
+from toolkit.image.recipe import load
+from toolkit.model.stack import Stack
+
+RECIPE = load("tf2.15-cpu").recipe
+STACK = Stack(
+    recipe="tf2.15-cpu",
+    distribution="debian 12",
+    architecture="x86_64",
+    glibc="2.36",
+    python="3.11.2",
+    mpi="openmpi",
+    mpi_version="4.1.4",
+    pmix="4.2.2",
+    ucx="1.13.1",
+    libfabric="1.17.0",
+    hwloc="2.9.0",
+    tensorflow="2.15.1",
+    horovod="0.28.1",
+    horovod_operations=("mpi", "gloo"),
+    mpi4py="4.0.3",
+    numpy="1.26.4",
+    base="b",
+    toolkit="0.1.0",
+)
+
+
+def test_an_image_that_is_what_was_asked_for_has_no_disagreements():
+    assert disagreements(RECIPE, STACK) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"mpi_version": "4.1.5"}, "mpi version: the recipe asks for 4.1.4, the image has 4.1.5"),
+        ({"mpi": "mpich"}, "mpi: the recipe asks for openmpi, the image has mpich"),
+        ({"tensorflow": ""}, "tensorflow: the recipe asks for 2.15.1, the image has none"),
+        ({"horovod": "0.27.0"}, "horovod: the recipe asks for 0.28.1, the image has 0.27.0"),
+        ({"mpi4py": "3.1.4"}, "mpi4py: the recipe asks for 4.0.3, the image has 3.1.4"),
+        ({"python": "3.1.1"}, "python: the recipe asks for 3.11, the image has 3.1.1"),
+        ({"horovod_operations": ("gloo",)}, "horovod: built without mpi"),
+    ],
+)
+def test_every_other_version_is_a_line(change, said):
+    assert disagreements(RECIPE, msgspec.structs.replace(STACK, **change)) == (said,)
+
+
+def test_a_description_is_read_back():
+    assert read_stack(msgspec.json.encode(STACK).decode(), "x") == STACK
+
+
+@pytest.mark.parametrize("text", ["", "{}", json.dumps({"recipe": 1})])
+def test_a_description_that_is_none_is_refused(text):
+    with pytest.raises(
+        CheckFailed, match=r"x: /opt/toolkit/stack.json in the image is not what toolkit writes"
+    ):
+        read_stack(text, "x")
+
+
+def test_everything_in_the_recipe_is_imported_and_two_ranks_meet():
+    (imports, _), (ranks, _) = trials(RECIPE)
+    assert imports[-1] == "import mpi4py.MPI, horovod.tensorflow.keras, tensorflow"
+    assert ranks[0] == "mpirun"
+
+
+def test_an_image_without_mpi4py_is_only_started():
+    (only,) = trials(msgspec.structs.replace(RECIPE, mpi4py=None, horovod=None, tensorflow=None))
+    assert only[0] == ("python", "-c", "import sys")
