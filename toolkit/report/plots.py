@@ -1,0 +1,106 @@
+"""The plot of a training, as a PNG file; the only module that imports matplotlib."""
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toolkit.errors import Missing
+from toolkit.report.result import Result, Training
+from toolkit.report.training import title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# From the palette of Okabe and Ito, whose colours stay apart for eyes that take some colours for others.
+# Markers and dashes say the same again, for print without colour.
+_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
+
+_DPI = 160
+
+_MOST_BARS = 16
+"""Up to so many epochs each bar has room for its number."""
+
+
+def training_png(training: Training, result: Result) -> bytes:
+    """Draw accuracy, loss and speed of each epoch, and return the PNG.
+
+    Raises:
+        Missing: if matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+    except ImportError as error:
+        raise Missing(
+            "training.png is left out: matplotlib is not installed",
+            fix="pip install 'toolkit[plot]', or report with --no-plot",
+        ) from error
+    room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(11.5, 4.2), layout=room)
+    accuracy, loss, speed = figure.subplots(1, 3)
+    epochs = training.epochs
+    numbers = [one.epoch for one in epochs]
+    _lines(accuracy, numbers, [one.accuracy for one in epochs], [one.test_accuracy for one in epochs])
+    _lines(loss, numbers, [one.loss for one in epochs], [one.test_loss for one in epochs])
+    _bars(speed, numbers, [one.images_per_second for one in epochs])
+    loss.set_ylim(bottom=0)
+    figure.legend(*accuracy.get_legend_handles_labels(), loc="upper right", ncols=2, frameon=False)
+    for axes, name in ((accuracy, "Accuracy"), (loss, "Loss"), (speed, "Images per second, all ranks")):
+        _dress(axes, name, numbers)
+    _head(figure, result)
+    stream = io.BytesIO()
+    # Without the version of the software, so that equal trainings give equal files.
+    figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _lines(axes: "Axes", numbers: Sequence[int], training: Sequence[float], test: Sequence[float]) -> None:
+    for values, style, color, name in (
+        (training, "s--", _ORANGE, "training, mean of the epoch"),
+        (test, "o-", _BLUE, "test, after the epoch"),
+    ):
+        axes.plot(numbers, values, style, color=color, label=name, linewidth=2, markersize=6, zorder=3)
+    axes.annotate(
+        f"{test[-1]:.4f}",
+        (numbers[-1], test[-1]),
+        xytext=(9, 0),
+        textcoords="offset points",
+        va="center",
+        color=_BLUE,
+        fontweight="bold",
+    )
+    axes.margins(y=0.16)
+
+
+def _bars(axes: "Axes", numbers: Sequence[int], speeds: Sequence[float]) -> None:
+    bars = axes.bar(numbers, speeds, width=0.6, color=_GREEN, zorder=3)
+    if len(numbers) <= _MOST_BARS:
+        axes.bar_label(bars, [f"{speed:,.0f}" for speed in speeds], padding=3, color=_GREY, fontsize=9)
+    axes.margins(y=0.12)
+
+
+def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    axes.set_title(name, loc="left", fontsize=11)
+    axes.set_xlabel("epoch")
+    # All panels alike: half an epoch of room on both sides, as the bars need it.
+    axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
+    if len(numbers) <= _MOST_BARS:
+        axes.set_xticks(numbers)
+    if "second" in name:
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#999999")
+    axes.tick_params(colors=_GREY)
+
+
+def _head(figure: "Figure", result: Result) -> None:
+    said = f"test accuracy {result.test_accuracy:.4f}   {result.images_per_second:,.0f} images/s"
+    if not result.complete:
+        said += f"   partial: {result.epochs} of {result.epochs_planned} epochs"
+    figure.suptitle(f"{title(result)}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")
+    figure.text(0.01, 0.905, said, ha="left", va="center", fontsize=10.5, color=_GREY)

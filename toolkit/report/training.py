@@ -1,0 +1,47 @@
+"""A training as text: a table of its epochs and a few lines of summary."""
+
+from toolkit.report.result import Result, Training
+from toolkit.report.table import table
+
+_TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds", "images/s")
+
+
+def epochs_table(training: Training) -> str:
+    """Return one line for each epoch."""
+    return table(
+        _TITLES,
+        [
+            (
+                one.epoch,
+                f"{one.loss:.4f}",
+                f"{one.accuracy:.4f}",
+                f"{one.test_loss:.4f}",
+                f"{one.test_accuracy:.4f}",
+                f"{one.seconds:.2f}",
+                f"{one.images_per_second:.0f}",
+            )
+            for one in training.epochs
+        ],
+    )
+
+
+def title(result: Result) -> str:
+    """Say in one line what ran: ``mnist, horovod, 2 ranks on 2 nodes, srun-pmix``."""
+    ranks = "1 rank" if result.world_size == 1 else f"{result.world_size} ranks"
+    nodes = "1 node" if result.nodes == 1 else f"{result.nodes} nodes"
+    return ", ".join(filter(None, (result.trainer, result.strategy, f"{ranks} on {nodes}", result.mode)))
+
+
+def summary(result: Result) -> str:
+    """Return what is worth remembering of a training, a line each."""
+    lines = [
+        ("trained", title(result)),
+        ("test accuracy", f"{result.test_accuracy:.4f}"),
+        ("speed", f"{result.images_per_second:,.0f} images/s over {result.seconds:.1f} s"),
+        ("batch", f"{result.batch_size} each, {result.global_batch_size} in all"),
+        ("image", result.image_digest),
+        ("job", f"{result.job} ({result.job_id})" if result.job else None),
+    ]
+    if not result.complete:
+        lines.insert(0, ("partial", f"{result.epochs} of {result.epochs_planned} epochs are finished"))
+    return "\n".join(f"{name:<15}{value}" for name, value in lines if value)
