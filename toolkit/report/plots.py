@@ -18,8 +18,8 @@ _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 
 _DPI = 160
 
-_MOST_BARS = 16
-"""Up to so many epochs each bar has room for its number."""
+_MANY = 16
+"""Up to so many epochs there is room to mark and number each."""
 
 
 def training_png(training: Training, result: Result) -> bytes:
@@ -60,7 +60,8 @@ def _lines(axes: "Axes", numbers: Sequence[int], training: Sequence[float], test
         (training, "s--", _ORANGE, "training, mean of the epoch"),
         (test, "o-", _BLUE, "test, after the epoch"),
     ):
-        axes.plot(numbers, values, style, color=color, label=name, linewidth=2, markersize=6, zorder=3)
+        size = 6 if len(numbers) <= _MANY else 3
+        axes.plot(numbers, values, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
     axes.annotate(
         f"{test[-1]:.4f}",
         (numbers[-1], test[-1]),
@@ -75,7 +76,7 @@ def _lines(axes: "Axes", numbers: Sequence[int], training: Sequence[float], test
 
 def _bars(axes: "Axes", numbers: Sequence[int], speeds: Sequence[float]) -> None:
     bars = axes.bar(numbers, speeds, width=0.6, color=_GREEN, zorder=3)
-    if len(numbers) <= _MOST_BARS:
+    if len(numbers) <= _MANY:
         axes.bar_label(bars, [f"{speed:,.0f}" for speed in speeds], padding=3, color=_GREY, fontsize=9)
     axes.margins(y=0.12)
 
@@ -88,7 +89,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
     # All panels alike: half an epoch of room on both sides, as the bars need it.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
-    if len(numbers) <= _MOST_BARS:
+    if len(numbers) <= _MANY:
         axes.set_xticks(numbers)
     if "second" in name:
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
