@@ -62,3 +62,11 @@ def _joined(one: Finding, other: Finding) -> Finding:
         modes=() if len(modes) == len(MODES) else modes,
         undecided=one.undecided,
     )
+
+
+def examine(host: HostFacts) -> tuple[Finding, ...]:
+    """Judge a host without an image: the rules that ask about nothing else."""
+    image = ImageFacts(path="", format="")
+    rules = tuple(r for r in RULES if r.needs and all(n.startswith("host.") for n in r.needs))
+    judged = [judge(Case(host, image, Request(), propose(host, image, Request(), m)), rules) for m in MODES]
+    return _merged(finding for _, found in judged for finding in found)

@@ -40,11 +40,6 @@ class Rule:
     needs: tuple[str, ...] = ()
     modes: tuple[Mode, ...] = MODES
 
-    @property
-    def page(self) -> str:
-        """The text that ``toolkit doctor --explain`` prints: the docstring of the function."""
-        return (self.check.__doc__ or self.title).strip()
-
 
 def rule(
     id: str,  # noqa: A002 - the word that findings, logs and documentation use

@@ -1,0 +1,53 @@
+"""``toolkit probe``: the facts of a place, to look at or to keep."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.places import open_runner, place_options
+
+
+@click.command("probe")
+@place_options
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Save a facts file",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON")
+def command(
+    host: str | None, cluster: str | None, ssh_config: Path | None, output: Path | None, as_json: bool
+) -> None:
+    """Read the facts of this machine, of a host over SSH or of a virtual cluster.
+
+    One script is sent in one round trip; it asks and changes nothing. The facts file works
+    anywhere with: toolkit doctor IMAGE --facts FILE. It holds no user names and no tokens.
+
+    \b
+    Examples:
+      toolkit probe --cluster virtual
+      toolkit probe --host login.example.org -o facts.json
+    """
+    from toolkit.cli.files import write_whole
+    from toolkit.cli.styles import style_of_stdout, width_of_stdout
+    from toolkit.probe.probe import encode, gather
+    from toolkit.report.doctor import side_by_side
+
+    runner = open_runner(host, cluster, ssh_config)
+    try:
+        bundle = gather(runner)
+    finally:
+        runner.close()
+    if output:
+        write_whole(output, encode(bundle))
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(bundle.host), indent=2))
+    elif output:
+        click.echo(f"{output}: the facts of {bundle.host.place}")
+    else:
+        style, width = style_of_stdout(), width_of_stdout()
+        click.echo(style(bundle.host.place, "bold"))
+        click.echo("\n".join(side_by_side(bundle.host, None, style, width)))

@@ -1,0 +1,29 @@
+"""Colours, where somebody sees them."""
+
+import os
+import shutil
+import sys
+
+import click
+
+from toolkit.report.doctor import Style, unstyled
+
+_COLOURS = {"good": "green", "bad": "red", "warn": "yellow"}
+
+
+def style_of_stdout() -> Style:
+    """Return colours for a terminal; none for a file, a pipe, a dumb terminal or ``NO_COLOR``."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return unstyled
+    return _coloured
+
+
+def width_of_stdout() -> int:
+    """Return how many characters fit a line."""
+    return max(60, shutil.get_terminal_size((100, 24)).columns)
+
+
+def _coloured(text: str, style: str) -> str:
+    if style in _COLOURS:
+        return click.style(text, fg=_COLOURS[style])
+    return click.style(text, bold=style == "bold", dim=style == "dim") if style else text

@@ -1,0 +1,208 @@
+"""The doctor's page for a person: host beside image, a verdict a mode, findings, what to type next."""
+
+import shlex
+import textwrap
+from collections.abc import Callable, Iterator
+
+from toolkit.engine.words import mpi_name, plain
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import Prediction, Request, Verdict
+
+Style = Callable[[str, str], str]
+"""Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
+
+_MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", "dim")}
+_FAILED = ("✘", "bad")
+_SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
+_WIDEST = 100
+
+
+def unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
+    """Leave text as it is, for a file, a pipe and ``NO_COLOR``."""
+    return text
+
+
+def page(
+    host: HostFacts,
+    image: ImageFacts,
+    verdict: Verdict,
+    request: Request,
+    *,
+    next_command: str,
+    style: Style = unstyled,
+    width: int = _WIDEST,
+) -> str:
+    """Return the whole page for an image on a host."""
+    width = min(width, _WIDEST)
+    lines = [*_heading(host, image, request, style), "", *side_by_side(host, image, style, width), ""]
+    lines += [style("Ways to launch", "bold"), *_ways(verdict, style, width), ""]
+    if verdict.findings:
+        lines += [style("Findings", "bold"), *findings(verdict.findings, style, width)]
+    lines += [style("Next", "bold"), f"  {next_command}"]
+    return "\n".join(lines)
+
+
+def host_page(
+    host: HostFacts, found: tuple[Finding, ...], style: Style = unstyled, width: int = _WIDEST
+) -> str:
+    """Return the page for a host alone."""
+    width = min(width, _WIDEST)
+    lines = [style(host.place, "bold"), "", *side_by_side(host, None, style, width), ""]
+    if found:
+        lines += [style("Findings", "bold"), *findings(found, style, width)]
+    lines += [style("Next", "bold"), "  toolkit doctor IMAGE"]
+    return "\n".join(lines)
+
+
+def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width: int) -> Iterator[str]:
+    """Yield the table of what the host and the image have."""
+    rows = list(_rows(host, image))
+    name_width = max(len(name) for name, _, _ in rows)
+    column = max(24, (width - name_width - 6) // 2)
+    yield style(f"  {'':{name_width}}  {'HOST':{column}}  {'IMAGE' if image else ''}".rstrip(), "dim")
+    for name, left, right in rows:
+        lefts, rights = textwrap.wrap(left, column) or [""], textwrap.wrap(right, column) or [""]
+        for number in range(max(len(lefts), len(rights))):
+            label = name if number == 0 else ""
+            one = lefts[number] if number < len(lefts) else ""
+            two = rights[number] if number < len(rights) else ""
+            yield f"  {style(f'{label:{name_width}}', 'dim')}  {one:{column}}  {two}".rstrip()
+
+
+def findings(found: tuple[Finding, ...], style: Style, width: int) -> Iterator[str]:
+    """Yield each finding: what is so, the lines that show it, what mends it."""
+    for finding in found:
+        modes = f"  ({', '.join(finding.modes)})" if finding.modes else ""
+        head = style(f"{finding.severity:8}", _SEVERITY_STYLE[finding.severity])
+        yield f"  {head} {style(finding.id, 'bold')}{style(modes, 'dim')}"
+        yield from _wrapped(finding.title, 11, width)
+        for line in finding.evidence:
+            yield from (style(part, "dim") for part in _wrapped(line, 13, width, first="· "))
+        yield from _wrapped(finding.fix, 16, width, first="fix: ", hang=5)
+        yield ""
+
+
+def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style) -> Iterator[str]:
+    name = image.path.rpartition("/")[2] or image.path
+    nodes = f"{request.nodes} node{'s' if request.nodes > 1 else ''}"
+    ranks = f"{request.ranks_per_node} rank{'s' if request.ranks_per_node > 1 else ''}"
+    yield f"{style(name, 'bold')} on {style(host.place, 'bold')}, {nodes} \N{MULTIPLICATION SIGN} {ranks}"
+
+
+def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str, str]]:
+    slurm, runtime = host.slurm, host.runtime
+    first = host.mpis[0] if host.mpis else None
+    yield (
+        "system",
+        _words(host.distribution, host.architecture) or _none(host, "distribution"),
+        _words(image.distribution, image.architecture) if image else "",
+    )
+    yield ("C library", _known(host, "glibc", host.glibc, "glibc "), _image(image, "glibc", "glibc "))
+    yield (
+        "MPI",
+        f"{mpi_name(first)}, {first.launcher}" if first else _none(host, "mpis", empty=host.mpis == ()),
+        _image_mpi(image),
+    )
+    yield ("PMIx", _known(host, "pmix", plain(host.pmix) if host.pmix else None), _image(image, "pmix"))
+    offered = " ".join((slurm.mpi_types if slurm else None) or ())
+    yield ("launch", f"srun offers {offered}" if offered else _none(host, "slurm"), _speaks(image))
+    default = f", {slurm.nodes} nodes, MpiDefault {slurm.mpi_default}" if slurm and slurm.nodes else ""
+    yield ("Slurm", f"{slurm.version}{default}" if slurm else _none(host, "slurm"), "")
+    form = (
+        f"{image.format}, {'made by toolkit' if image.stack else 'says nothing of itself'}" if image else ""
+    )
+    yield ("container", _runtime(host) if runtime else _none(host, "runtime"), form)
+    yield ("GPU", _known(host, "gpu_driver", host.gpu_driver, "NVIDIA driver "), "")
+    if learning := _learning(image):
+        yield ("Python", "", learning)
+
+
+def _runtime(host: HostFacts) -> str:
+    runtime = host.runtime
+    if runtime is None:
+        return ""
+    how = {True: "setuid", False: "unprivileged", None: "setuid not known"}[runtime.setuid]
+    spaces = {True: "user namespaces work", False: "no user namespaces", None: ""}[host.user_namespaces]
+    return ", ".join(part for part in (f"{runtime.name.capitalize()} {runtime.version}", how, spaces) if part)
+
+
+def _image_mpi(image: ImageFacts | None) -> str:
+    if image is None:
+        return ""
+    if image.mpi is None:
+        return _none(image, "mpi")
+    others = f" (and {', '.join(mpi_name(m) for m in image.other_mpis)})" if image.other_mpis else ""
+    return f"{mpi_name(image.mpi)}{others}"
+
+
+def _speaks(image: ImageFacts | None) -> str:
+    mpi = image.mpi if image else None
+    if mpi is None or mpi.interfaces is None:
+        return ""
+    launcher = f"; {mpi.launcher}" if mpi.launcher else "; no mpirun"
+    return f"speaks {' '.join(mpi.interfaces) or 'nothing'}{launcher}"
+
+
+def _learning(image: ImageFacts | None) -> str:
+    if image is None:
+        return ""
+    named = (
+        ("TensorFlow", image.tensorflow),
+        ("Horovod", image.horovod),
+        ("mpi4py", image.mpi4py),
+        ("Python", image.python),
+    )
+    return ", ".join(f"{name} {version}" for name, version in named if version)
+
+
+def _words(*parts: str | None) -> str:
+    return ", ".join(p for p in parts if p)
+
+
+def _known(facts: HostFacts | ImageFacts, name: str, value: str | None, before: str = "") -> str:
+    return f"{before}{value}" if value else _none(facts, name)
+
+
+def _image(image: ImageFacts | None, name: str, before: str = "") -> str:
+    if image is None:
+        return ""
+    value = getattr(image, name)
+    return _known(image, name, plain(value) if value else None, before)
+
+
+def _none(facts: HostFacts | ImageFacts, name: str, *, empty: bool = False) -> str:
+    return "none" if empty or name in facts.absent else "not known"
+
+
+def _ways(verdict: Verdict, style: Style, width: int) -> Iterator[str]:
+    for prediction in verdict.predictions:
+        mark, colour = _MARKS.get(prediction.outcome, _FAILED)
+        chosen = prediction.mode == verdict.chosen
+        name = style(f"{prediction.mode:17}", "bold" if chosen else "")
+        outcome = style(f"{prediction.outcome:13}", colour)
+        first, *rest = textwrap.wrap(prediction.because, max(30, width - 36)) or [""]
+        yield f"  {style(mark, colour)} {name} {outcome} {first}".rstrip()
+        yield from (f"{'':35} {line}" for line in rest)
+        if chosen:
+            yield from (
+                style(line, "good") for line in _wrapped(_plan(prediction), 36, width, first="→ ", hang=2)
+            )
+
+
+def _plan(prediction: Prediction) -> str:
+    plan = prediction.plan
+    if plan is None:
+        return ""
+    without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
+    binds = [w for bind in plan.binds for w in ("--bind", bind)]
+    container = ["singularity", "exec", *plan.container, *binds, "IMAGE"]
+    env = ["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []
+    words = [*without, *container, *plan.launcher] if plan.inside else [*plan.launcher, *without, *container]
+    return shlex.join([*words, *env, "COMMAND"])
+
+
+def _wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
+    after = " " * (indent + (len(first) if hang is None else 0))
+    start = " " * (indent - (hang or 0)) + first
+    return textwrap.wrap(text, width, initial_indent=start, subsequent_indent=after)

@@ -1,0 +1,84 @@
+"""The doctor's answer for programs; the schema is described in docs/json.md."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from toolkit.engine.rule import Rule
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import Plan, Prediction, Verdict
+
+SCHEMA = "toolkit.doctor/1"
+
+
+def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
+    """Return the JSON of a verdict on an image."""
+    return _text(
+        {
+            "schema": SCHEMA,
+            "image": image,
+            "host": host,
+            "predictions": [_prediction(p) for p in verdict.predictions],
+            "chosen": verdict.chosen,
+            "findings": verdict.findings,
+        }
+    )
+
+
+def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
+    """Return the JSON of a look at a host alone: no image, no predictions."""
+    return _text(
+        {
+            "schema": SCHEMA,
+            "image": None,
+            "host": host,
+            "predictions": [],
+            "chosen": None,
+            "findings": findings,
+        }
+    )
+
+
+def rules_json(rules: Iterable[Rule]) -> bytes:
+    """Return the JSON of the list of rules."""
+    return _text(
+        {
+            "rules": [
+                {
+                    "id": r.id,
+                    "title": r.title,
+                    "severity": r.severity,
+                    "needs": r.needs,
+                    "modes": r.modes,
+                    "fix": r.fix,
+                    "source": r.source,
+                }
+                for r in rules
+            ]
+        }
+    )
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "mode": prediction.mode,
+        "outcome": prediction.outcome,
+        "because": prediction.because,
+        "findings": prediction.findings,
+        "missing": prediction.missing,
+        "plan": _plan(prediction.plan) if prediction.plan else None,
+    }
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    words: dict[str, Any] = msgspec.to_builtins(plan)
+    del words["mode"]
+    if plan.launcher[0] == "srun":
+        words = {"srun": list(plan.launcher[1:]), **words}
+    return words
+
+
+def _text(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2)
