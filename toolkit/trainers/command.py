@@ -27,10 +27,12 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     world: World | None = None
     try:
-        # A trouble of any rank is a trouble of all; who has found one still joins the others to say so.
         trouble = _look(trainer, options)
         world = open_world(options.strategy)
+        if world.size == 1:
+            world.agree(trouble)
         threads = prepare_devices(world)
+        # A trouble of any rank is one of all; who has found one still joins the others to say so.
         world.agree(trouble)
         train(trainer, options, world, threads)
     except Trouble as error:

@@ -3,6 +3,7 @@
 import os
 
 from toolkit.trainers.launcher import cores
+from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.world import World
 
 
@@ -11,8 +12,10 @@ def prepare_devices(world: World) -> int:
 
     TensorFlow takes these settings only before it computes anything, a message of Horovod's included.
     """
-    import tensorflow as tf
-
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise Trouble(f"TensorFlow cannot be loaded: {error}", code=3) from None
     threads = cores(os.environ, world.local_size)
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(2)

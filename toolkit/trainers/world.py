@@ -124,6 +124,10 @@ class Horovod:
         return [float(value) for value in sums.numpy()]
 
     def agree(self, trouble: Trouble | None) -> None:
+        if self.size == 1:
+            if trouble:
+                raise trouble
+            return
         from horovod.tensorflow import allgather_object
 
         told = trouble and (trouble.message, trouble.code)
