@@ -44,6 +44,9 @@ def opened(url: str, *, seconds: float = 900.0, stalled: float = _STALLED) -> It
     request = urllib.request.Request(url, headers={"User-Agent": f"toolkit/{__version__}"})  # noqa: S310 - checked above
     try:
         response = urllib.request.urlopen(request, timeout=stalled)  # noqa: S310 - checked above
+    except urllib.error.HTTPError as error:
+        error.close()  # it is the answer too, with its connection
+        raise Missing(f"{url}: the server answers {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise Missing(f"{url}: {_reason(error)}") from error
     with response:
@@ -51,8 +54,6 @@ def opened(url: str, *, seconds: float = 900.0, stalled: float = _STALLED) -> It
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"the server answers {error.code} {error.reason}"
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return "no answer in time"

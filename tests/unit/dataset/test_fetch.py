@@ -1,0 +1,196 @@
+import hashlib
+
+import pytest
+
+from tests.unit.dataset.server import cut, packed, serving, stalling, whole
+from toolkit.dataset.catalogue import DataFile, Dataset, HttpSource
+from toolkit.dataset.fetch import get
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.progress import Silent
+from toolkit.run import http
+from toolkit.run.local import LocalRunner
+
+IMAGES, LABELS = b"images" * 5000, b"labels"
+
+
+def described(name, content):
+    return DataFile(name, len(content), hashlib.sha256(content).hexdigest())
+
+
+FILES = (described("images", IMAGES), described("labels", LABELS))
+GOOD = {"/images.gz": whole(packed(IMAGES)), "/labels.gz": whole(packed(LABELS))}
+
+
+def dataset(*urls):
+    sources = tuple(HttpSource(f"{url}/{{name}}.gz") for url in urls)
+    return Dataset("toolkit.dataset/1", "tiny", "Tiny", FILES, sources)
+
+
+@pytest.fixture(autouse=True)
+def direct(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "data"
+
+
+def fetched(folder, *urls, tell=None):
+    return get(dataset(*urls), folder, LocalRunner(), tell or Silent())
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+class Heard:
+    def __init__(self):
+        self.steps, self.details = [], []
+
+    def step(self, text):
+        self.steps.append(text)
+
+    def detail(self, text):
+        self.details.append(text)
+
+
+def test_files_arrive_unpacked_and_right(folder):
+    with serving(GOOD) as (url, _):
+        done = fetched(folder, url)
+    assert (done.fetched, done.kept) == (("images", "labels"), ())
+    assert (folder / "images").read_bytes() == IMAGES
+    assert names(folder) == ["images", "labels"]
+
+
+def test_what_is_there_and_right_is_not_fetched_again(folder):
+    with serving(GOOD) as (url, asked):
+        fetched(folder, url)
+        asked.clear()
+        done = fetched(folder, url)
+    assert (done.fetched, done.kept, asked) == ((), ("images", "labels"), [])
+
+
+@pytest.mark.parametrize("damage", [IMAGES[:-1], b"x" + IMAGES[1:], b""])
+def test_a_damaged_file_is_fetched_again_and_the_right_one_is_kept(folder, damage):
+    with serving(GOOD) as (url, asked):
+        fetched(folder, url)
+        (folder / "images").write_bytes(damage)
+        asked.clear()
+        done = fetched(folder, url)
+    assert (done.fetched, done.kept, asked) == (("images",), ("labels",), ["/images.gz"])
+    assert (folder / "images").read_bytes() == IMAGES
+
+
+def test_a_wrong_checksum_names_file_source_expected_and_found_and_leaves_nothing(folder):
+    wrong = b"x" + IMAGES[1:]
+    with (
+        serving({**GOOD, "/images.gz": whole(packed(wrong))}) as (url, _),
+        pytest.raises(CheckFailed) as told,
+    ):
+        fetched(folder, url)
+    message = told.value.message
+    for part in ("images", url.removeprefix("http://"), FILES[0].sha256, hashlib.sha256(wrong).hexdigest()):
+        assert part in message
+    assert told.value.code == 1
+    assert names(folder) == []
+
+
+def test_after_a_wrong_checksum_the_next_source_serves_and_the_person_is_told(folder):
+    heard = Heard()
+    with serving({"/images.gz": whole(packed(b"x" * len(IMAGES)))}) as (bad, _), serving(GOOD) as (good, _):
+        fetched(folder, bad, good, tell=heard)
+    assert (folder / "images").read_bytes() == IMAGES
+    assert any("wrong checksum" in step for step in heard.steps)
+
+
+def test_more_than_there_should_be_is_not_read_to_its_end(folder):
+    heard = Heard()
+    with (
+        serving({**GOOD, "/images.gz": whole(packed(IMAGES + b"more" * 1_000_000))}) as (url, _),
+        pytest.raises(CheckFailed, match=r"images from .* is longer than its 30000 bytes"),
+    ):
+        fetched(folder, url, tell=heard)
+    assert names(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (whole(packed(IMAGES[:100])), "ends after 100 of 30000 bytes"),
+        (whole(packed(IMAGES)[:-9]), "is cut short"),
+        (whole(b"<html>log in first</html>"), "cannot be unpacked"),
+        (whole(packed(IMAGES)[:20] + b"\xff" * 40), "cannot be unpacked"),
+    ],
+)
+def test_a_useless_answer_is_told_and_the_next_source_is_tried(folder, answer, reason):
+    heard = Heard()
+    with serving({**GOOD, "/images.gz": answer}) as (bad, _), serving(GOOD) as (good, _):
+        fetched(folder, bad, good, tell=heard)
+    assert any(reason in step for step in heard.steps), heard.steps
+    assert names(folder) == ["images", "labels"]
+
+
+def test_a_connection_that_breaks_off_leaves_no_part(folder):
+    with (
+        serving({**GOOD, "/images.gz": cut(packed(IMAGES), 30)}) as (url, _),
+        pytest.raises(Missing) as told,
+    ):
+        fetched(folder, url)
+    assert told.value.code == 3
+    assert names(folder) == []
+
+
+def test_a_server_that_stalls_is_given_up(folder, monkeypatch):
+    opened = http.opened
+    monkeypatch.setattr(http, "opened", lambda url: opened(url, stalled=0.1))
+    with (
+        serving({**GOOD, "/images.gz": stalling(packed(IMAGES), 0.5)}) as (slow, _),
+        pytest.raises(Missing) as told,
+    ):
+        fetched(folder, slow)
+    assert "no answer in time" in told.value.detail[0]
+    assert names(folder) == []
+
+
+def test_a_transfer_that_takes_too_long_in_all_is_given_up(monkeypatch):
+    with (
+        serving(GOOD) as (url, _),
+        http.opened(f"{url}/images.gz", seconds=0.0) as body,
+        pytest.raises(Missing, match="comes too slowly"),
+    ):
+        body.read(10)
+
+
+def test_when_no_source_answers_each_is_told_with_its_reason(folder):
+    with serving({}) as (gone, _):
+        pass
+    with serving({}) as (empty, _), pytest.raises(Missing) as told:
+        fetched(folder, empty, gone)
+    assert told.value.message == "no source gave images of tiny"
+    first, second = told.value.detail
+    assert "the server answers 404" in first
+    assert "Connection refused" in second
+    assert "npm" in told.value.fix
+
+
+def test_a_source_that_is_away_is_asked_once_and_finished_files_stay(folder):
+    with serving({"/images.gz": GOOD["/images.gz"]}) as (half, asked), serving(GOOD) as (good, rest):
+        done = fetched(folder, half, good)
+    assert done.fetched == ("images", "labels")
+    assert (asked, rest) == (["/images.gz", "/labels.gz"], ["/labels.gz"])
+
+
+def test_an_interrupt_leaves_no_part(folder):
+    class Impatient(Silent):
+        def detail(self, text):
+            raise KeyboardInterrupt
+
+    with serving(GOOD) as (url, _), pytest.raises(KeyboardInterrupt):
+        fetched(folder, url, tell=Impatient())
+    assert names(folder) == []
+
+
+def test_only_http_addresses_are_opened():
+    with pytest.raises(Missing, match="only http and https"), http.opened("file:///etc/passwd"):
+        pass
