@@ -1,0 +1,84 @@
+import msgspec
+import pytest
+
+from tests.unit.launch.examples import RECORD
+from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.report.result import parse_metrics, read_record, read_training, summarise
+
+
+def test_a_result_joins_metrics_and_record():
+    result = summarise(parse_metrics(COMPLETE), RECORD)
+    assert result.complete
+    assert (result.world_size, result.nodes, result.epochs, result.epochs_planned) == (2, 2, 2, 2)
+    assert result.test_accuracy == EPOCHS[1]["test_accuracy"]
+    assert (result.images, result.seconds, result.images_per_second) == (240000, 6.0, 40000.0)
+    assert result.seconds_per_epoch == (4.0, 2.0)
+    assert (result.mode, result.image_digest) == ("srun-pmix", "sha256:00")
+    assert (result.job, result.job_id) == (RECORD.key, RECORD.id)
+
+
+def test_a_result_has_the_fields_that_are_promised():
+    told = msgspec.json.decode(msgspec.json.encode(summarise(parse_metrics(COMPLETE), RECORD)))
+    assert told["schema"] == "toolkit.result/1"
+    promised = {"test_accuracy", "world_size", "nodes", "epochs", "images_per_second", "mode", "image_digest"}
+    assert promised <= told.keys()
+
+
+def test_metrics_without_a_record_leave_open_what_only_the_record_tells():
+    result = summarise(parse_metrics(COMPLETE), None)
+    assert (result.mode, result.image_digest, result.job) == (None, None, None)
+
+
+def test_a_file_cut_off_in_a_line_is_read_up_to_there_and_called_partial():
+    training = parse_metrics(PARTIAL)
+    assert [one.epoch for one in training.epochs] == [1]
+    result = summarise(training, None)
+    assert (result.complete, result.epochs, result.epochs_planned) == (False, 1, 2)
+    assert result.test_accuracy == EPOCHS[0]["test_accuracy"]
+
+
+def test_all_epochs_without_the_last_line_are_partial_too():
+    assert not parse_metrics(lines(HEADER, *EPOCHS)).complete
+
+
+def test_fields_of_a_later_release_are_passed_over():
+    later = lines({**HEADER, "gpus": 4}, {**EPOCHS[0], "lr": 1}, END)
+    assert parse_metrics(later).epochs[0].epoch == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "metrics.jsonl: does not begin with a header"),
+        (lines(EPOCHS[0]), "metrics.jsonl: does not begin with a header"),
+        (b"no json\n", "metrics.jsonl:1: "),
+        (lines(HEADER) + b"{}\n", "metrics.jsonl:2: .*record"),
+        (lines(HEADER, {**EPOCHS[0], "loss": "low"}), "metrics.jsonl:2: .*loss"),
+        (lines({**HEADER, "schema": "toolkit.metrics/9"}), "schema toolkit.metrics/9 is not known"),
+    ],
+)
+def test_what_is_no_file_of_metrics_is_told_with_its_line(text, said):
+    with pytest.raises(BadInput, match=said):
+        parse_metrics(text)
+
+
+def test_a_folder_without_metrics_is_named(tmp_path):
+    with pytest.raises(BadInput, match=r"holds no metrics.jsonl"):
+        read_training(tmp_path)
+
+
+def test_a_training_that_finished_no_epoch_is_no_result(tmp_path):
+    with pytest.raises(CheckFailed, match="not one epoch was finished"):
+        read_training(job_folder(tmp_path, lines(HEADER)))
+
+
+def test_a_record_is_read_where_there_is_one(tmp_path):
+    assert read_record(tmp_path) is None
+    assert read_record(job_folder(tmp_path)) == RECORD
+
+
+def test_a_broken_record_is_named(tmp_path):
+    (tmp_path / "record.json").write_text("{")
+    with pytest.raises(BadInput, match=r"record.json: not a job record"):
+        read_record(tmp_path)

@@ -1,0 +1,30 @@
+from tests.unit.launch.examples import RECORD
+from tests.unit.report.trainings import COMPLETE, PARTIAL
+from toolkit.report.result import parse_metrics, summarise
+from toolkit.report.training import epochs_table, summary
+
+
+def test_each_epoch_is_a_line_of_numbers():
+    assert epochs_table(parse_metrics(COMPLETE)).splitlines() == [
+        "epoch    loss  accuracy  test loss  test accuracy  seconds  images/s",
+        "-----  ------  --------  ---------  -------------  -------  --------",
+        "    1  0.1000    0.9600     0.0900         0.9700     4.00     30000",
+        "    2  0.0500    0.9700     0.0450         0.9800     2.00     60000",
+    ]
+
+
+def test_the_summary_says_what_ran_and_what_came_of_it():
+    assert summary(summarise(parse_metrics(COMPLETE), RECORD)).splitlines() == [
+        "trained        mnist, horovod, 2 ranks on 2 nodes, srun-pmix",
+        "test accuracy  0.9800",
+        "speed          40,000 images/s over 6.0 s",
+        "batch          32 each, 64 in all",
+        "image          sha256:00",
+        f"job            {RECORD.key} ({RECORD.id})",
+    ]
+
+
+def test_a_partial_training_says_so_first():
+    told = summary(summarise(parse_metrics(PARTIAL), None))
+    assert told.startswith("partial        1 of 2 epochs are finished\n")
+    assert "image  " not in told
