@@ -83,7 +83,8 @@ def test_a_rank_that_fails_ends_the_job_and_its_last_lines_are_shown(on):
     assert time.monotonic() - began < 120
     assert re.search(r"rank 1 on node2 failed first: Exited with exit code 7", done.stderr)
     assert "rank one is unwell" in done.stderr
-    assert last_record()["exit_code"] == 7
+    # srun gives the highest code of all ranks: the failing one's own, or that of those it ended.
+    assert last_record()["exit_code"] in {7, 143}
 
 
 def test_hostile_words_pass_through_sbatch_srun_and_singularity_unharmed(on):

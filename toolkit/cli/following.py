@@ -21,7 +21,8 @@ def follow_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = F
     last: list[JobStatus] = []
 
     def on_state(status: JobStatus) -> None:
-        if not last or (last[-1].state, last[-1].reason) != (status.state, status.reason):
+        changed = not last or (last[-1].state, last[-1].reason) != (status.state, status.reason)
+        if changed and status.state not in FINAL_STATES:
             tell.step(f"Job {record.id} {_state_in_words(status)}")
         last[:] = [status]
 
@@ -38,7 +39,7 @@ def follow_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = F
         ) from None
     if record.state != "completed":
         raise failure(record)
-    tell.step(f"Job {record.id} is complete; see it with: toolkit report {record.key}")
+    tell.step(f"Job {record.id} is complete; for its figures: toolkit report {record.key}")
     return record
 
 
@@ -73,4 +74,4 @@ def _state_in_words(status: JobStatus) -> str:
         return f"waits: {status.reason}" if status.reason else "waits"
     if status.state == "running":
         return f"runs on {status.nodes}" if status.nodes else "runs"
-    return f"ended as {status.state}" if status.state in FINAL_STATES else "is in an unknown state"
+    return "is in a state that Slurm does not tell"

@@ -23,13 +23,13 @@ class RankFailure:
     last_lines: tuple[str, ...]
 
 
-def first_failure(output: str, lines: int = 15) -> RankFailure | None:
+def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     """Find the rank that failed first; those that srun ended on its account come later."""
     everything = output.splitlines()
     for line in everything:
         if found := _FAILED.match(line):
             rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index]  # the pattern holds a digit
-            said = [text for text in (said_by(one, rank) for one in everything) if text is not None]
+            said = [text for text in (said_by(one, rank) for one in everything) if text and text.strip()]
             return RankFailure(rank, found["node"], found["how"], tuple(said[-lines:]))
     return None
 
