@@ -9,8 +9,7 @@ from toolkit.cluster.plan import container
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.model.cluster import USER, Cluster
 from toolkit.run.command import Command
-from toolkit.run.engine import connect
-from toolkit.run.nodes import Nodes, OnOutput
+from toolkit.run.nodes import OnOutput, opened
 
 USERS = (USER, "root")
 
@@ -20,20 +19,20 @@ _HOMES = {USER: f"/home/{USER}", "root": "/root"}
 def execute(cluster: Cluster, host: str, user: str, words: Sequence[str], on_output: OnOutput) -> int:
     """Run ``words`` on a node and return their exit status; if we are interrupted, so are they."""
     checked_host(cluster, host)
-    engine = Nodes(connect())
     name = container(cluster.name, host)
     # Docker cannot end what it executes, so the command notes its process group for us.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, where the name cannot be guessed
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": _HOMES[user], "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
-    try:
-        return engine.stream(name, words, on_output, user=user, folder=_HOMES[user], env=env)
-    except BaseException:
-        end = Command.of("sh", "-c", 'kill -- -"$(cat "$0")"; rm -f "$0"', note, timeout=10)
-        with contextlib.suppress(ToolkitError):
-            engine.run(name, end, user)
-        raise
+    with opened() as engine:
+        try:
+            return engine.stream(name, words, on_output, user=user, folder=_HOMES[user], env=env)
+        except BaseException:
+            end = Command.of("sh", "-c", 'kill -- -"$(cat "$0")"; rm -f "$0"', note, timeout=10)
+            with contextlib.suppress(ToolkitError):
+                engine.run(name, end, user)
+            raise
 
 
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:

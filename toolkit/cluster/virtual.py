@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from toolkit.cluster import health
 from toolkit.cluster.access import Access, Secrets, clusters, new_secrets
@@ -15,11 +14,8 @@ from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, Cluster, ClusterStatus, NodeStatus
 from toolkit.model.progress import Silent, Tell
 from toolkit.run.command import Command
-from toolkit.run.engine import connect, machine
-from toolkit.run.nodes import Found, Nodes
-
-if TYPE_CHECKING:
-    from docker import DockerClient
+from toolkit.run.engine import machine
+from toolkit.run.nodes import Found, Nodes, opened
 
 
 def up(name: str = DEFAULT_NAME, nodes: int | None = None, tell: Tell | None = None) -> Cluster:
@@ -34,17 +30,15 @@ def up(name: str = DEFAULT_NAME, nodes: int | None = None, tell: Tell | None = N
     """
     checked_name(name)
     tell = tell or Silent()
-    client = connect()
-    engine = Nodes(client)
-    with _alone(tell):
+    with _alone(tell), opened() as engine:
         found = engine.found(label(name))
-        layout = _layout(client, name, nodes, found)
+        layout = _layout(engine, name, nodes, found)
         secrets = _secrets(name, existed=bool(found))
         try:
             if _is_complete(layout, found):
                 tell.step(f"The cluster {name} is there: looking whether it works")
             else:
-                _complete(engine, layout, secrets, found, ensure_image(client, tell), tell)
+                _complete(engine, layout, secrets, found, ensure_image(engine.client, tell), tell)
             _refresh_code(engine, layout)
             health.wait(engine, layout, tell)
             return _cluster(layout, engine.found(label(name)))
@@ -60,15 +54,16 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     Raises:
         Missing: if it is not up.
     """
-    engine = Nodes(connect())
-    found = engine.found(label(checked_name(name)))
-    if not found:
-        raise _missing(engine, name, "is not up")
-    layout = Layout(name, _count(found), 1, 0)  # the size of the machine plays no part here
-    states = {host: _state(found, layout, host) for host in layout.hosts}
-    broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
-    if broken:
-        raise _missing(engine, name, f"is only half up ({', '.join(broken)})")
+    checked_name(name)
+    with opened() as engine:
+        found = engine.found(label(name))
+        if not found:
+            raise _missing(engine, name, "is not up")
+        layout = Layout(name, _count(found), 1, 0)  # the size of the machine plays no part here
+        states = {host: _state(found, layout, host) for host in layout.hosts}
+        broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
+        if broken:
+            raise _missing(engine, name, f"is only half up ({', '.join(broken)})")
     if Access(name).secrets() is None:
         raise _foreign(name)
     return _cluster(layout, found)
@@ -80,14 +75,14 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
     Raises:
         Missing: if there is no cluster of that name.
     """
-    client = connect()
-    engine = Nodes(client)
-    found = engine.found(label(checked_name(name)))
-    if not found:
-        raise _missing(engine, name, "is not up")
-    layout = _layout(client, name, None, found)
-    containers = {host: _state(found, layout, host) for host in layout.hosts}
-    states = health.ask_states(engine, layout) if containers["login"] == "running" else {}
+    checked_name(name)
+    with opened() as engine:
+        found = engine.found(label(name))
+        if not found:
+            raise _missing(engine, name, "is not up")
+        layout = _layout(engine, name, None, found)
+        containers = {host: _state(found, layout, host) for host in layout.hosts}
+        states = health.ask_states(engine, layout) if containers["login"] == "running" else {}
     works = _is_complete(layout, found) and health.takes_jobs(layout, states)
     return ClusterStatus(
         name=name,
@@ -105,11 +100,13 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
     """
     checked_name(name)
     tell = tell or Silent()
-    engine = Nodes(connect())
-    with _alone(tell):
+    with _alone(tell), opened() as engine:
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
-            raise _missing(engine, name, "does not exist")
+            others = " or ".join(_others(engine, name)) or "none: there is no virtual cluster"
+            raise Missing(
+                f"there is no cluster {name} to remove", fix=f"give the --name of one that is: {others}"
+            )
 
 
 def _remove(engine: Nodes, name: str) -> bool:
@@ -124,14 +121,14 @@ def _cluster(layout: Layout, found: dict[str, Found]) -> Cluster:
     return Cluster(name=layout.name, nodes=layout.nodes, ssh_config=access.ssh_config)
 
 
-def _layout(client: "DockerClient", name: str, nodes: int | None, found: dict[str, Found]) -> Layout:
+def _layout(engine: Nodes, name: str, nodes: int | None, found: dict[str, Found]) -> Layout:
     there = _count(found) if found else None
     if there is not None and nodes not in (None, there):
         raise BadInput(
             f"the cluster {name} has {there} compute nodes, not {nodes}",
             fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
         )
-    cpus, memory = machine(client)
+    cpus, memory = machine(engine.client)
     return Layout(name, there or checked_nodes(DEFAULT_NODES if nodes is None else nodes), cpus, memory)
 
 
@@ -197,9 +194,13 @@ def _count(found: dict[str, Found]) -> int:
 
 
 def _missing(engine: Nodes, name: str, how: str) -> Missing:
-    there = sorted({machine.labels[LABEL] for machine in engine.found(LABEL).values()} - {name})
-    others = f" (there is: {', '.join(there)})" if there else ""
-    return Missing(f"the cluster {name} {how}{others}", fix=f"toolkit cluster up --name {name}")
+    others = _others(engine, name)
+    there = f" (there is: {', '.join(others)})" if others else ""
+    return Missing(f"the cluster {name} {how}{there}", fix=f"toolkit cluster up --name {name}")
+
+
+def _others(engine: Nodes, name: str) -> list[str]:
+    return sorted({machine.labels[LABEL] for machine in engine.found(LABEL).values()} - {name})
 
 
 def _foreign(name: str) -> Missing:

@@ -4,13 +4,14 @@ Everything is found again by its label, so that nothing has to be remembered to 
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.command import Command, Completed
+from toolkit.run.engine import connect
 from toolkit.run.engine_errors import speaking
 
 if TYPE_CHECKING:
@@ -89,10 +90,25 @@ def configuration(machine: Machine) -> dict[str, Any]:
     }
 
 
+@contextlib.contextmanager
+def opened() -> Iterator["Nodes"]:
+    """Give the machines of the engine that answers, and let go of it afterwards.
+
+    Raises:
+        Missing: if no engine answers.
+    """
+    client = connect()
+    try:
+        yield Nodes(client)
+    finally:
+        client.close()
+
+
 class Nodes:
     """The containers, networks and volumes of an engine, by name."""
 
     def __init__(self, client: "DockerClient") -> None:
+        self.client = client
         self._api = client.api
 
     def found(self, label: str) -> dict[str, Found]:
@@ -181,8 +197,13 @@ class Nodes:
             started = self._api.exec_create(
                 name, list(words), user=user, workdir=folder, environment=dict(env or {})
             )["Id"]
-            for out, err in self._api.exec_start(started, stream=True, demux=True):
-                on_output(out or b"", err or b"")
+            chunks = self._api.exec_start(started, stream=True, demux=True)
+            try:
+                for out, err in chunks:
+                    on_output(out or b"", err or b"")
+            finally:
+                chunks.close()
+                chunks._response.close()  # noqa: SLF001 - close() of the SDK leaves the socket's file open
             return int(self._api.exec_inspect(started)["ExitCode"])
 
     def log(self, name: str, lines: int) -> list[str]:

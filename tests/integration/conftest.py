@@ -1,0 +1,36 @@
+"""Real services for all integration tests, each started once for a run."""
+
+import os
+
+import pytest
+
+from tests.integration.program import ROOT, toolkit
+from toolkit.cluster import virtual
+from toolkit.run.engine import connect
+
+RECIPE = "tf2.15-cpu"
+
+
+@pytest.fixture(scope="session")
+def engine():
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def cluster(engine):
+    """A cluster of two nodes; TOOLKIT_KEEP_CLUSTER=1 leaves it up for the next run."""
+    yield virtual.up("test", 2)
+    if not os.environ.get("TOOLKIT_KEEP_CLUSTER"):
+        virtual.down("test")
+
+
+@pytest.fixture(scope="session")
+def training_sif(engine):
+    """The default recipe as a SIF file, built if it is not there."""
+    sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
+    if not sif.is_file():
+        toolkit("image", "build", RECIPE, timeout=1800)
+        toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
+    return sif
