@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ _ASK_SECONDS = 120.0
 _MAKE = """
 target=$1
 shift
-apptainer build "$@" "$target" docker-archive:/archive/image.tar && chown "$OWNER" "$target"
+apptainer build "$@" "$target" oci:/layout && chown "$OWNER" "$target"
 """
 
 
@@ -42,16 +42,18 @@ class ContainedApptainer:
     client: "DockerClient"
     version: str
     memory: int
-    compresses: bool = field(default=True)
+    compresses: bool = True
+    copies: int = 1
+    """The layout; the rest is in the container."""
 
     @property
     def described(self) -> str:
         return f"{self.version} (in the image {BUILDER})"
 
-    def make(self, archive: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
+    def make(self, layout: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
         inside = f"/target/{target.name}"
         words = ("sh", "-c", _MAKE, "sh", inside, *options)
-        binds = {str(archive.parent.resolve()): "/archive", str(target.parent.resolve()): "/target"}
+        binds = {str(layout.resolve()): "/layout:ro", str(target.parent.resolve()): "/target"}
         ran = self._run(words, binds, _BUILD_SECONDS, tell)
         told = "\n".join(ran.lines).encode()
         return Completed(Command(words), ran.status, b"", told, ran.timed_out)

@@ -12,7 +12,6 @@ import tarfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import BadInput, CheckFailed, Missing
@@ -137,12 +136,10 @@ def forget_image(client: "DockerClient", image: str) -> None:
             client.api.remove_image(image, noprune=True)
 
 
-def save_image(client: "DockerClient", image: str, target: Path, tell: Tell) -> None:
-    """Write an image as a docker-archive; the file is the caller's to remove."""
-    with speaking(f"taking {image} out of the Docker engine"), target.open("wb") as file:
-        for chunk in client.api.get_image(image, chunk_size=4 << 20):
-            file.write(chunk)
-            tell.detail(f"{file.tell() >> 20} MiB")
+def saved(client: "DockerClient", image: str) -> Iterator[bytes]:
+    """Stream an image as a docker-archive."""
+    with speaking(f"taking {image} out of the Docker engine"):
+        yield from client.api.get_image(image, chunk_size=1 << 20)
 
 
 def build_memory(client: "DockerClient") -> int:

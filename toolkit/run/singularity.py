@@ -33,7 +33,7 @@ class Outcome:
 
 
 class SifMaker(Protocol):
-    """Whatever can turn a docker-archive into a SIF, and try the result."""
+    """Whatever can turn an OCI layout into a SIF, and try the result."""
 
     @property
     def described(self) -> str:
@@ -43,8 +43,12 @@ class SifMaker(Protocol):
     def compresses(self) -> bool:
         """Tell whether it can be told how to compress; old releases cannot, and use gzip."""
 
-    def make(self, archive: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
-        """Write ``target`` from ``archive``; whatever else it writes, it removes."""
+    @property
+    def copies(self) -> int:
+        """Tell how often the image is in the temporary folder while it is converted."""
+
+    def make(self, layout: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
+        """Write ``target`` from an OCI layout; whatever else it writes, it removes."""
 
     def labels(self, sif: Path) -> Mapping[str, str]:
         """Return the labels that the runtime reads from the file.
@@ -64,14 +68,19 @@ class HostApptainer:
     path: str
     version: str
     compresses: bool
+    copies: int = 3
+    """The layout, Apptainer's own of it, and the files unpacked."""
 
     @property
     def described(self) -> str:
         return f"{self.version} ({self.path})"
 
-    def make(self, archive: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
-        words = (self.path, "build", *options, str(target), f"docker-archive:{archive}")
-        env = {"APPTAINER_TMPDIR": str(archive.parent), "SINGULARITY_TMPDIR": str(archive.parent)}
+    def make(self, layout: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
+        words = (self.path, "build", *options, str(target), f"oci:{layout}")
+        work = str(layout.parent)
+        env = {
+            f"{name}_{kind}DIR": work for name in ("APPTAINER", "SINGULARITY") for kind in ("TMP", "CACHE")
+        }
         return LocalRunner().stream(Command(words, env=env, timeout=_BUILD_SECONDS), tell.detail)
 
     def labels(self, sif: Path) -> Mapping[str, str]:
