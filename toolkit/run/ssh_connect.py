@@ -16,6 +16,9 @@ _SECONDS = 15
 _KEEPALIVE_SECONDS = 30
 """Routers forget a connection on which nothing is said while a job waits in the queue."""
 
+_KEY_OF_ANOTHER_KIND = "key, expected"
+"""paramiko reads a key file as every kind of key, and reports the last failure, not the refusal."""
+
 _DEFAULT_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _SYSTEM_KNOWN = "/etc/ssh/ssh_known_hosts"
 
@@ -102,10 +105,7 @@ def _open(connection: Any, host: str, config: Path | None, known: Path, paramiko
             fix=f"if the key was changed on purpose: ssh-keygen -f {file} -R {shlex.quote(name)}",
         ) from error
     except paramiko.AuthenticationException as error:
-        raise Missing(
-            f"{where}: {connection.user} was not let in: {error}",
-            fix=f"check that this works: {shlex.join(words)}",
-        ) from error
+        raise _not_let_in(connection, where, str(error), words) from error
     except paramiko.SSHException as error:
         if "not found in known_hosts" in str(error):
             raise Missing(
@@ -113,8 +113,17 @@ def _open(connection: Any, host: str, config: Path | None, known: Path, paramiko
                 fix="compare the key with what the centre publishes, then: "
                 f"ssh-keyscan -p {connection.port} {shlex.quote(connection.host)} >> {file}",
             ) from error
+        if _KEY_OF_ANOTHER_KIND in str(error):
+            raise _not_let_in(connection, where, "none of its keys is accepted", words) from error
         raise Missing(f"{where}: SSH failed: {error}") from error
     except (OSError, EOFError) as error:
         raise Missing(
             f"{where}: cannot be reached over SSH: {error}", fix="is the host up and the name right?"
         ) from error
+
+
+def _not_let_in(connection: Any, where: str, why: str, words: list[str]) -> Missing:  # noqa: ANN401 - see connect
+    return Missing(
+        f"{where}: {connection.user} was not let in: {why}",
+        fix=f"check that this works: {shlex.join(words)}",
+    )

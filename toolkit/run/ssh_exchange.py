@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _POLL_SECONDS = 0.01
+_BY_SIGNAL = 255
 
 
 class _Lines:
@@ -61,14 +62,23 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
             sent = _send(channel, rest)
             rest = rest[sent:]
             if not _receive(channel, out, err) and not sent:
-                _check(channel)
                 time.sleep(_POLL_SECONDS)
     except BaseException:
         _end(channel)
         raise
     out.end()
     err.end()
-    return Completed(command, channel.recv_exit_status(), bytes(out.all), bytes(err.all))
+    return Completed(command, _status(channel), bytes(out.all), bytes(err.all))
+
+
+def _status(channel: "paramiko.Channel") -> int:
+    """Return the exit status; 255, as ssh has it, for a program that a signal ended."""
+    status: int = channel.recv_exit_status()
+    if status != -1:
+        return status
+    if channel.transport is None or not channel.transport.is_active():
+        raise Missing("the SSH connection was lost while a command ran", fix="run the same command again")
+    return _BY_SIGNAL
 
 
 def _ended(channel: "paramiko.Channel") -> bool:
@@ -98,12 +108,6 @@ def _receive(channel: "paramiko.Channel", out: _Lines, err: _Lines) -> bool:
         err.take(channel.recv_stderr(_CHUNK))
         some = True
     return some
-
-
-def _check(channel: "paramiko.Channel") -> None:
-    lost = channel.transport is not None and not channel.transport.is_active()
-    if (lost or channel.closed) and not channel.exit_status_ready():
-        raise Missing("the SSH connection was lost while a command ran", fix="run the same command again")
 
 
 def _end(channel: "paramiko.Channel") -> None:
