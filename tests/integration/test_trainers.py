@@ -1,0 +1,263 @@
+"""Real training in the training image: one process, and two ranks of Open MPI in one container."""
+
+import json
+import math
+import time
+
+import pytest
+
+from tests.integration.conftest import RECIPE
+from tests.integration.program import ROOT, toolkit
+from tests.unit.trainers.digits import idx
+from toolkit.data import cache_dir
+from toolkit.run.containers import Box, run_once
+
+pytestmark = pytest.mark.integration
+
+IMAGE = f"toolkit/{RECIPE}:latest"
+TRAIN = ("python", "-m", "toolkit.trainers.mnist", "--output", "/out")
+PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
+TWO = ("mpirun", "--bind-to", "none", "-n", "2")
+
+COMPARE = """
+import sys, tensorflow
+one, other = (tensorflow.keras.models.load_model(file).get_weights() for file in sys.argv[1:])
+print("differ by", max(abs(a - b).max() for a, b in zip(one, other, strict=True)))
+"""
+
+# Rank 1 kills itself as soon as the first epoch is in the file.
+DYING = f"""
+{" ".join(TRAIN)} --strategy horovod --data /data --epochs 200 &
+if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
+    until grep -qs '"record": "epoch"' /out/metrics.jsonl; do sleep 0.2; done
+    kill -9 $!
+fi
+wait $!
+"""
+
+# What srun without a common PMI does: each process is a world of its own.
+ALONE = """
+for rank in 0 1; do
+    SLURM_PROCID=$rank python -m toolkit.trainers.preflight --tasks 2 &
+done
+wait $!
+"""
+
+
+@pytest.fixture(scope="module")
+def mnist():
+    toolkit("data", "get", "mnist")
+    return cache_dir() / "data" / "mnist"
+
+
+@pytest.fixture(scope="module")
+def few(mnist, tmp_path_factory):
+    """The first 640 images to train on, 20 steps of 32, and 200 to test with."""
+    folder = tmp_path_factory.mktemp("few")
+    for part, count in (("train", 640), ("t10k", 200)):
+        images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
+        pixels = (mnist / images).read_bytes()[16 : 16 + count * 784]
+        (folder / images).write_bytes(idx((count, 28, 28), pixels))
+        (folder / labels).write_bytes(idx((count,), (mnist / labels).read_bytes()[8 : 8 + count]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def inside(engine):
+    """Run words in the training image, with the trainers of this checkout in place of the image's."""
+    if not engine.images.list(IMAGE):
+        toolkit("image", "build", RECIPE, timeout=1800)
+
+    def run(*words, binds=None, env=None):
+        here = {str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro"}
+        settings = {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            # Docker's seccomp profile forbids the system call that it uses.
+            "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+        }
+        mounts = {str(host): place for host, place in (binds or {}).items()}
+        box = Box(IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=300.0)
+        return run_once(engine, box, words)
+
+    return run
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def train(inside, out):
+    """Train on the data of a folder; ``ranks`` is 1 or 2."""
+
+    def run(data, *options, ranks=1, where=None, **more):
+        launcher, strategy = (TWO, "horovod") if ranks == 2 else ((), "single")
+        target = where or out
+        target.mkdir(parents=True, exist_ok=True)
+        binds = {data: "/data:ro", target: "/out"}
+        return inside(
+            *launcher, *TRAIN, "--data", "/data", "--strategy", strategy, *options, binds=binds, **more
+        )
+
+    return run
+
+
+def metrics(folder):
+    header, *epochs, result = (
+        json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()
+    )
+    assert [one["record"] for one in (header, *epochs, result)] == [
+        "header",
+        *["epoch"] * len(epochs),
+        "result",
+    ]
+    return header, epochs, result
+
+
+def test_one_process_learns_mnist_in_four_epochs(train, mnist, out):
+    done = train(mnist)
+    assert done.ok, done.lines
+    header, epochs, result = metrics(out)
+    assert (header["world_size"], header["nodes"], header["epochs"], len(epochs)) == (1, 1, 4, 4)
+    assert result["test_accuracy"] >= 0.975
+    assert result["images"] == 240_000
+    assert math.isclose(result["images_per_second"], 240_000 / result["seconds"], rel_tol=1e-3)
+    assert sorted(path.name for path in out.iterdir()) == ["metrics.jsonl", "model.keras"]
+    assert [line.split("  ")[0] for line in done.lines[1:-1]] == [f"epoch {n}/4" for n in (1, 2, 3, 4)]
+    assert "\r" not in "".join(done.lines)
+
+
+def test_two_ranks_learn_mnist_in_two_epochs_each(train, mnist, out):
+    done = train(mnist, ranks=2)
+    assert done.ok, done.lines
+    header, epochs, result = metrics(out)
+    assert (header["world_size"], header["nodes"], header["epochs"], len(epochs)) == (2, 1, 2, 2)
+    assert (header["global_batch_size"], header["learning_rate"]) == (64, 0.002)
+    assert header["versions"]["horovod"] == "0.28.1"
+    assert header["versions"]["mpi"] == "Open MPI 4.1.4"
+    assert result["test_accuracy"] >= 0.97
+    assert [epoch["images"] for epoch in epochs] == [120_000, 120_000]
+    # Rank 0 alone speaks.
+    assert sum("epoch 1/2" in line for line in done.lines) == 1
+
+
+def test_two_ranks_learn_what_one_process_learns_with_their_global_batch(train, few, inside, tmp_path):
+    alone, again, together = (tmp_path / name for name in ("alone", "again", "together"))
+    one_core = {"SLURM_CPUS_PER_TASK": "1"}
+    for folder in (alone, again):
+        options = ("--epochs", "2", "--batch-size", "32", "--learning-rate", "0.002")
+        assert train(few, *options, where=folder, env=one_core).ok
+    options = ("--epochs", "2", "--batch-size", "16", "--learning-rate", "0.001")
+    assert train(few, *options, ranks=2, where=together, env=one_core).ok
+    assert metrics(alone)[1][1]["test_loss"] == metrics(again)[1][1]["test_loss"]
+    models = [f"/{folder.name}/model.keras" for folder in (alone, together)]
+    told = inside("python", "-c", COMPARE, *models, binds={alone: "/alone:ro", together: "/together:ro"})
+    assert told.ok, told.lines
+    # 40 steps in float32, summed in another order.
+    assert float(told.lines[-1].removeprefix("differ by ")) < 1e-4
+
+
+def test_the_number_of_samples_need_not_divide(train, few, out):
+    assert train(few, "--epochs", "2", "--batch-size", "9", ranks=2).ok
+    _, epochs, _ = metrics(out)
+    assert [epoch["images"] for epoch in epochs] == [1280]
+
+
+def test_a_training_that_diverges_ends_in_one_line_and_status_1(train, few, out):
+    done = train(few, "--learning-rate", "1e30", "--epochs", "2", ranks=2)
+    assert done.status == 1
+    told = [line for line in done.lines if line.startswith("mnist: the training diverged")]
+    assert len(told) == 1, done.lines
+    assert "lower --learning-rate" in told[0]
+    assert not any("Traceback" in line for line in done.lines)
+
+
+def ranks_with_data_of_their_own(inside, folders, out):
+    """Start two ranks that each read another folder."""
+    out.mkdir()
+    script = f"exec {' '.join(TRAIN)} --strategy horovod --data /data$OMPI_COMM_WORLD_RANK"
+    binds = {folder: f"/data{rank}:ro" for rank, folder in enumerate(folders)}
+    begun = time.monotonic()
+    done = inside(*TWO, "sh", "-c", script, binds={**binds, out: "/out"})
+    return done, time.monotonic() - begun
+
+
+def damaged(few, folder, name, content):
+    folder.mkdir()
+    for file in few.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / name).write_bytes(content)
+    return folder
+
+
+def test_a_file_cut_short_on_one_rank_ends_the_job_with_one_line(inside, few, tmp_path, out):
+    short = (few / "train-images-idx3-ubyte").read_bytes()[:1000]
+    bad = damaged(few, tmp_path / "bad", "train-images-idx3-ubyte", short)
+    done, seconds = ranks_with_data_of_their_own(inside, (few, bad), out)
+    assert done.status == 2, done.lines
+    told = [line for line in done.lines if line.startswith("mnist: ")]
+    assert len(told) == 1, done.lines
+    assert "/data1/train-images-idx3-ubyte: has 1000 bytes" in told[0]
+    assert seconds < 60
+
+
+def test_a_fault_found_while_loading_on_one_rank_ends_the_job_too(inside, few, tmp_path, out):
+    bad = damaged(few, tmp_path / "bad", "train-labels-idx1-ubyte", idx((640,), b"\x0b" * 640))
+    done, seconds = ranks_with_data_of_their_own(inside, (few, bad), out)
+    assert done.status == 2, done.lines
+    assert sum("holds the label 11" in line for line in done.lines) == 1
+    assert seconds < 60
+
+
+def test_data_that_no_rank_has_is_told_once(inside, tmp_path, out):
+    out.mkdir()
+    done = inside(*TWO, *TRAIN, "--strategy", "horovod", "--data", "/none", binds={out: "/out"})
+    assert done.status == 2
+    assert [line for line in done.lines if line.startswith("mnist: ")] == [
+        "mnist: /none: there is no such folder; fill it with: toolkit data get mnist"
+    ]
+
+
+def test_an_exception_on_one_rank_is_shown_once_and_ends_the_job(train, few, out):
+    (out / "metrics.jsonl").mkdir(parents=True)
+    done = train(few, ranks=2)
+    assert done.status == 1
+    assert sum("Traceback" in line for line in done.lines) == 1, done.lines
+    assert sum("IsADirectoryError" in line for line in done.lines) == 1
+
+
+def test_a_rank_that_is_killed_takes_the_job_down_and_leaves_readable_metrics(inside, mnist, out):
+    out.mkdir()
+    done = inside(*TWO, "sh", "-c", DYING, binds={mnist: "/data:ro", out: "/out"})
+    assert done.status != 0
+    assert not done.timed_out
+    told = toolkit("report", str(out), "--json")
+    assert json.loads(told.stdout)["complete"] is False
+
+
+def test_preflight_tells_size_nodes_and_library_in_one_line(inside):
+    begun = time.monotonic()
+    done = inside(*TWO, *PREFLIGHT, "--tasks", "2")
+    assert done.ok, done.lines
+    (line,) = done.lines
+    assert line.startswith("preflight: 2 ranks on 1 node, Open MPI 4.1.4; messages arrive")
+    assert time.monotonic() - begun < 20
+
+
+def test_preflight_refuses_a_world_of_the_wrong_size_once(inside):
+    done = inside(*TWO, *PREFLIGHT, "--tasks", "3")
+    assert done.status == 1
+    told = [line for line in done.lines if line.startswith("preflight:")]
+    assert len(told) == 1, done.lines
+    assert "MPI reports a world of 2 where 3 tasks were started" in told[0]
+
+
+def test_preflight_tells_ranks_that_are_alone_so_once(inside):
+    done = inside("sh", "-c", ALONE)
+    assert done.status == 1
+    told = [line for line in done.lines if line.startswith("preflight:")]
+    assert len(told) == 1, done.lines
+    assert "MPI reports a world of 1 where 2 tasks were started: every rank is alone" in told[0]
