@@ -106,7 +106,7 @@ def shell_line(command: Command) -> str:
     if command.env:
         words = shlex.join(["env", *(f"{k}={v}" for k, v in command.env.items())]) + " " + words
     if command.cwd:
-        words = f"cd {shlex.quote(command.cwd)} && {words}"
+        words = f"cd -- {shlex.quote(command.cwd)} && {words}"
     return words
 
 

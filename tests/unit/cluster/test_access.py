@@ -1,0 +1,68 @@
+"""The folder of a cluster on this machine."""
+
+import paramiko
+import pytest
+
+from toolkit.cluster.access import Access, known_hosts, new_secrets, ssh_config
+
+
+@pytest.fixture
+def access(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a folder"))
+    return Access("demo")
+
+
+def test_no_two_clusters_have_a_key_in_common():
+    one, two = new_secrets(), new_secrets()
+    assert one.munge != two.munge
+    assert len({s.user_private for s in (one, two)} | {s.host_private for s in (one, two)}) == 4
+
+
+def test_secrets_come_back_as_they_were_kept_and_are_nobody_elses(access):
+    assert access.secrets() is None
+    secrets = new_secrets()
+    access.keep(secrets)
+    assert access.secrets() == secrets
+    assert access.folder.stat().st_mode & 0o077 == 0
+    assert [f.stat().st_mode & 0o077 for f in access.folder.iterdir()] == [0, 0]
+
+
+def test_the_key_on_disk_is_the_one_that_the_login_node_lets_in(access):
+    secrets = new_secrets()
+    access.keep(secrets)
+    key = paramiko.ECDSAKey.from_private_key_file(str(access.folder / "id_ecdsa"))
+    assert f"{key.get_name()} {key.get_base64()}" == secrets.user_public
+
+
+def test_the_files_follow_the_port_and_stay_alone_when_they_are_right(access):
+    access.keep(new_secrets())
+    access.point_at(2201, 2)
+    first = access.ssh_config.stat().st_ino
+    access.point_at(2201, 2)
+    assert access.ssh_config.stat().st_ino == first
+    access.point_at(2202, 2)
+    assert "Port 2202" in access.ssh_config.read_text()
+    assert (access.folder / "known_hosts").read_text().startswith("[127.0.0.1]:2202,login,node1,node2 ")
+
+
+def test_a_folder_is_forgotten_once(access):
+    access.keep(new_secrets())
+    assert access.forget()
+    assert not access.folder.exists()
+    assert not access.forget()
+
+
+def test_ssh_trusts_the_clusters_key_and_no_other(access):
+    settings = paramiko.SSHConfig.from_text(ssh_config(access.folder, 2201, 2))
+    login, node = settings.lookup("login"), settings.lookup("node2")
+    assert (login["hostname"], login["port"], login["user"]) == ("127.0.0.1", "2201", "ada")
+    assert (node["proxyjump"], "proxyjump" in login) == ("login", False)
+    for host in (login, node):
+        assert host["stricthostkeychecking"] == "yes"
+        assert host["userknownhostsfile"] == str(access.folder / "known_hosts")
+        assert host["globalknownhostsfile"] == "/dev/null"
+        assert host["identityfile"] == [str(access.folder / "id_ecdsa")]
+
+
+def test_the_usual_port_is_written_without_brackets():
+    assert known_hosts("t k", 22, 1) == "127.0.0.1,login,node1 t k\n"

@@ -1,0 +1,68 @@
+"""What a cluster consists of."""
+
+import pytest
+
+from toolkit.cluster.plan import Layout, checked_name, checked_nodes
+from toolkit.errors import BadInput
+from toolkit.run.nodes import configuration
+
+GIB = 1 << 30
+LAYOUT = Layout("demo", 2, cpus=4, memory=16 * GIB)
+
+
+@pytest.mark.parametrize("name", ["", "Demo", "1st", "-x", "a_b", "a b", "a/b", "ä", "a" * 32, "a\n"])
+def test_a_name_that_cannot_stand_in_host_names_is_refused(name):
+    with pytest.raises(BadInput, match="cannot be the name of a cluster") as caught:
+        checked_name(name)
+    assert "small letters" in caught.value.fix
+
+
+@pytest.mark.parametrize("name", ["a", "demo", "course-2026", "a" * 31])
+def test_a_short_plain_name_is_taken(name):
+    assert checked_name(name) == name
+
+
+@pytest.mark.parametrize("nodes", [0, -1, 17])
+def test_a_number_of_nodes_that_makes_no_sense_is_refused(nodes):
+    with pytest.raises(BadInput, match=f"1 to 16 compute nodes, not {nodes}"):
+        checked_nodes(nodes)
+
+
+def test_two_clusters_share_no_name():
+    one, two = (Layout(name, 1, 1, GIB) for name in ("one", "two"))
+    names = [{x.network, *x.volumes, *(x.container(h) for h in x.hosts)} for x in (one, two)]
+    assert not names[0] & names[1]
+    assert one.labels != two.labels
+
+
+def test_all_nodes_together_leave_memory_to_the_host():
+    assert sum(LAYOUT.memory_of(host) for host in LAYOUT.hosts) < LAYOUT.memory
+
+
+def test_slurm_is_told_of_less_memory_than_the_node_has():
+    offered = LAYOUT.slurm()["memory_mb"]
+    assert offered << 20 == LAYOUT.memory_of("node1") - (256 << 20)
+
+
+def test_a_small_host_still_gives_each_node_enough_to_start():
+    assert Layout("tiny", 16, 1, GIB).memory_of("node1") == 512 << 20
+
+
+@pytest.mark.parametrize(("nodes", "written"), [(1, "node1"), (3, "node[1-3]")])
+def test_nodes_are_listed_as_slurm_writes_them(nodes, written):
+    assert Layout("demo", nodes, 1, GIB).slurm()["node_list"] == written
+
+
+def test_a_node_is_never_privileged_and_never_published_to_others():
+    asked = configuration(LAYOUT.machine("login", "image"))
+    host = asked["HostConfig"]
+    assert "Privileged" not in host
+    assert host["CapDrop"] == ["SYS_RESOURCE"]
+    assert host["PortBindings"] == {"22/tcp": [{"HostIp": "127.0.0.1", "HostPort": ""}]}
+    assert host["Memory"] == host["MemorySwap"] == LAYOUT.memory_of("login")
+
+
+def test_compute_nodes_publish_nothing():
+    asked = configuration(LAYOUT.machine("node1", "image"))
+    assert (asked["ExposedPorts"], asked["HostConfig"]["PortBindings"]) == ({}, {})
+    assert asked["NetworkingConfig"]["EndpointsConfig"]["toolkit-demo"]["Aliases"] == ["node1"]

@@ -1,0 +1,30 @@
+"""The line that SSH carries in place of words."""
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import BadInput
+from toolkit.run.command import Command
+from toolkit.run.ssh import SshRunner, shell_line
+
+WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+@given(st.lists(WORD, min_size=1))
+def test_the_far_shell_reads_the_same_words(words):
+    assert shlex.split(shell_line(Command(tuple(words)))) == words
+
+
+@given(WORD.filter(bool))
+def test_values_and_folders_cannot_break_out(text):
+    line = shell_line(Command(("x",), env={"A": text}, cwd=text))
+    assert shlex.split(line) == ["cd", "--", text, "&&", "env", f"A={text}", "x"]
+
+
+@pytest.mark.parametrize("host", ["", "-oProxyCommand=id", "two words", "a\nb"])
+def test_what_is_no_destination_is_refused_before_anything_is_asked(host):
+    with pytest.raises(BadInput, match="not an SSH destination"):
+        SshRunner(host)
