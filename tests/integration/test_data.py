@@ -65,8 +65,8 @@ def test_without_npm_it_is_said_what_to_install(tmp_path, monkeypatch):
     assert "npm is not installed" in told.value.detail[0]
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+def test_a_file_in_place_of_the_folder_is_a_wrong_call(tmp_path):
     (tmp_path / "file").write_text("")
     done = toolkit("data", "get", "mnist", "-o", str(tmp_path / "file"), ok=False)
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert str(tmp_path / "file") in done.stderr

@@ -14,7 +14,13 @@ def command() -> None:
 
 @command.command("get")
 @click.argument("name")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the files")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder for the files",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 @click.pass_context
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:

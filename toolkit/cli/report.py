@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("job", metavar="[JOB|DIR]", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder to write to")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder to write to",
+)
 @click.option("--plot/--no-plot", default=True, help="Draw training.png")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
 def command(job: str | None, output: Path | None, plot: bool, as_json: bool) -> None:
