@@ -1,6 +1,7 @@
 """``toolkit cluster``: a Slurm cluster of containers, to learn and to test on."""
 
 import os
+import shlex
 import shutil
 import sys
 
@@ -42,7 +43,7 @@ def up(ctx: click.Context, name: str, nodes: int | None) -> None:
     option = "" if name == DEFAULT_NAME else f" --name {name}"
     click.echo(f"The cluster {name} is up: login, {', '.join(cluster.hosts[1:])}; user {cluster.user}")
     click.echo(f"  a shell on it:    toolkit cluster shell{option}")
-    click.echo(f"  by ssh:           ssh -F {cluster.ssh_config} login")
+    click.echo(f"  by ssh:           ssh -F {shlex.quote(str(cluster.ssh_config))} login")
     click.echo(f"  remove it again:  toolkit cluster down{option}")
 
 
@@ -66,7 +67,7 @@ def status(ctx: click.Context, name: str, as_json: bool) -> None:
         click.echo(f"cluster {found.name}: {found.state}")
         for node in found.nodes:
             click.echo(f"  {node.name:<8} {node.container:<10} {node.slurm or ''}".rstrip())
-        click.echo(f"  ssh -F {found.ssh_config} login")
+        click.echo(f"  ssh -F {shlex.quote(found.ssh_config)} login")
     ctx.exit(0 if found.state == "up" else 1)
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import os
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.data import shipped
@@ -11,6 +10,7 @@ from toolkit.errors import Missing
 from toolkit.model.progress import Tell
 from toolkit.run.builder import ensure_builder
 from toolkit.run.engine import BuildOptions, build_image, find_image, tag_image
+from toolkit.run.surroundings import certificates, pip_settings, proxies
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -21,8 +21,6 @@ _CONTEXT = "toolkit.context"
 """Label of an image with the digest of what it was built from."""
 
 _FILES = ("Dockerfile", "node.sh", "toolkit", "profile.sh", "cgroup.conf", "sshd.conf")
-_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
-_PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT")
 
 
 def ensure_image(client: "DockerClient", tell: Tell) -> str:
@@ -34,15 +32,18 @@ def ensure_image(client: "DockerClient", tell: Tell) -> str:
     present = find_image(client, NAME)
     if present is not None and present.labels.get(_CONTEXT) == digest:
         return str(present.id)
-    given = {name: os.environ[name] for name in _PIP if name in os.environ}
     options = BuildOptions(
         memory=2 << 30,
         timeout=1800,
-        arguments={"BASE": builder, **given},
+        arguments={"BASE": builder, **pip_settings(os.environ), **proxies(os.environ)},
         labels={_CONTEXT: digest},
     )
     built = build_image(
-        client, files | {"certificates.crt": certificates()}, "the cluster's node", tell, options
+        client,
+        files | {"certificates.crt": certificates(os.environ) or b""},
+        "the cluster's node",
+        tell,
+        options,
     )
     tag_image(client, built, NAME)
     return built
@@ -76,12 +77,3 @@ def requirements() -> list[str]:
             "toolkit is not installed here, so nobody knows what it needs on the nodes", fix="pip install ."
         ) from error
     return sorted(line for line in needed if "extra ==" not in line)
-
-
-def certificates() -> bytes:
-    """Return this machine's bundle of certificates where it has one of its own; else nothing."""
-    for variable in _CERTIFICATES:
-        bundle = Path(os.environ.get(variable) or "/nowhere")
-        if bundle.is_file():
-            return bundle.read_bytes()
-    return b""

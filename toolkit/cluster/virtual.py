@@ -38,7 +38,7 @@ def up(name: str = DEFAULT_NAME, nodes: int | None = None, tell: Tell | None = N
             if _is_complete(layout, found):
                 tell.step(f"The cluster {name} is there: looking whether it works")
             else:
-                _complete(engine, layout, secrets, found, ensure_image(engine.client, tell), tell)
+                _complete(engine, layout, secrets, found, tell)
             _refresh_code(engine, layout)
             health.wait(engine, layout, tell)
             return _cluster(layout, engine.found(label(name)))
@@ -142,10 +142,10 @@ def _secrets(name: str, *, existed: bool) -> Secrets:
     return secrets
 
 
-def _complete(
-    engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, Found], image: str, tell: Tell
-) -> None:
+def _complete(engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, Found], tell: Tell) -> None:
     """Make what is missing and start what is stopped; the login node first, as the others look for it."""
+    missing = any(_state(found, layout, host) == "missing" for host in layout.hosts)
+    image = ensure_image(engine.client, tell) if missing else ""
     tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
     engine.make_network(layout.network, layout.labels)
     for volume in layout.volumes:

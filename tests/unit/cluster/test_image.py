@@ -5,6 +5,12 @@ from packaging.requirements import Requirement
 
 from toolkit.cluster import image
 from toolkit.errors import Missing
+from toolkit.run.surroundings import pip_settings
+
+PIP = [
+    f"PIP_{what}"
+    for what in ["INDEX_URL", "EXTRA_INDEX_URL", "TRUSTED_HOST", "DEFAULT_TIMEOUT", "RETRIES", "FIND_LINKS"]
+]
 
 
 def test_nodes_get_what_the_metadata_asks_for_and_no_extra():
@@ -40,11 +46,7 @@ def test_another_file_or_base_is_another_image():
     assert len(digests) == 3
 
 
-def test_certificates_are_those_that_pip_is_told_of(tmp_path, monkeypatch):
-    for variable in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
-        monkeypatch.delenv(variable, raising=False)
-    assert image.certificates() == b""
-    (tmp_path / "ca").write_bytes(b"bundle")
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca"))
-    monkeypatch.setenv("PIP_CERT", str(tmp_path / "absent"))
-    assert image.certificates() == b"bundle"
+def test_each_setting_of_pip_that_a_build_is_given_is_declared_where_pip_runs():
+    told = pip_settings(dict.fromkeys(PIP, "http://x"))
+    stage = image.context()["Dockerfile"].decode().partition("AS tools")[2].partition("\nFROM ")[0]
+    assert told.keys() == {line.split()[1] for line in stage.splitlines() if line.startswith("ARG PIP_")}
