@@ -1,11 +1,10 @@
 """Real services for all integration tests, each started once for a run."""
 
-import os
-
 import pytest
 
 from tests.integration.program import ROOT, toolkit
 from toolkit.cluster import virtual
+from toolkit.errors import Missing
 from toolkit.run.engine import connect
 
 RECIPE = "tf2.15-cpu"
@@ -20,9 +19,14 @@ def engine():
 
 @pytest.fixture(scope="session")
 def cluster(engine):
-    """A cluster of two nodes; TOOLKIT_KEEP_CLUSTER=1 leaves it up for the next run."""
+    """A cluster of two nodes; one that was up before stays, so that tests can be tried again quickly."""
+    try:
+        virtual.status("test")
+        kept = True
+    except Missing:
+        kept = False
     yield virtual.up("test", 2)
-    if not os.environ.get("TOOLKIT_KEEP_CLUSTER"):
+    if not kept:
         virtual.down("test")
 
 
