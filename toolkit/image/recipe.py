@@ -4,14 +4,13 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
 import msgspec
 
 from toolkit import data
 from toolkit.errors import BadInput
-from toolkit.image.known import BaseRow, Known, known
+from toolkit.image.known import BaseRow, Known, PythonRow, known
 from toolkit.image.lines import line_of
 from toolkit.model.recipe import Recipe
 from toolkit.versions import within
@@ -114,7 +113,7 @@ def _of_base(recipe: Recipe, base: BaseRow) -> Iterator[_Objection]:
         yield _Objection("mpi.version", what, offered)
 
 
-def _of_python(name: str, version: str, rows: Iterable, python: str) -> Iterator[_Objection]:  # type: ignore[type-arg]
+def _of_python(name: str, version: str, rows: Iterable[PythonRow], python: str) -> Iterator[_Objection]:
     fitting = tuple(row.version for row in rows if python in row.python)
     if version not in fitting:
         yield _Objection(f"{name}.version", f"no {name} {version} is known for Python {python}", fitting)
@@ -148,7 +147,8 @@ def _shape(message: str) -> _Objection:
     if missing := _MISSING.search(what):
         return _Objection(f"{path}.{missing['field']}".lstrip("."), "this field is required")
     if what.startswith("Invalid enum value"):
-        return _Objection(path, what[0].lower() + what[1:], _literals(path))
+        value = what.removeprefix("Invalid enum value").strip()
+        return _Objection(path, f"{value} is none of the values that it may have", _literals(path))
     return _Objection(path, what[0].lower() + what[1:].replace("`", "'"))
 
 
@@ -191,8 +191,3 @@ def _bad_toml(error: tomllib.TOMLDecodeError, text: str, file: str) -> BadInput:
     found = _PLACE.match(str(error))
     line = (found and found["line"]) or str(text.count("\n") + 1)
     return BadInput(f"{file}:{line}: this is not TOML: {found['what'] if found else error}")
-
-
-def shipped_file(path: Path) -> bool:
-    """Tell whether a recipe came with toolkit."""
-    return path.parent == data.shipped("recipes")

@@ -12,12 +12,13 @@ import tarfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.buildlog import BuildLog
-from toolkit.run.engine_errors import is_engine_error, no_engine, speaking
+from toolkit.run.engine_errors import is_engine_error, no_engine, no_socket, speaking
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -27,6 +28,7 @@ MEMORY = "TOOLKIT_BUILD_MEMORY"
 """Environment variable: the memory that each step of a build may use, as in ``6g``."""
 
 _ANSWER_SECONDS = 60
+_SOCKET = "unix:///var/run/docker.sock"
 _AMPLE_MEMORY = 6 << 30
 _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
 _SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
@@ -56,6 +58,9 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
     """
     import docker
 
+    where = os.environ.get("DOCKER_HOST") or _SOCKET
+    if where.startswith("unix://") and not Path(where.removeprefix("unix://")).exists():
+        raise no_socket(where)
     try:
         client = docker.from_env(timeout=timeout)
         client.ping()

@@ -25,6 +25,7 @@ def is_engine_error(error: BaseException) -> bool:
 
 
 def no_engine(error: Exception) -> Missing:
+    """Say why no engine answers."""
     where = os.environ.get("DOCKER_HOST", "this machine")
     said = str(error)
     if "PermissionError" in said or "Permission denied" in said:
@@ -32,15 +33,20 @@ def no_engine(error: Exception) -> Missing:
             f"this user may not use the Docker engine of {where}",
             fix="join its group and log in again: sudo usermod -aG docker $USER",
         )
-    if "FileNotFoundError" in said or "Connection refused" in said or "ConnectionRefused" in said:
-        return Missing(
-            f"no Docker engine answers on {where}",
-            fix="start it: sudo systemctl start docker; on Debian or Ubuntu it comes with"
-            " sudo apt-get install docker.io",
-        )
+    if "FileNotFoundError" in said or "Connection refused" in said:
+        return no_socket(where)
     return Missing(
         f"no Docker engine answers on {where}: {said.splitlines()[0] if said else type(error).__name__}",
         fix="look at DOCKER_HOST and at the engine's log",
+    )
+
+
+def no_socket(where: str) -> Missing:
+    """Say that nobody listens, and how that is changed."""
+    return Missing(
+        f"no Docker engine answers on {where}",
+        fix="start it: sudo systemctl start docker; on Debian or Ubuntu it comes with"
+        " sudo apt-get install docker.io",
     )
 
 

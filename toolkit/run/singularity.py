@@ -92,10 +92,14 @@ class HostApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(said)}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
+        # Nothing of the person's home or environment may make a good image look bad.
+        options = ["--cleanenv", "--no-home"]
         with _spython(self.path) as client:
-            # Nothing of the person's home or environment may make a good image look bad.
-            options = ["--cleanenv", "--no-home"]
             done = client.execute(str(sif), list(words), return_result=True, options=options)
+            if "loop device" in _text(done):
+                # Root in a container has no loop devices; a user namespace mounts through FUSE instead.
+                options.append("--userns")
+                done = client.execute(str(sif), list(words), return_result=True, options=options)
         return Outcome(done["return_code"], _text(done))
 
 

@@ -1,0 +1,456 @@
+"""Images and SIF files, made by a real Docker engine and a real Apptainer."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.integration.program import ROOT, toolkit
+from tests.integration.proxy import MortalEngine
+from toolkit.errors import CheckFailed, Missing
+from toolkit.image import recipe, sif
+from toolkit.image.build import build, find
+from toolkit.image.digest import check_digest, digest_file
+from toolkit.image.inspect import inspect
+from toolkit.model.progress import Silent
+from toolkit.run import base
+from toolkit.run.builder import BUILDER, contained
+from toolkit.run.containers import Box, run_once
+from toolkit.run.engine import BuildOptions, build_image, connect, find_image, forget_image, tag_image
+
+pytestmark = pytest.mark.integration
+
+SMALL = "mpi-only"
+SMALL_TEXT = (ROOT / "recipes" / f"{SMALL}.toml").read_text()
+
+
+class Heard:
+    """Keeps what was told, to look for it."""
+
+    def __init__(self):
+        self.steps = []
+
+    def step(self, text):
+        self.steps.append(text)
+
+    def detail(self, text):
+        pass
+
+
+@pytest.fixture(scope="module")
+def small(engine):
+    """The smallest recipe, built."""
+    named = recipe.load(SMALL)
+    build(engine, named, Silent())
+    return named
+
+
+@pytest.fixture(scope="module")
+def small_sif(engine, small, tmp_path_factory):
+    target = tmp_path_factory.mktemp("sif") / "small.sif"
+    return sif.convert(engine, small.tag, target, Silent())
+
+
+@pytest.fixture
+def foundation(engine):
+    """A base image that is in the engine."""
+    return base.ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(folder))
+    return folder
+
+
+def variant(tmp_path, name, change):
+    """A recipe of its own name, which ends like the small one but for ``change``."""
+    file = tmp_path / f"{name}.toml"
+    file.write_text(SMALL_TEXT.replace('base = "debian:bookworm"', f'base = "debian:bookworm"\n{change}'))
+    return recipe.load(str(file))
+
+
+def inside(engine, named, *words):
+    return run_once(engine, Box(named.tag), words)
+
+
+def ours(engine):
+    """The containers of this program's builds and conversions that there are now."""
+    labels = ("toolkit=run", "toolkit=build")
+    return {c["Id"] for label in labels for c in engine.api.containers(all=True, filters={"label": label})}
+
+
+class TestBuilding:
+    def test_the_image_says_what_is_in_it_and_so_does_its_label(self, engine, small):
+        stack = json.loads("\n".join(inside(engine, small, "cat", "/opt/toolkit/stack.json").lines))
+        assert (stack["mpi"], stack["mpi_version"], stack["pmix"]) == ("openmpi", "4.1.4", "4.2.2")
+        assert stack["mpi4py"] == "4.0.3"
+        labels = engine.images.get(small.tag).labels
+        assert labels["toolkit.recipe"] == SMALL
+        assert labels["org.opencontainers.image.title"] == SMALL
+        assert labels["toolkit.base"] == stack["base"]
+
+    def test_no_compiler_no_certificate_and_no_setting_is_left_in_it(self, engine, small):
+        script = "for p in gcc cc g++ make cmake pip; do command -v $p; done; ls -A /tmp; env"
+        said = "\n".join(inside(engine, small, "sh", "-c", script).lines)
+        assert not [
+            word for word in ("gcc", "/cc", "g++", "make", "pip", "certificates") if word in said.lower()
+        ]
+        assert "PIP_" not in said
+        assert "SSL" not in said
+
+    def test_trainers_are_importable_and_compiled(self, engine, small):
+        where = inside(engine, small, "python", "-c", "import toolkit.trainers as t; print(t.__cached__)")
+        assert where.ok
+        assert inside(engine, small, "test", "-f", where.lines[-1]).ok
+
+    def test_two_ranks_pass_the_preflight_and_one_does_not(self, engine, small):
+        words = ("python", "-m", "toolkit.trainers.preflight", "--tasks", "2")
+        launcher = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
+        assert inside(engine, small, *launcher, *words).ok
+        assert inside(engine, small, *words).status != 0
+
+    def test_nothing_is_built_where_nothing_has_changed(self, engine, small):
+        heard = Heard()
+        began = time.monotonic()
+        assert build(engine, small, heard).reused
+        assert time.monotonic() - began < 5
+        assert heard.steps == [f"{small.tag} is built from these sources already"]
+
+    def test_the_command_line_tells_tag_size_and_base(self, small):
+        told = json.loads(toolkit("image", "build", SMALL, "--json").stdout)
+        assert told["schema"] == "toolkit.built/1"
+        assert (told["tag"], told["reused"]) == (small.tag, True)
+        assert told["bytes"] > 1 << 20
+        assert "toolkit-base:bookworm" in told["base"] or "published" in told["base"]
+
+    def test_a_failed_step_is_named_with_its_last_lines_and_leaves_no_image(self, engine, small, tmp_path):
+        broken = variant(tmp_path, "broken-step", 'packages = ["no-such-package-of-toolkit==1.0"]')
+        before = ours(engine)
+        with pytest.raises(CheckFailed, match=r"step \d+ of \d+ \(RUN pip install no-such") as caught:
+            build(engine, broken, Silent())
+        assert any("no-such-package-of-toolkit" in line for line in caught.value.detail)
+        assert find(engine, broken) is None
+        assert ours(engine) <= before
+
+    def test_a_failed_build_ends_the_command_with_1_and_without_a_traceback(self, small, tmp_path):
+        broken = variant(tmp_path, "broken-step", 'packages = ["no-such-package-of-toolkit==1.0"]')
+        done = toolkit("image", "build", str(tmp_path / f"{broken.name}.toml"), ok=False)
+        assert done.returncode == 1
+        assert "the build failed in step" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_an_image_that_is_not_what_was_asked_for_gets_no_name(self, engine, small, tmp_path):
+        other = variant(tmp_path, "broken-promise", 'packages = ["mpi4py==4.1.1"]')
+        with pytest.raises(CheckFailed) as caught:
+            build(engine, other, Silent())
+        assert "mpi4py: the recipe asks for 4.0.3, the image has 4.1.1" in caught.value.detail
+        assert find(engine, other) is None
+
+    def test_a_step_that_needs_too_much_memory_is_told_as_such(self, engine, foundation):
+        files = {"Dockerfile": f"FROM {foundation}\nRUN head -c 400m /dev/zero | tail".encode()}
+        with pytest.raises(CheckFailed, match="most likely by the memory limit of 64 MiB"):
+            build_image(engine, files, "the glutton", Silent(), BuildOptions(memory=64 << 20))
+
+    def test_a_build_that_takes_too_long_is_ended(self, engine, foundation):
+        files = {"Dockerfile": f"FROM {foundation}\nRUN sleep 300 # {time.time()}".encode()}
+        before = ours(engine)
+        with pytest.raises(CheckFailed, match="too long"):
+            build_image(engine, files, "the sleeper", Silent(), BuildOptions(timeout=3))
+        assert no_sleeper(engine)
+        assert ours(engine) <= before
+
+    def test_ctrl_c_ends_the_step_that_runs(self, engine, foundation):
+        process = start_python(SLEEPING_BUILD, foundation)
+        wait_for(lambda: not no_sleeper(engine, patience=0), "the step to begin")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) != 0
+        assert no_sleeper(engine)
+
+    def test_an_engine_that_dies_during_the_build_is_told_as_such(self, tmp_path, foundation, monkeypatch):
+        mortal = MortalEngine(tmp_path / "docker.sock", b"Step 2/2")
+        monkeypatch.setenv("DOCKER_HOST", mortal.url)
+        files = {"Dockerfile": f"FROM {foundation}\nRUN sleep 20 # {time.time()}".encode()}
+        with pytest.raises(Missing, match="engine") as caught:
+            build_image(connect(), files, "the image", Silent(), BuildOptions())
+        assert "again" in caught.value.fix
+
+    def test_where_no_engine_answers_the_command_says_so(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+        done = toolkit("image", "build", SMALL, ok=False)
+        assert done.returncode == 3
+        assert "no Docker engine answers" in done.stderr
+        assert "apt-get install docker.io" in done.stderr
+
+    def test_a_new_tag_does_not_leave_the_old_image_nameless(self, engine, foundation):
+        name = "toolkit/tag-test:latest"
+        ids = []
+        for number in (1, 2):
+            text = f"FROM {foundation}\nLABEL toolkit=test number={number}-{time.time()}"
+            ids.append(build_image(engine, {"Dockerfile": text.encode()}, name, Silent(), BuildOptions()))
+            tag_image(engine, ids[-1], name)
+        assert find_image(engine, ids[0]) is None
+        engine.images.remove(name, force=True)
+
+
+class TestBase:
+    def test_what_the_engine_has_is_used_again(self, engine, foundation):
+        heard = Heard()
+        again = base.ensure_base(engine, "bookworm", "debian:bookworm-slim", heard)
+        assert again.reference == foundation
+        assert heard.steps == []
+
+    def test_where_no_registry_answers_one_is_bootstrapped_and_runs(self, engine):
+        name = "toolkit-base:bootstrap-test"
+        image = base._bootstrap(engine, "bookworm", name, Silent())
+        ran = run_once(engine, Box(name), ("cat", "/etc/debian_version"))
+        engine.images.remove(name, force=True)
+        assert image.labels["toolkit"] == "base"
+        assert ran.lines[0].startswith("12.")
+
+    def test_without_mmdebstrap_the_package_to_install_is_named(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(Missing, match="mmdebstrap") as caught:
+            base._mmdebstrap("bookworm", tmp_path / "base.tar", Silent())
+        assert "apt-get install mmdebstrap" in caught.value.fix
+
+    def test_a_reference_that_no_registry_has_is_no_base(self, engine):
+        assert base._pull(engine, "toolkit-no-such-image:none", Silent()) is None
+
+
+class TestConverting:
+    def test_the_file_is_whole_checked_and_named_by_its_checksum(self, small_sif):
+        path = sif_path(small_sif)
+        assert small_sif.untried == ""
+        assert digest_file(path).read_text() == f"{small_sif.sha256}  small.sif\n"
+        assert check_digest(path) == small_sif.sha256
+        assert subprocess.run(["sha256sum", "-c", "small.sif.sha256"], cwd=path.parent).returncode == 0
+
+    def test_it_is_compressed_with_zstd(self, small_sif):
+        content = sif_path(small_sif).read_bytes()
+        start = content.index(b"hsqs", 32768)
+        assert int.from_bytes(content[start + 20 : start + 22], "little") == 6
+
+    def test_what_is_in_it_can_be_read_without_starting_it(self, small_sif):
+        facts = inspect(sif_path(small_sif))
+        assert facts.mpi is not None
+        assert (facts.mpi.implementation, facts.mpi.version, facts.mpi4py) == ("openmpi", "4.1.4", "4.0.3")
+        assert facts.disagreements == ()
+
+    def test_it_is_not_made_again_from_the_same_image(self, engine, small, small_sif):
+        again = sif.convert(engine, small.tag, sif_path(small_sif), Silent())
+        assert (again.reused, again.sha256) == (True, small_sif.sha256)
+
+    def test_a_flipped_byte_is_noticed_and_mended(self, engine, small, small_sif, tmp_path):
+        path = copied(small_sif, tmp_path)
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 1]))
+        done = toolkit("image", "inspect", str(path), ok=False)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert not sif.reusable(path, created(engine, small))
+
+    def test_a_file_that_was_cut_short_is_noticed(self, small_sif, tmp_path):
+        path = copied(small_sif, tmp_path)
+        os.truncate(path, path.stat().st_size - 4096)
+        digest_file(path).unlink()
+        done = toolkit("image", "inspect", str(path), ok=False)
+        assert done.returncode == 1
+        assert "cut short" in done.stderr
+
+    def test_an_image_that_is_not_there_is_missing_with_the_command_that_makes_it(self, engine, tmp_path):
+        with pytest.raises(Missing) as caught:
+            sif.convert(engine, "toolkit/no-such:latest", tmp_path / "a.sif", Silent())
+        assert "toolkit image build" in caught.value.fix
+
+    def test_ctrl_c_leaves_no_file_no_container_and_no_temporary_folder(
+        self, engine, small, tmp_path, temporary
+    ):
+        target = tmp_path / "out" / "a.sif"
+        before = ours(engine)
+        process = start_toolkit("-v", "image", "sif", SMALL, "-o", str(target))
+        wait_for(lambda: len(ours(engine) - before) > 0 and list(target.parent.glob(".*.part")), "the SIF")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert list(target.parent.iterdir()) == []
+        assert list(temporary.iterdir()) == []
+        assert ours(engine) <= before
+
+    def test_a_failed_conversion_keeps_the_file_that_was_there(self, engine, small, small_sif, tmp_path):
+        path = copied(small_sif, tmp_path)
+        maker = contained(engine, Silent())
+        empty = tmp_path / "no-layout"
+        empty.mkdir()
+        done = maker.make(empty, tmp_path / ".part", (), Silent())
+        assert not done.ok
+        assert check_digest(path) == small_sif.sha256
+
+    def test_a_folder_that_is_nearly_full_is_refused_before_any_work(self, engine, small, small_disk):
+        with pytest.raises(CheckFailed, match=r"has \d+ MiB free, and the SIF needs at least"):
+            sif.convert(engine, small.tag, small_disk(16) / "a.sif", Silent())
+
+    def test_a_disk_that_fills_up_is_told_as_such_and_nothing_is_left(self, engine, small, small_disk):
+        target = small_disk(90) / "a.sif"
+        with pytest.raises(CheckFailed, match="the disk is full") as caught:
+            sif.convert(engine, small.tag, target, Silent())
+        assert "make room" in caught.value.fix
+        assert list(target.parent.iterdir()) == []
+
+    def test_a_full_temporary_folder_is_told_with_the_variable_that_moves_it(
+        self, engine, small, small_disk, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("APPTAINER_TMPDIR", str(small_disk(16)))
+        with pytest.raises(CheckFailed, match="the conversion needs at least") as caught:
+            sif.convert(engine, small.tag, tmp_path / "a.sif", Silent())
+        assert "TMPDIR" in caught.value.fix
+        assert list(tmp_path.glob("*.sif*")) == []
+
+
+class TestOnAHostWithApptainer:
+    """The same work by the program on PATH, asked and run through spython: inside the builder image."""
+
+    def test_it_is_found_converts_inspects_and_runs(self, engine, small, tmp_path, host_with_apptainer):
+        from toolkit.image.layout import write_layout
+        from toolkit.run.engine import saved
+
+        write_layout(saved(engine, small.tag), tmp_path / "layout", Silent())
+        binds = {str(ROOT / "toolkit"): "/src/toolkit:ro", str(spython_folder()): "/src/spython:ro"}
+        box = Box(
+            host_with_apptainer,
+            binds={**binds, str(tmp_path): "/work"},
+            env={"PYTHONPATH": "/src", "PYTHONDONTWRITEBYTECODE": "1"},
+            nested=True,
+            memory=3 << 30,
+        )
+        ran = run_once(engine, box, ("python3", "-c", ON_A_HOST))
+        assert ran.ok, ran.lines
+        told = json.loads(ran.lines[-1])
+        assert told["version"].startswith("apptainer version 1.")
+        assert told["made"] is True
+        assert told["recipe"] == SMALL
+        assert told["status"] == 0, told["said"]
+        assert told["broken"] != 0
+        assert told["uninspectable"]
+
+
+SLEEPING_BUILD = """
+import sys, time
+from toolkit.model.progress import Silent
+from toolkit.run.engine import BuildOptions, build_image, connect
+text = f"FROM {sys.argv[1]}\\nRUN sleep 300 # {time.time()}"
+build_image(connect(), {"Dockerfile": text.encode()}, "the sleeper", Silent(), BuildOptions())
+"""
+
+ON_A_HOST = """
+import json
+from pathlib import Path
+from toolkit.errors import CheckFailed
+from toolkit.model.progress import Silent
+from toolkit.run import singularity
+host = singularity.find()
+target = Path("/work/a.sif")
+done = host.make(Path("/work/layout"), target, ("--mksquashfs-args", "-comp zstd -mem 500M"), Silent())
+labels = host.labels(target) if done.ok else {}
+ran = host.execute(target, ("python", "-c", "import mpi4py"))
+broken = host.execute(target, ("python", "-c", "import no_such_module"))
+Path("/work/junk.sif").write_bytes(b"junk")
+try:
+    host.labels(Path("/work/junk.sif"))
+    uninspectable = ""
+except CheckFailed as error:
+    uninspectable = error.message
+print(json.dumps({"version": host.version, "made": done.ok, "recipe": labels.get("toolkit.recipe"),
+    "status": ran.status, "said": ran.said, "broken": broken.status, "uninspectable": uninspectable}))
+"""
+
+
+@pytest.fixture(scope="module")
+def host_with_apptainer(engine):
+    """An image in which Apptainer is on PATH beside a Python, as on a cluster's login node."""
+    contained(engine, Silent())
+    install = "apt-get update && apt-get install -y --no-install-recommends python3"
+    files = {"Dockerfile": f'FROM {BUILDER}\nLABEL toolkit="test"\nRUN {install}'.encode()}
+    image = build_image(engine, files, "a host with Apptainer", Silent(), BuildOptions())
+    yield image
+    forget_image(engine, image)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mount disks of a given number of MiB; the kernel lets only root do that."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk to fill it")
+    mounted = []
+
+    def mount(mebibytes):
+        folder = tmp_path / f"disk{len(mounted)}"
+        folder.mkdir()
+        size = f"size={mebibytes}m"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def sif_path(made):
+    from pathlib import Path
+
+    return Path(made.path)
+
+
+def copied(made, folder):
+    import shutil
+
+    target = folder / "small.sif"
+    shutil.copyfile(made.path, target)
+    shutil.copyfile(digest_file(sif_path(made)), digest_file(target))
+    return target
+
+
+def created(engine, named):
+    return engine.images.get(named.tag).labels[sif.CREATED]
+
+
+def spython_folder():
+    from pathlib import Path
+
+    import spython
+
+    return Path(spython.__file__).parent
+
+
+def start_toolkit(*words):
+    return subprocess.Popen([sys.executable, "-m", "toolkit", *words], stderr=subprocess.DEVNULL, cwd=ROOT)
+
+
+def start_python(code, *words):
+    return subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.DEVNULL)
+
+
+def no_sleeper(engine, patience=10.0):
+    """Tell whether no build's ``sleep 300`` runs, waiting a little for one to end."""
+    deadline = time.monotonic() + patience
+    while True:
+        running = [c for c in engine.api.containers() if "sleep 300" in c["Command"]]
+        if not running or time.monotonic() > deadline:
+            return not running
+        time.sleep(0.2)
+
+
+def wait_for(condition, what, patience=120.0):
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.1)

@@ -1,0 +1,47 @@
+"""``toolkit image`` where it needs no engine."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from tests.integration.program import ROOT
+from toolkit.cli.image import command
+from toolkit.errors import BadInput
+
+
+def run(*words):
+    return CliRunner().invoke(command, words, catch_exceptions=False).stdout
+
+
+def test_the_list_shows_the_recipes_and_what_is_in_them():
+    assert "tf2.15-cpu  2.15.1      0.28.1   openmpi 4.1.4" in run("list")
+    rows = json.loads(run("list", "--json"))
+    assert rows["schema"] == "toolkit.recipes/1"
+    assert {"mpi-only", "tf2.15-cpu"} <= {row["name"] for row in rows["recipes"]}
+
+
+def test_a_recipe_of_the_person_is_listed_and_its_fault_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = tmp_path / "toolkit" / "recipes"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text("base = 3")
+    (row,) = [r for r in json.loads(run("list", "--json"))["recipes"] if r["name"] == "mine"]
+    assert "mine.toml:1: " in row["error"]
+
+
+def test_a_recipe_is_shown_in_words_and_as_json():
+    assert "horovod     0.28.1, mpi + gloo" in run("show", "tf2.15-cpu")
+    shown = json.loads(run("show", "tf2.15-cpu", "--json"))
+    assert shown["recipe"]["mpi"] == {"implementation": "openmpi", "version": "4.1.4"}
+    assert len(shown["source"]) == 64
+
+
+def test_the_dockerfile_is_the_one_that_people_have_read():
+    assert run("render", "tf2.15-cpu") == (ROOT / "tests" / "golden" / "tf2.15-cpu.Dockerfile").read_text()
+
+
+@pytest.mark.parametrize("verb", ["show", "render", "build", "sif"])
+def test_a_recipe_that_is_not_there_is_refused_before_anything_else(verb):
+    with pytest.raises(BadInput, match="there is no 'nope'"):
+        run(verb, "nope")

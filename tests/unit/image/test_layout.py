@@ -1,0 +1,73 @@
+"""An OCI layout from what ``docker save`` streams."""
+
+import hashlib
+import io
+import json
+import tarfile
+
+import pytest
+
+from toolkit.errors import CheckFailed
+from toolkit.image.layout import write_layout
+from toolkit.model.progress import Silent
+
+LAYERS = (b"first layer" * 300, b"second")
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def archive(*, named=None, leave_out=(), layers=LAYERS):
+    """A docker-archive as engines before 25 write it: a folder for each layer, the list at the end."""
+    config = json.dumps({"rootfs": {"diff_ids": named or [f"sha256:{sha(layer)}" for layer in LAYERS]}})
+    names = [f"{number}/layer.tar" for number, _ in enumerate(layers)]
+    manifest = json.dumps([{"Config": "config.json", "Layers": names, "RepoTags": None}])
+    files = dict(zip(names, layers, strict=True))
+    files |= {"config.json": config.encode(), "manifest.json": manifest.encode()}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, content in files.items():
+            if name not in leave_out:
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def chunks(content: bytes, size: int = 777):
+    return (content[at : at + size] for at in range(0, len(content), size))
+
+
+def test_every_blob_has_the_name_of_its_content(tmp_path):
+    write_layout(chunks(archive()), tmp_path / "l", Silent())
+    for blob in (tmp_path / "l" / "blobs" / "sha256").iterdir():
+        assert blob.name == sha(blob.read_bytes())
+
+
+def test_the_index_leads_to_the_layers_in_their_order(tmp_path):
+    write_layout(chunks(archive()), tmp_path, Silent())
+    blobs = tmp_path / "blobs" / "sha256"
+    (entry,) = json.loads((tmp_path / "index.json").read_text())["manifests"]
+    manifest = json.loads((blobs / entry["digest"].removeprefix("sha256:")).read_text())
+    assert [layer["digest"] for layer in manifest["layers"]] == [f"sha256:{sha(layer)}" for layer in LAYERS]
+    assert [layer["size"] for layer in manifest["layers"]] == [len(layer) for layer in LAYERS]
+    assert manifest["config"]["digest"].removeprefix("sha256:") in {b.name for b in blobs.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"",
+        b"junk" * 400,
+        archive()[:2000],
+        archive(leave_out=["manifest.json"]),
+        archive(leave_out=["0/layer.tar"]),
+        archive(named=["sha256:00", "sha256:11"]),
+        archive(layers=(b"something else", b"second")),
+    ],
+    ids=["nothing", "junk", "cut short", "no list", "no layer", "other digests", "other content"],
+)
+def test_what_is_not_a_whole_archive_is_refused(broken, tmp_path):
+    with pytest.raises(CheckFailed, match="is not an archive of one image"):
+        write_layout(chunks(broken), tmp_path, Silent())
