@@ -80,6 +80,14 @@ class Caution(_Row, frozen=True, kw_only=True):
     env: dict[str, str] = {}
 
 
+class OutsideStep(_Row, frozen=True, kw_only=True):
+    """Launchers that start ranks outside any step of Slurm, and libraries that need to see one."""
+
+    launcher: str
+    image: str
+    variable: str
+
+
 class Variables(_Row, frozen=True, kw_only=True):
     """Names of variables that belong to the host's own MPI."""
 
@@ -93,6 +101,7 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     mismatch: tuple[Mismatch, ...]
     inside: tuple[Inside, ...]
+    outside_step: OutsideStep
     defect: tuple[Defect, ...]
     bundled_pmix: dict[str, str]
     library_file: dict[str, str]

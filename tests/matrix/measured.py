@@ -179,5 +179,5 @@ def _launcher(mode: Mode) -> tuple[str, ...]:
 def _request(cell: dict[str, Any]) -> Request:
     words = f"{cell['launcher']} {cell['cmd']}"
     if re.search(r"-N1\b", words):
-        return Request(nodes=1, ranks_per_node=cell["want"])
-    return Request(nodes=2, ranks_per_node=cell["want"] // 2)
+        return Request(nodes=1, ranks_per_node=cell["want"], batch="sbatch" in cell["cmd"])
+    return Request(nodes=2, ranks_per_node=cell["want"] // 2, batch="sbatch" in cell["cmd"])

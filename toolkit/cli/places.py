@@ -27,6 +27,11 @@ def place_options(function: _F) -> _F:
     return function
 
 
+def place_name(runner: "Runner", cluster: str | None) -> str:
+    """Return how a person calls the place."""
+    return f"cluster {cluster}" if cluster else runner.place
+
+
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
     """Return what runs commands in the chosen place; this machine if none is chosen.
 

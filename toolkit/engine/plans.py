@@ -17,7 +17,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         launcher=_launcher(host, image, request, mode),
         inside=mode == "mpirun-container",
         container=_container(host, image, request, mode),
-        env=_client_env(image) if mode == "srun-pmix" else {},
+        env=_env(host, image, mode),
         unset=_unset(host, image, request, mode),
         binds=_binds(host),
     )
@@ -104,6 +104,22 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     """Bind /tmp where the site does not: PMIx and Open MPI keep their session there."""
     settings = host.runtime.settings if host.runtime else {}
     return ("/tmp",) if settings.get("mount tmp") == "no" else ()  # noqa: S108 - the path that MPI uses
+
+
+def needs_step(host: HostFacts, image: ImageFacts) -> bool:
+    """Tell whether ranks that the host's mpirun starts on its own node have to be told of a step."""
+    row, launcher, mpi = knowledge.mpi().outside_step, host_launcher(host), image.mpi
+    if launcher is None or mpi is None or {launcher.implementation, mpi.implementation} != {"openmpi"}:
+        return False
+    return within(launcher.version or "", row.launcher) and within(mpi.version or "", row.image)
+
+
+def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
+    if mode == "srun-pmix":
+        return _client_env(image)
+    if mode == "mpirun-host" and needs_step(host, image):
+        return {knowledge.mpi().outside_step.variable: "0"}
+    return {}
 
 
 def _client_env(image: ImageFacts) -> dict[str, str]:

@@ -22,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     launcher.host_launcher_leaks,
     launcher.launcher_prefix_half_removed,
     launcher.launcher_pmix_pair,
+    launcher.rank_outside_step,
     launcher.container_launcher_fails,
     container.tmp_hidden,
     pmix.pmix_pair_fails,

@@ -26,11 +26,16 @@ Outcome = Literal[
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The shape of the job that is asked about."""
+    """The shape of the job that is asked about.
+
+    ``batch`` says that the launcher starts in a batch script, as ``toolkit launch`` does it: then
+    it shares a node with ranks of its own.
+    """
 
     nodes: int = 2
     ranks_per_node: int = 1
     mode: Mode | None = None
+    batch: bool = True
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

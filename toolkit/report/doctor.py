@@ -37,8 +37,12 @@ def page(
     width = min(width, _WIDEST)
     lines = [*_heading(host, image, request, style), "", *side_by_side(host, image, style, width), ""]
     lines += [style("Ways to launch", "bold"), *_ways(verdict, style, width), ""]
-    if verdict.findings:
-        lines += [style("Findings", "bold"), *findings(verdict.findings, style, width)]
+    here = tuple(f for f in verdict.findings if _concerns(f, verdict))
+    others = tuple(f for f in verdict.findings if f not in here)
+    if here:
+        lines += [style("Findings", "bold"), *findings(here, style, width)]
+    if others:
+        lines += [style("Why not the other ways", "bold"), *findings(others, style, width)]
     lines += [style("Next", "bold"), f"  {next_command}"]
     return "\n".join(lines)
 
@@ -81,6 +85,11 @@ def findings(found: tuple[Finding, ...], style: Style, width: int) -> Iterator[s
             yield from (style(part, "dim") for part in _wrapped(line, 13, width, first="· "))
         yield from _wrapped(finding.fix, 16, width, first="fix: ", hang=5)
         yield ""
+
+
+def _concerns(finding: Finding, verdict: Verdict) -> bool:
+    """Tell whether a finding is about the chosen way; about any, where none is chosen."""
+    return verdict.chosen is None or not finding.modes or verdict.chosen in finding.modes
 
 
 def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, launcher_pair
+from toolkit.engine.plans import host_launcher, launcher_pair, needs_step
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.image import unanswered
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge import Inside, counts
+from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 
@@ -129,6 +130,30 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         because = f"{pair} has not been measured on {shape}"
         return Hit(evidence, "unknown", because)
     return None if row.outcome == "ok" else Hit(evidence, row.outcome, row.because, source=row.source)
+
+
+@rule(
+    "rank-outside-step",
+    "Ranks beside the host's mpirun take themselves for singletons",
+    severity="error",
+    fix="set SLURM_STEP_ID=0 inside the container (toolkit launch does)",
+    source=(
+        "recipes/knowledge/mpi.toml, outside_step; tests/matrix: hybrid-ompi5.0.7deb-salloc2-unset-noSLURMenv"
+    ),
+    needs=("host.mpis", "image.mpi.version"),
+    modes=("mpirun-host",),
+)
+def rank_outside_step(case: Case) -> Hit | None:
+    """Open MPI 5's launcher starts the ranks of its own node itself, outside any step of Slurm. Open MPI 4
+    in the image sees the allocation without a step and takes itself for a singleton; on several nodes
+    the other ranks wait for it for ever.
+    """
+    variable = knowledge.mpi().outside_step.variable
+    if not case.request.batch or not needs_step(case.host, case.image) or variable in case.plan.env:
+        return None
+    because = f"the ranks beside mpirun see no {variable}"
+    outcome: Outcome = "singletons" if case.request.nodes == 1 else "hang"
+    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because)
 
 
 @rule(
