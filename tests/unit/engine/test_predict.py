@@ -1,0 +1,221 @@
+"""What the engine concludes as a whole: the choice, the plans, and what it does not know."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.engine.examples import (
+    HOST,
+    IMAGE,
+    MPICH,
+    OPEN_MPI_4,
+    SLURM,
+    image_with,
+    unread,
+    with_,
+    without,
+)
+from toolkit.engine.predict import examine, predict
+from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
+from toolkit.model.prediction import MODES, Request, Verdict
+
+
+def outcomes(verdict: Verdict) -> dict[str, str]:
+    return {p.mode: p.outcome for p in verdict.predictions}
+
+
+def test_the_training_image_on_the_virtual_cluster_as_it_was_measured():
+    verdict = predict(HOST, IMAGE, Request(nodes=2))
+    assert verdict.chosen == "srun-pmix"
+    assert outcomes(verdict) == {
+        "srun-pmix": "ok",
+        "srun-pmi2": "init-failure",
+        "mpirun-host": "ok",
+        "mpirun-container": "init-failure",
+    }
+
+
+def test_on_one_node_a_launcher_inside_works_too():
+    assert outcomes(predict(HOST, IMAGE, Request(nodes=1)))["mpirun-container"] == "ok"
+
+
+def test_an_mpich_image_is_launched_by_pmi2():
+    verdict = predict(HOST, image_with(MPICH), Request(nodes=2))
+    assert verdict.chosen == "srun-pmi2"
+    assert outcomes(verdict)["srun-pmix"] == "singletons"
+
+
+def test_srun_comes_before_mpirun_and_the_host_before_the_container():
+    no_pmix = with_(HOST, slurm=with_(SLURM, mpi_types=("none",)))
+    assert predict(no_pmix, IMAGE, Request(nodes=1)).chosen == "mpirun-host"
+    no_mpirun = with_(no_pmix, mpis=())
+    assert predict(no_mpirun, IMAGE, Request(nodes=1)).chosen == "mpirun-container"
+
+
+def test_a_mode_that_is_asked_for_is_chosen_or_none():
+    assert predict(HOST, IMAGE, Request(mode="mpirun-host")).chosen == "mpirun-host"
+    assert predict(HOST, IMAGE, Request(mode="srun-pmi2")).chosen is None
+
+
+def test_an_unavailable_mode_has_no_plan_and_a_failing_one_has():
+    verdict = predict(with_(HOST, mpis=()), IMAGE, Request())
+    assert verdict.of("mpirun-host").plan is None
+    assert verdict.of("srun-pmi2").plan is not None
+
+
+def test_the_plan_of_srun_pmix_names_its_interface():
+    plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert plan.launcher == ("srun", "--mpi=pmix")
+    assert not plan.inside
+
+
+def test_the_plan_takes_the_newest_pmix_where_there_is_no_plain_one():
+    host = with_(HOST, slurm=with_(SLURM, mpi_types=("pmix_v3", "pmix_v4")))
+    plan = predict(host, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert plan.launcher == ("srun", "--mpi=pmix_v4")
+
+
+def test_the_plan_takes_away_what_the_hosts_launcher_exports():
+    plan = predict(HOST, IMAGE, Request()).of("mpirun-host").plan
+    assert plan is not None
+    assert plan.unset == ("OMPI_MCA_mca_base_component_path",)
+    assert plan.env == {"SLURM_STEP_ID": "0"}
+
+
+def test_an_mpi_in_one_piece_keeps_what_the_launcher_exports():
+    image = image_with(with_(OPEN_MPI_4, version="5.0.8", plugins=False), "5.0.8")
+    plan = predict(HOST, image, Request()).of("mpirun-host").plan
+    assert plan is not None
+    assert plan.unset == ()
+
+
+def test_settings_of_the_host_are_taken_away_in_every_mode():
+    host = with_(HOST, environment={"OPAL_PREFIX": "/opt/ompi", "OMPI_MCA_btl": "openib"})
+    for prediction in predict(host, IMAGE, Request(nodes=1)).predictions:
+        assert prediction.plan is not None
+        assert {"OPAL_PREFIX", "OMPI_MCA_btl"} <= set(prediction.plan.unset)
+
+
+def test_ranks_of_mpich_on_one_node_share_a_namespace():
+    plan = predict(HOST, image_with(MPICH), Request(ranks_per_node=2)).of("srun-pmi2").plan
+    assert plan is not None
+    assert plan.container == ("--sharens",)
+
+
+def test_hydra_inside_is_told_to_fork_on_one_node_only():
+    one = predict(HOST, image_with(MPICH), Request(nodes=1)).of("mpirun-container")
+    two = predict(HOST, image_with(MPICH), Request(nodes=2)).of("mpirun-container")
+    assert one.plan is not None
+    assert one.plan.launcher == ("/usr/bin/mpirun", "-launcher", "fork")
+    assert (one.outcome, two.outcome) == ("ok", "hang")
+
+
+def test_tmp_is_bound_where_the_site_does_not_mount_it():
+    host = with_(HOST, runtime=with_(HOST.runtime, settings={"mount tmp": "no"}))
+    plan = predict(host, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert plan.binds == ("/tmp",)
+
+
+def test_an_old_pmix_5_client_gets_the_store_that_every_server_has():
+    plan = predict(HOST, with_(IMAGE, pmix="5.0.1"), Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert plan.env == {"PMIX_MCA_gds": "hash"}
+
+
+def test_a_missing_fact_makes_the_outcome_unknown_and_says_which():
+    verdict = predict(unread(HOST, "pmix", "ldconfig: no answer in time"), IMAGE, Request())
+    prediction = verdict.of("srun-pmix")
+    assert prediction.outcome == "unknown"
+    assert "host.pmix" in prediction.missing
+    assert "no answer in time" in prediction.because
+    undecided = next(f for f in verdict.findings if f.undecided)
+    assert undecided.severity == "info"
+    assert undecided.evidence
+
+
+def test_a_fact_that_concerns_other_modes_does_not_disturb():
+    assert predict(unread(HOST, "mpis"), IMAGE, Request()).chosen == "srun-pmix"
+
+
+def test_a_certain_failure_is_not_certain_where_something_earlier_is_unknown():
+    verdict = predict(unread(HOST, "architecture"), IMAGE, Request())
+    assert outcomes(verdict)["srun-pmi2"] == "unknown"
+
+
+def test_a_failure_before_the_unknown_is_certain():
+    host = unread(with_(HOST, slurm=with_(SLURM, mpi_types=("pmix",))), "architecture")
+    assert outcomes(predict(host, IMAGE, Request()))["srun-pmi2"] == "unavailable"
+
+
+def test_a_part_of_something_absent_is_not_missing():
+    assert "slurm.mpi_types" not in str(predict(without(HOST, "slurm"), IMAGE, Request()).predictions)
+
+
+def test_findings_are_joined_over_modes_and_sorted_by_severity():
+    verdict = predict(without(HOST, "runtime"), with_(IMAGE, disagreements=("x",)), Request())
+    ids = [f.id for f in verdict.findings]
+    assert len(ids) == len(set(ids))
+    assert next(f for f in verdict.findings if f.id == "runtime-absent").modes == ()
+    severities = [f.severity for f in verdict.findings]
+    assert severities == sorted(severities, key=["error", "warning", "info"].index)
+
+
+def test_a_host_alone_is_judged_by_the_rules_that_ask_nothing_else():
+    assert examine(HOST) == ()
+    assert [f.id for f in examine(without(HOST, "runtime"))] == ["runtime-absent"]
+
+
+words = st.none() | st.text(max_size=8) | st.sampled_from(["pmix", "4.1.4", "5.0.7", "openmpi", "mpich"])
+names = st.tuples() | st.tuples(st.sampled_from(["pmix", "pmi1", "pmi2", "pmix_v5", "?"]))
+
+
+@st.composite
+def hosts(draw: st.DrawFn) -> HostFacts:
+    raw = msgspec.to_builtins(HOST)
+    for name in draw(st.sets(st.sampled_from(sorted(raw)), max_size=6)):
+        raw[name] = None if name in {"slurm", "pmix", "mpis", "runtime", "user_namespaces"} else raw[name]
+    for name in ("pmix", "architecture", "glibc"):
+        raw[name] = draw(words)
+    raw["absent"] = dict.fromkeys(draw(st.sets(st.sampled_from(["slurm", "pmix", "mpis", "runtime"]))), "x")
+    raw["environment"] = draw(st.dictionaries(st.text(max_size=12), st.text(max_size=5), max_size=3))
+    return msgspec.convert(raw, HostFacts)
+
+
+@st.composite
+def images(draw: st.DrawFn) -> ImageFacts:
+    mpi = draw(
+        st.none()
+        | st.builds(
+            ImageMpi,
+            implementation=st.sampled_from(["openmpi", "mpich", "intelmpi", "mvapich2", ""]),
+            version=words,
+            library=st.text(max_size=5),
+            interfaces=st.none() | names,
+            launcher=words,
+            plugins=st.none() | st.booleans(),
+            markers=names,
+        )
+    )
+    return ImageFacts(
+        path="x", format="sif", mpi=mpi, pmix=draw(words), architecture=draw(words), ssh=draw(words)
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(hosts(), images(), st.integers(1, 4), st.integers(1, 4))
+def test_the_engine_never_raises_and_never_leaves_a_finding_without_evidence(
+    host: HostFacts, image: ImageFacts, nodes: int, ranks: int
+):
+    verdict = predict(host, image, Request(nodes=nodes, ranks_per_node=ranks))
+    assert [p.mode for p in verdict.predictions] == list(MODES)
+    assert all(f.evidence and all(f.evidence) for f in verdict.findings)
+    assert all(p.because for p in verdict.predictions)
+
+
+@pytest.mark.parametrize("name", ["architecture", "mpi", "pmix"])
+def test_an_image_that_could_not_be_read_is_never_called_ok(name: str):
+    assert outcomes(predict(HOST, unread(IMAGE, name), Request()))["srun-pmix"] == "unknown"

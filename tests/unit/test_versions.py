@@ -1,0 +1,77 @@
+"""Versions as packages, libraries and programs write them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.versions import parse, same, upstream, within
+
+numbers = st.lists(st.integers(0, 99), min_size=1, max_size=4).map(lambda n: ".".join(map(str, n)))
+versions = st.tuples(numbers, st.sampled_from(["", "a1", "rc2", "-1+deb12u1", "~rc1-2+b1"])).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("4.2.2-1+deb12u1", "4.2.2"),
+        ("v4.1.4", "4.1.4"),
+        ("5.0.8a1", "5.0.8a1"),
+        ("7.0.0~rc1-2+b1", "7.0.0rc1"),
+        ("2021.19.0", "2021.19.0"),
+        ("1:4.5.1-1", "4.5.1"),
+        ("nothing", "nothing"),
+    ],
+)
+def test_a_packagers_additions_are_left_out(text, plain):
+    assert upstream(text) == plain
+
+
+def test_a_pre_release_comes_before_its_release():
+    assert within("6.0.0rc2", "<6.0.0")
+    assert not within("6.0.0rc2", ">=6.0.0")
+
+
+def test_bounds_are_joined_by_and():
+    assert within("4.2.2", ">=4.2,<5")
+    assert not within("5.0", ">=4.2,<5")
+    assert within("4.2", "==4.2.0")
+
+
+def test_no_version_is_within_no_bounds_but_the_empty_ones():
+    assert not within("", ">=0")
+    assert within("", "")
+
+
+def test_a_bound_that_is_none_is_a_fault_of_the_table():
+    with pytest.raises(ValueError, match="is no bound"):
+        within("1.0", "about 2")
+
+
+def test_texts_that_name_no_version_must_be_equal():
+    assert same("x", "x")
+    assert not same("x", "1.0")
+    assert same("4.2", "4.2.0-1")
+
+
+@given(versions, versions, versions)
+def test_ordering_is_total_and_transitive(a, b, c):
+    x, y, z = parse(a), parse(b), parse(c)
+    assert x is not None
+    assert y is not None
+    assert z is not None
+    assert (x < y) + (x == y) + (x > y) == 1
+    if x <= y <= z:
+        assert x <= z
+
+
+@given(versions, versions)
+def test_within_agrees_with_the_order(a, b):
+    assert within(a, f">={b}") != within(a, f"<{b}")
+    assert same(a, b) == same(b, a)
+
+
+@given(st.text())
+def test_any_text_is_taken(text):
+    parse(text)
+    upstream(text)
+    within(text, ">=1")
