@@ -1,5 +1,7 @@
 """Real services for all integration tests, each started once for a run."""
 
+import os
+
 import pytest
 
 from tests.integration.program import ROOT, toolkit
@@ -8,6 +10,11 @@ from toolkit.errors import Missing
 from toolkit.run.engine import connect
 
 RECIPE = "tf2.15-cpu"
+
+
+def pytest_configure():
+    """Keep the clusters and job records of tests apart from a person's own."""
+    os.environ["XDG_STATE_HOME"] = str(ROOT / "build" / "tests")
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +39,8 @@ def cluster(engine):
 
 @pytest.fixture(scope="session")
 def training_sif(engine):
-    """The default recipe as a SIF file, built if it is not there."""
+    """The default recipe as a SIF file; both steps do nothing where nothing has changed."""
     sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
-    if not sif.is_file():
-        toolkit("image", "build", RECIPE, timeout=1800)
-        toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
+    toolkit("image", "build", RECIPE, timeout=1800)
+    toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
     return sif

@@ -116,7 +116,7 @@ def test_what_sbatch_refuses_is_told_and_leaves_no_record(on):
     before = toolkit("jobs", "list").stdout
     done = launched(on, "--partition", "nowhere", "--", "true", ok=False)
     assert done.returncode == 1
-    assert "sbatch on login refused the job: " in done.stderr
+    assert "sbatch on cluster test refused the job: " in done.stderr
     assert "nvalid partition" in done.stderr
     assert toolkit("jobs", "list").stdout == before
 

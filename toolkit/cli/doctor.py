@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.places import open_runner, place_name, place_options
+from toolkit.cli.places import open_runner, place_options
 from toolkit.errors import BadInput
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
@@ -83,7 +83,7 @@ def _host(facts: Path | None, host: str | None, cluster: str | None, ssh_config:
         return load(facts)
     runner = open_runner(host, cluster, ssh_config)
     try:
-        return probe(runner, place_name(runner, cluster))
+        return probe(runner)
     finally:
         runner.close()
 

@@ -27,11 +27,6 @@ def place_options(function: _F) -> _F:
     return function
 
 
-def place_name(runner: "Runner", cluster: str | None) -> str:
-    """Return how a person calls the place."""
-    return f"cluster {cluster}" if cluster else runner.place
-
-
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
     """Return what runs commands in the chosen place; this machine if none is chosen.
 
@@ -47,7 +42,7 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
         from toolkit.cluster.virtual import find
         from toolkit.run.ssh import SshRunner
 
-        return SshRunner("login", ssh_config or find(cluster).ssh_config)
+        return SshRunner("login", ssh_config or find(cluster).ssh_config, f"cluster {cluster}")
     if host is not None:
         from toolkit.run.ssh import SshRunner
 

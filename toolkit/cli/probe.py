@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolkit.cli.places import open_runner, place_name, place_options
+from toolkit.cli.places import open_runner, place_options
 
 
 @click.command("probe")
@@ -38,7 +38,7 @@ def command(
 
     runner = open_runner(host, cluster, ssh_config)
     try:
-        bundle = gather(runner, place_name(runner, cluster))
+        bundle = gather(runner)
     finally:
         runner.close()
     if output:

@@ -23,24 +23,24 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     raw: str
 
 
-def probe(runner: Runner, place: str | None = None) -> HostFacts:
-    """Ask a place what the rules need to know, in one round trip; ``place`` is what to call it.
+def probe(runner: Runner) -> HostFacts:
+    """Ask a place what the rules need to know, in one round trip.
 
     Raises:
         Missing: if the place cannot be reached.
         CheckFailed: if the answer is cut short.
     """
-    return gather(runner, place).host
+    return gather(runner).host
 
 
-def gather(runner: Runner, place: str | None = None) -> Bundle:
+def gather(runner: Runner) -> Bundle:
     """Probe, and keep the raw answer beside the facts."""
     script = (shipped("containers") / "probe.sh").read_bytes()
     done = runner.run(Command.of("sh", "-s", stdin=script, timeout=_SECONDS))
     if done.timed_out:
         raise CheckFailed(f"{runner.place}: the probe did not end within {_SECONDS} s")
     raw = done.text
-    return Bundle(host=host_facts(place or runner.place, parse(raw, runner.place)), raw=raw)
+    return Bundle(host=host_facts(runner.place, parse(raw, runner.place)), raw=raw)
 
 
 def encode(bundle: Bundle) -> bytes:

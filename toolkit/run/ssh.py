@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 class SshRunner:
     """Commands on ``host``, an SSH destination or a ``Host`` alias of the SSH configuration.
 
-    ``config`` replaces the person's own ``~/.ssh/config``, as ``ssh -F`` does.
+    ``config`` replaces the person's own ``~/.ssh/config``, as ``ssh -F`` does. ``place`` is what people
+    call it, where that is more than ``host``.
     """
 
-    def __init__(self, host: str, config: Path | None = None) -> None:
+    def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
         if not host or host.startswith("-") or any(c.isspace() for c in host):
             raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
-        self._host = host
+        self._place = place or host
         self._connection = connect(host, config)
 
     @property
     def place(self) -> str:
-        return self._host
+        return self._place
 
     def run(self, command: Command) -> Completed:
         return self.stream(command, lambda _: None)
