@@ -1,12 +1,11 @@
 """Look into an image without starting it: no root, no container runtime, nothing is written."""
 
-import hashlib
-import re
 from io import BufferedReader
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.describe import describe
+from toolkit.image.digest import check_digest, sha256
 from toolkit.image.folder import FolderTree
 from toolkit.image.siffile import is_sif, read_sif
 from toolkit.image.squash import SquashTree
@@ -53,7 +52,7 @@ def _file(file: BufferedReader, path: Path) -> ImageFacts:
             f"{path}: neither a SIF, a squashfs nor a sandbox folder",
             fix="convert it first: toolkit image sif, or apptainer build",
         )
-    digest = _digest(file, path)
+    digest = _digest(path)
     if not is_sif(head):
         tree = SquashTree(file, 0, str(path))
         return describe(tree, path, "squashfs", architecture=None, digest=digest)
@@ -62,32 +61,9 @@ def _file(file: BufferedReader, path: Path) -> ImageFacts:
     return describe(tree, path, "sif", architecture=sif.architecture, digest=digest)
 
 
-def _digest(file: BufferedReader, path: Path) -> str | None:
+def _digest(path: Path) -> str | None:
     """Return the digest of the file, after holding it against the one that lies beside it."""
-    wanted = _expected(path)
-    if wanted is None and path.stat().st_size > _HASHED_UNASKED:
+    noted = check_digest(path)
+    if not noted and path.stat().st_size > _HASHED_UNASKED:
         return None
-    file.seek(0)
-    found = hashlib.file_digest(file, "sha256").hexdigest()
-    if wanted is not None and found != wanted:
-        raise CheckFailed(
-            f"{path}: its sha256 is {found}, and {path.name}.sha256 says {wanted}",
-            fix="the file was damaged or exchanged: copy or build it again",
-        )
-    return f"sha256:{found}"
-
-
-def _expected(path: Path) -> str | None:
-    """Read ``FILE.sha256`` in the format of sha256sum(1)."""
-    beside = path.with_name(f"{path.name}.sha256")
-    try:
-        content = beside.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
-    found = re.match(r"\\?([0-9a-fA-F]{64})(?:\s|$)", content)
-    if found is None:
-        raise BadInput(
-            f"{beside}:1: no line of sha256sum(1)",
-            fix=f"write it again: sha256sum {path.name} > {beside.name}",
-        )
-    return found[1].lower()
+    return f"sha256:{noted or sha256(path)}"

