@@ -1,0 +1,131 @@
+"""``doctor``, ``probe`` and ``explain`` as a person sees them, from recorded facts and made images."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.unit.image.sifs import sandbox
+from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+from toolkit.cli.doctor import command as doctor
+from toolkit.cli.explain import command as explain
+from toolkit.cli.places import open_runner
+from toolkit.engine.registry import RULES
+from toolkit.errors import BadInput, CheckFailed, Missing
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+CLUSTER = str(EVIDENCE / "virtual-cluster-login.txt")
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> str:
+    return str(sandbox(tmp_path / "image", {**BASE, **OPEN_MPI_4}))
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(doctor, words, obj={"verbose": False, "quiet": False})
+
+
+def raised(*words: str) -> BaseException | None:
+    return run(*words).exception
+
+
+def test_a_fitting_image_ends_in_a_command_to_type(image):
+    result = run(image, "--facts", CLUSTER)
+    assert result.exit_code == 0
+    assert "Open MPI 4.1.4" in result.stdout
+    assert "→ srun --mpi=pmix singularity exec IMAGE COMMAND" in result.stdout
+    assert result.stdout.rstrip().endswith(f"toolkit launch --image {image} --nodes 2 -- COMMAND")
+
+
+def test_the_page_fits_a_terminal_and_has_no_colours_in_a_pipe(image):
+    result = run(image, "--facts", CLUSTER)
+    assert all(len(line) <= 100 for line in result.stdout.splitlines() if "toolkit launch" not in line)
+    assert "\x1b" not in result.stdout
+
+
+def test_a_mode_that_fails_exits_1_with_the_reason(image):
+    result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2")
+    assert result.exit_code == 1
+    assert "init-failure" in result.stdout
+    assert "speaks neither PMI-1 nor PMI-2" in result.stdout
+
+
+def test_the_json_has_its_schema(image):
+    result = run(image, "--facts", CLUSTER, "--json")
+    found = json.loads(result.stdout)
+    assert found["schema"] == "toolkit.doctor/1"
+    assert found["chosen"] == "srun-pmix"
+    assert set(found) == {"schema", "image", "host", "predictions", "chosen", "findings"}
+    by_mode = {p["mode"]: p for p in found["predictions"]}
+    assert by_mode["srun-pmix"]["plan"]["srun"] == ["--mpi=pmix"]
+    assert by_mode["mpirun-host"]["plan"]["unset"] == ["OMPI_MCA_mca_base_component_path"]
+    assert all({"id", "severity", "title", "evidence", "fix", "source"} <= set(f) for f in found["findings"])
+
+
+def test_a_host_alone():
+    result = run("--facts", CLUSTER)
+    assert result.exit_code == 0
+    assert "Apptainer 1.4.5" in result.stdout
+    assert json.loads(run("--facts", CLUSTER, "--json").stdout)["image"] is None
+
+
+def test_an_image_where_slurm_does_not_answer_is_unknown(image):
+    result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
+    assert result.exit_code == 1
+    assert "unknown" in result.stdout
+
+
+def test_bad_files_and_options(image, tmp_path):
+    assert isinstance(raised(str(tmp_path / "missing.sif"), "--facts", CLUSTER), BadInput)
+    assert isinstance(raised(image, "--facts", str(tmp_path / "missing.json")), BadInput)
+    assert isinstance(raised(image, "--facts", CLUSTER, "--cluster", "x"), BadInput)
+    assert isinstance(raised("--explain", "nothing"), BadInput)
+    assert run(image, "--nodes", "0").exit_code == 2
+
+
+def test_every_rule_is_listed_and_has_a_page():
+    listed = json.loads(run("--rules", "--json").stdout)["rules"]
+    assert [r["id"] for r in listed] == [r.id for r in RULES]
+    assert all(r["title"] and r["severity"] and r["source"] for r in listed)
+    assert run("--rules").stdout.count("\n") == len(RULES)
+    for rule in RULES:
+        assert rule.source in run("--explain", rule.id).stdout
+
+
+def test_explain_names_the_cause_and_the_line(tmp_path):
+    output = tmp_path / "slurm-1.out"
+    output.write_text("hello\n[m2:00527] OPAL ERROR: Unreachable in file ext3x_client.c at line 112\n")
+    result = CliRunner().invoke(explain, [str(output)])
+    assert result.exit_code == 0
+    assert "image-lacks-pmi2" in result.stdout
+    assert "line 2" in result.stdout
+    found = json.loads(CliRunner().invoke(explain, [str(output), "--json"]).stdout)
+    assert found["schema"] == "toolkit.explain/1"
+
+
+def test_explain_says_so_where_it_knows_nothing():
+    result = CliRunner().invoke(explain, ["-"], input="epoch 1\n")
+    assert isinstance(result.exception, CheckFailed)
+    assert "nothing in it is recognised" in str(result.exception)
+
+
+def test_explain_of_no_file(tmp_path):
+    result = CliRunner().invoke(explain, [str(tmp_path / "none.out")])
+    assert isinstance(result.exception, BadInput)
+
+
+def test_one_place_at_a_time(tmp_path):
+    with pytest.raises(BadInput, match="give one of them"):
+        open_runner("login", "demo")
+    with pytest.raises(BadInput, match="no such file"):
+        open_runner("login", None, tmp_path / "config")
+    with pytest.raises(BadInput, match="--host"):
+        open_runner(None, None, EVIDENCE / "no-slurm.txt")
+    assert open_runner(None, None).place == "this machine"
+
+
+def test_a_host_that_is_not_there_is_missing():
+    with pytest.raises(Missing):
+        open_runner("127.0.0.1:9", None)

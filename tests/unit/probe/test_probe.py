@@ -1,0 +1,76 @@
+"""Recorded probes of real machines, read into facts; and facts files."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from toolkit.errors import BadInput
+from toolkit.probe.probe import Bundle, encode, load
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+
+
+def test_the_login_node_of_the_virtual_cluster():
+    host = load(EVIDENCE / "virtual-cluster-login.txt")
+    assert host.slurm is not None
+    assert host.slurm.version == "24.11.5"
+    assert host.slurm.mpi_types == ("none", "pmix", "cray_shasta", "pmi2", "pmix_v5")
+    assert host.slurm.mpi_default == "pmix"
+    assert host.slurm.partitions == ("debug",)
+    assert host.pmix == "5.0.7"
+    assert host.mpis is not None
+    assert host.mpis[0].leaks == ("OMPI_MCA_mca_base_component_path",)
+    assert host.runtime is not None
+    assert (host.runtime.version, host.runtime.setuid) == ("1.4.5", False)
+    assert host.user_namespaces
+    assert "gpu_driver" in host.absent
+    assert host.cite("slurm.mpi_types") == "srun --mpi=list: none pmix cray_shasta pmi2 pmix_v5"
+
+
+def test_a_machine_without_slurm():
+    host = load(EVIDENCE / "no-slurm.txt")
+    assert host.slurm is None
+    assert "slurm" in host.absent
+    assert "runtime" in host.absent
+    assert host.mpis == ()
+    assert host.distribution == "debian 12 (bookworm)"
+
+
+def test_slurm_that_does_not_answer_is_unknown_and_not_absent():
+    host = load(EVIDENCE / "slurm-not-configured.txt")
+    assert host.slurm is None
+    assert "slurm" not in host.absent
+    assert "DNS" in host.unknown["slurm"] or "Unknown host" in host.unknown["slurm"]
+
+
+@pytest.mark.parametrize("file", sorted(EVIDENCE.glob("*.txt")), ids=lambda f: f.stem)
+def test_no_recorded_probe_names_a_person(file):
+    text = file.read_text()
+    for word in ("/home/", "/root", "ada", "TOKEN", "PASSWORD"):
+        assert word not in text
+
+
+def test_a_facts_file_is_read_back_as_it_was_written(tmp_path):
+    raw = (EVIDENCE / "virtual-cluster-login.txt").read_text()
+    host = load(EVIDENCE / "virtual-cluster-login.txt")
+    file = tmp_path / "facts.json"
+    file.write_bytes(encode(Bundle(host=host, raw=raw)))
+    assert load(file) == host
+    assert msgspec.json.decode(file.read_bytes())["schema"] == "toolkit.facts/1"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"host": 3, "raw": ""}', "hello", "toolkit-probe/1\n@ x\n"]
+)
+def test_a_file_that_holds_no_facts_is_refused_in_one_line(tmp_path, content):
+    file = tmp_path / "facts.json"
+    file.write_text(content)
+    with pytest.raises(BadInput, match=str(file)) as error:
+        load(file)
+    assert "\n" not in error.value.message
+
+
+def test_a_facts_file_that_is_not_there(tmp_path):
+    with pytest.raises(BadInput, match=r"missing\.json"):
+        load(tmp_path / "missing.json")

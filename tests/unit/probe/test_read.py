@@ -1,0 +1,161 @@
+"""One parser a tool, each on what the tool really prints."""
+
+import pytest
+
+from toolkit.probe.evidence import Section
+from toolkit.probe.read import launcher, pmix, runtime, slurm, system
+
+
+def said(text: str, status: int = 0) -> Section:
+    return Section("x", tuple(text.splitlines()), status)
+
+
+NEW_LIST = """MPI plugin types are...
+\tnone
+\tpmix
+\tcray_shasta
+\tpmi2
+specific pmix plugin versions available: pmix_v4,pmix_v5"""
+OLD_LIST = """srun: MPI types are...
+srun: cray_shasta
+srun: pmi2
+srun: none
+srun: pmix
+srun: pmix_v3"""
+OPEN_MPI = "path /usr/bin/mpirun\nreal /usr/bin/orterun\nsays mpirun (Open MPI) 4.1.4"
+HYDRA = """path /usr/bin/mpiexec
+real /usr/bin/mpiexec.hydra
+says HYDRA build details:
+says     Version:                                 4.0.2
+says     Release Date:                            Thu Apr  7 12:34:45 CDT 2022"""
+INTEL = (
+    "path /opt/intel/bin/mpirun\nreal /opt/intel/bin/mpirun\n"
+    "says Intel(R) MPI Library for Linux* OS, Version 2021.9 Build 20230307"
+)
+
+
+def test_mpi_types_of_slurm_24():
+    assert slurm.mpi_types(said(NEW_LIST)) == ("none", "pmix", "cray_shasta", "pmi2", "pmix_v4", "pmix_v5")
+
+
+def test_mpi_types_of_slurm_21():
+    assert slurm.mpi_types(said(OLD_LIST)) == ("cray_shasta", "pmi2", "none", "pmix", "pmix_v3")
+
+
+def test_no_mpi_types_where_srun_failed():
+    assert slurm.mpi_types(said("srun: fatal: Could not establish a configuration source", 1)) is None
+
+
+def test_version_and_settings():
+    assert slurm.version(said("slurm-wlm 24.11.5")) == "24.11.5"
+    assert slurm.version(said("slurm 23.02.7")) == "23.02.7"
+    assert slurm.settings(said("MpiDefault              = pmix")) == {"MpiDefault": "pmix"}
+
+
+def test_the_default_partition_comes_first_and_nodes_are_added_up():
+    listed = "long|2|up|64|1|(null)\ndebug*|3|up|8|1|gpu:4\ndebug*|1|up|16|1|(null)"
+    assert slurm.partitions(said(listed)) == (("debug", "long"), 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "version"),
+    [(OPEN_MPI, "openmpi", "4.1.4"), (HYDRA, "mpich", "4.0.2"), (INTEL, "intelmpi", "2021.9")],
+)
+def test_launchers_are_told_apart(text, family, version):
+    (found,) = launcher.launchers(said(text), said("", 127))
+    assert (found.implementation, found.version) == (family, version)
+    assert found.leaks is None
+
+
+def test_two_names_of_one_program_are_one_launcher():
+    assert (
+        len(launcher.launchers(said(f"{OPEN_MPI}\n{OPEN_MPI.replace('mpirun', 'mpiexec')}"), said(""))) == 1
+    )
+
+
+def test_what_a_launcher_exports_of_itself_is_seen():
+    environment = said(
+        "OMPI_MCA_mca_base_component_path=/usr/lib/pmix\nOMPI_MCA_num_procs=1\nPMIX_VERSION=5.0.7a1\nUCX_TLS"
+    )
+    (found,) = launcher.launchers(said(OPEN_MPI), environment)
+    assert found.leaks == ("OMPI_MCA_mca_base_component_path",)
+    assert found.pmix == "5.0.7a1"
+
+
+def test_a_launcher_that_started_no_rank_has_unknown_leaks():
+    assert launcher.leaks(said("mpirun was unable to find the specified executable")) is None
+
+
+def test_the_pmix_that_the_plugin_names_is_the_one():
+    section = said(
+        "plugin /usr/lib64/slurm/mpi_pmix_v4.so\nnamed /opt/pmix/4/lib/libpmix.so.2.9.5\n"
+        "file /usr/lib64/libpmix.so.2.13.7\nsays OpenPMIx 5.0.7a1\n"
+        "file /opt/pmix/4/lib/libpmix.so.2.9.5\nsays OpenPMIx 4.2.9"
+    )
+    found = pmix.server(section, ("pmix", "pmix_v4"))
+    assert found is not None
+    assert found.version == "4.2.9"
+
+
+def test_else_the_one_of_the_plugins_major_version():
+    section = said("file /usr/lib64/libpmix.so.2.13.7\nfile /opt/lib/libpmix.so.2.9.5")
+    found = pmix.server(section, ("pmix_v4",))
+    assert found is not None
+    assert found.version == "4.2.9"
+
+
+def test_of_two_releases_none_is_guessed():
+    section = said("file /usr/lib64/libpmix.so.2.13.7\nfile /opt/lib/libpmix.so.2.9.5")
+    assert pmix.server(section, ()) is None
+
+
+def test_a_library_of_unknown_name_is_asked_for_its_own_word():
+    (found,) = pmix.libraries(said("file /opt/lib/libpmix.so.2.99.0\nsays OpenPMIx 9.1.0"))
+    assert (found.version, found.how) == ("9.1.0", "what it says of itself")
+
+
+def test_runtimes_and_how_they_are_installed():
+    found = runtime.runtime(
+        said("path /usr/bin/apptainer\napptainer version 1.4.5\nsetuid yes\nsetting mount tmp = no")
+    )
+    assert found is not None
+    assert (found.name, found.version, found.setuid) == ("apptainer", "1.4.5", True)
+    assert found.settings == {"mount tmp": "no"}
+    old = runtime.runtime(said("path /usr/bin/singularity\nsingularity-ce version 3.11.4"))
+    assert old is not None
+    assert (old.name, old.version, old.setuid) == ("singularity-ce", "3.11.4", None)
+
+
+def test_a_setuid_program_that_the_site_forbids_is_none():
+    text = "path /a\napptainer version 1.3.0\nsetuid yes\nsetting allow setuid = no"
+    found = runtime.runtime(said(text))
+    assert found is not None
+    assert found.setuid is False
+
+
+def test_user_namespaces():
+    assert runtime.user_namespaces(said("user/max_user_namespaces = 1000")) is True
+    assert runtime.user_namespaces(said("unshare: unshare failed: Operation not permitted", 1)) is False
+    assert runtime.user_namespaces(said("user/max_user_namespaces = 0", 127)) is False
+    assert runtime.user_namespaces(said("user/max_user_namespaces = 10", 127)) is None
+
+
+def test_distributions():
+    assert system.distribution(('ID="rocky"', 'VERSION_ID="9.4"')) == "rocky 9.4"
+    assert system.distribution(("ID=debian", "VERSION_CODENAME=forky")) == "debian (forky)"
+    assert system.distribution(('ID="unbalanced',)) is not None
+    assert system.distribution(()) is None
+
+
+def test_glibc_by_either_way():
+    assert system.glibc(said("glibc 2.41")) == "2.41"
+    assert system.glibc(said("ldd (GNU libc) 2.28")) == "2.28"
+
+
+def test_gpu_driver_by_either_way():
+    kernel = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024"
+    assert system.gpu_driver(said(kernel)) == "535.183.01"
+    open_kernel = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release Build"
+    assert system.gpu_driver(said(open_kernel)) == "550.54.15"
+    assert system.gpu_driver(said("550.54.15, NVIDIA A100-SXM4-40GB")) == "550.54.15"
+    assert system.gpu_driver(said("", 127)) is None
