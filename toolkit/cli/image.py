@@ -28,7 +28,7 @@ def command() -> None:
 @command.command("list")
 @_JSON
 def list_recipes(as_json: bool) -> None:
-    """List the recipes, and whether the engine has their images."""
+    """List the recipes and what is in them."""
     rows = [(name, *_listed(name)) for name in _recipe_names()]
     if as_json:
         titles = ("name", "tensorflow", "horovod", "mpi", "title", "error")
