@@ -1,0 +1,160 @@
+"""The probe in real shells, the doctor on the virtual cluster, and its predictions against real launches."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.program import toolkit
+from toolkit.data import shipped
+from toolkit.engine.predict import predict
+from toolkit.image.inspect import inspect
+from toolkit.launch.plan import launch_words
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Plan, Request
+from toolkit.probe.evidence import parse
+from toolkit.probe.probe import probe
+from toolkit.render import quoted_words
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+from toolkit.run.ssh import SshRunner
+
+pytestmark = pytest.mark.integration
+
+SCRIPT = shipped("containers") / "probe.sh"
+RANK = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+assert world.allreduce(1) == world.size
+print("world", world.size, flush=True)
+"""
+PYTHON = "/opt/toolkit/venv/bin/python3"
+
+
+@pytest.fixture(scope="module")
+def login(cluster):
+    runner = SshRunner("login", cluster.ssh_config)
+    yield runner
+    runner.close()
+
+
+@pytest.fixture(scope="module")
+def image(login, training_sif):
+    """The image and the program of a rank, where the nodes see them."""
+    there = "/work/ada/doctor/train.sif"
+    login.upload(training_sif, there)
+    login.write("/work/ada/doctor/rank.py", RANK.encode())
+    return there
+
+
+@pytest.mark.parametrize("shell", ["sh", "dash", "bash"])
+def test_the_script_runs_in_every_shell_that_is_here(shell):
+    done = LocalRunner().run(Command.of(shell, "-s", stdin=SCRIPT.read_bytes(), timeout=30))
+    assert done.errors == ""
+    assert parse(done.text, shell)["architecture"].ok
+
+
+def test_a_machine_without_timeout_is_asked_too(tmp_path):
+    for name in (
+        "sh",
+        "sed",
+        "awk",
+        "uname",
+        "cat",
+        "id",
+        "env",
+        "sleep",
+        "grep",
+        "head",
+        "sort",
+        "readlink",
+    ):
+        found = shutil.which(name)
+        assert found
+        (tmp_path / name).symlink_to(found)
+    script = SCRIPT.read_text().replace("PATH=", f"PATH={tmp_path} # ", 1)
+    done = LocalRunner().run(Command.of("sh", "-s", stdin=script.encode(), timeout=60))
+    sections = parse(done.text, "here")
+    assert sections["architecture"].ok
+    assert sections["slurm"].missing
+
+
+def test_a_question_that_hangs_is_given_up():
+    script = SCRIPT.read_text().replace("ask kernel 2 'uname -r'", "ask kernel 1 'sleep 30'")
+    begun = time.monotonic()
+    done = LocalRunner().run(Command.of("sh", "-s", stdin=script.encode(), timeout=30))
+    assert parse(done.text, "here")["kernel"].trouble == "no answer in time"
+    assert time.monotonic() - begun < 15
+
+
+def test_the_doctor_answers_in_three_seconds(cluster, training_sif):
+    begun = time.monotonic()
+    done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--json")
+    assert time.monotonic() - begun < 3
+    found = json.loads(done.stdout)
+    assert found["chosen"] == "srun-pmix"
+    assert found["host"]["pmix"] == "5.0.7"
+    assert found["host"]["place"] == f"cluster {cluster.name}"
+
+
+def test_facts_that_were_saved_give_the_same_verdict(cluster, training_sif, tmp_path):
+    facts = tmp_path / "facts.json"
+    toolkit("probe", "--cluster", cluster.name, "-o", str(facts))
+    done = toolkit("doctor", str(training_sif), "--facts", str(facts), "--mode", "srun-pmi2", ok=False)
+    assert done.returncode == 1
+    assert "speaks neither PMI-1 nor PMI-2" in done.stdout
+
+
+def test_a_cluster_that_is_not_up_is_missing(training_sif):
+    done = toolkit("doctor", str(training_sif), "--cluster", "nosuch", ok=False)
+    assert done.returncode == 3
+    assert "toolkit cluster up" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "nodes", "ranks_per_node"),
+    [
+        ("srun-pmix", 1, 2),
+        ("srun-pmix", 2, 1),
+        ("srun-pmix", 2, 2),
+        ("srun-pmi2", 2, 1),
+        ("mpirun-host", 1, 2),
+        ("mpirun-host", 2, 1),
+        ("mpirun-host", 2, 2),
+        ("mpirun-container", 1, 2),
+        ("mpirun-container", 2, 1),
+    ],
+)
+def test_what_is_predicted_happens(login, training_sif, image, mode, nodes, ranks_per_node):
+    request = Request(nodes=nodes, ranks_per_node=ranks_per_node)
+    prediction = predict(probe(login), inspect(training_sif), request).of(mode)
+    assert prediction.plan is not None
+    assert run(login, image, prediction.plan, request) == prediction.outcome
+
+
+def run(login: SshRunner, image: str, plan: Plan, request: Request) -> str:
+    """Start the ranks in a batch job and return the outcome, in the words of the predictions."""
+    folder = str(Path(image).parent)
+    spec = JobSpec(
+        name="x",
+        image=image,
+        command=(),
+        directory=folder,
+        nodes=request.nodes,
+        ranks_per_node=request.ranks_per_node,
+    )
+    groups = launch_words(spec, plan, (PYTHON, f"{folder}/rank.py"), "apptainer")
+    words = [word for group in groups for word in group]
+    script = f"#!/bin/sh\ncd {folder}\ntimeout 60 {quoted_words(words)} </dev/null\n"
+    login.write(f"{folder}/job.sh", script.encode())
+    shape = f"-N{spec.nodes} -n{spec.ranks} --ntasks-per-node={spec.ranks_per_node}"
+    submit = f"cd {folder}; sbatch -Q -W {shape} -o job.out job.sh; s=$?; cat job.out; exit $s"
+    done = login.run(Command.of("sh", "-c", submit, timeout=120))
+    sizes = [line.split()[-1] for line in done.text.splitlines() if "world " in line]
+    if sizes == [str(spec.ranks)] * spec.ranks and done.ok:
+        return "ok"
+    if set(sizes) == {"1"} and done.ok:
+        return "singletons"
+    return "hang" if done.status == 124 else "init-failure"
