@@ -1,8 +1,8 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
-PySquashfsImage walks the whole tree before the first answer, which takes many seconds for a
-training image; here nothing is read that was not asked for. The format is Linux's
-Documentation/filesystems/squashfs.rst; every number from the file is checked before it is used.
+PySquashfsImage cannot unpack lz4, walks the whole tree before the first answer, and trusts every
+number that it reads, so that a damaged image can fill the memory. Here nothing is read that was not
+asked for, and every number is checked. The format is Linux's Documentation/filesystems/squashfs.rst.
 """
 
 import struct
