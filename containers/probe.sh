@@ -1,3 +1,4 @@
+#!/bin/sh
 # Ask a machine what the rules of toolkit need to know. Read by `sh -s`; asks, and never judges.
 #
 # POSIX sh only: dash, busybox and bash run the same bytes on hosts, compute nodes and inside images.
