@@ -26,4 +26,7 @@ def width_of_stdout() -> int:
 def _coloured(text: str, style: str) -> str:
     if style in _COLOURS:
         return click.style(text, fg=_COLOURS[style])
-    return click.style(text, bold=style == "bold", dim=style == "dim") if style else text
+    # Only what is wanted is named: bold=False would write the code that ends dim as well, and the reverse.
+    if style == "bold":
+        return click.style(text, bold=True)
+    return click.style(text, dim=True) if style == "dim" else text
