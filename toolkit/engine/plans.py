@@ -119,6 +119,9 @@ def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
         return _client_env(image)
     if mode == "mpirun-host" and needs_step(host, image):
         return {knowledge.mpi().outside_step.variable: "0"}
+    if mode == "mpirun-container" and "PATH" in image.environment:
+        # mpirun puts its own folder in front of PATH, and a distribution's python before the image's.
+        return {"PATH": image.environment["PATH"]}
     return {}
 
 

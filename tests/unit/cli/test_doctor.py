@@ -35,7 +35,8 @@ def test_a_fitting_image_ends_in_a_command_to_type(image):
     result = run(image, "--facts", CLUSTER)
     assert result.exit_code == 0
     assert "Open MPI 4.1.4" in result.stdout
-    assert "→ srun --mpi=pmix singularity exec IMAGE COMMAND" in result.stdout
+    # However wide the terminal is.
+    assert "→ srun --mpi=pmix singularity exec IMAGE COMMAND" in " ".join(result.stdout.split())
     assert result.stdout.rstrip().endswith(f"toolkit launch --image {image} --nodes 2 -- COMMAND")
 
 
