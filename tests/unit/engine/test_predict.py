@@ -40,6 +40,13 @@ def test_on_one_node_a_launcher_inside_works_too():
     assert outcomes(predict(HOST, IMAGE, Request(nodes=1)))["mpirun-container"] == "ok"
 
 
+def test_a_launcher_inside_gives_its_ranks_the_path_of_the_image():
+    with_path = with_(IMAGE, environment={"PATH": "/opt/venv/bin:/usr/bin"})
+    plan = predict(HOST, with_path, Request(nodes=1)).of("mpirun-container").plan
+    assert plan is not None
+    assert plan.env == {"PATH": "/opt/venv/bin:/usr/bin"}
+
+
 def test_an_mpich_image_is_launched_by_pmi2():
     verdict = predict(HOST, image_with(MPICH), Request(nodes=2))
     assert verdict.chosen == "srun-pmi2"
