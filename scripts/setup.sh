@@ -43,15 +43,17 @@ if [ "${#missing[@]}" -gt 0 ]; then
     fi
 fi
 
-python=python3
-for candidate in python3.13 python3.12 python3.11 python3; do
-    if command -v "$candidate" > /dev/null && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+python=
+for candidate in python3 python3.13 python3.12 python3.11; do
+    # A name on PATH may be a shim that starts nothing, so it is tried.
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
         python=$candidate
         break
     fi
 done
-if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-    echo "setup: Python 3.11 or later is needed, found $("$python" --version); install it or load its module" >&2
+if [ -z "$python" ]; then
+    echo "setup: Python 3.11 or later is needed, and python3 is $(python3 --version 2>&1 || echo absent)" >&2
+    echo "  fix: install it (apt-get install python3), or load its module" >&2
     exit 3
 fi
 
