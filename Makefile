@@ -25,10 +25,10 @@ $(VENV)/ready: pyproject.toml scripts/setup.sh
 	@scripts/setup.sh $(VENV)
 
 demo: $(VENV)/ready
-	@KEEP=$(KEEP) scripts/with-engine.sh scripts/demo.sh $(BIN) $(RECIPE)
+	@KEEP="$(KEEP)" scripts/with-engine.sh scripts/demo.sh $(BIN) "$(RECIPE)"
 
 image: $(VENV)/ready
-	@scripts/with-engine.sh scripts/image.sh $(BIN) $(RECIPE)
+	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
 
 test: $(VENV)/ready
 	@$(MAKE) --no-print-directory check unit integration
@@ -52,5 +52,7 @@ engine: $(VENV)/ready
 engine-stop:
 	@scripts/engine.sh stop
 
+# Images and clusters are in the engine, so one is started for this too where that is possible.
 clean:
-	@scripts/clean.sh $(BIN)
+	@if [ "$$(id -u)" = 0 ] && command -v dockerd > /dev/null; \
+	    then scripts/with-engine.sh scripts/clean.sh $(VENV); else scripts/clean.sh $(VENV); fi

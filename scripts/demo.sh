@@ -4,7 +4,8 @@ set -euo pipefail
 bin=$1
 recipe=$2
 toolkit=$bin/toolkit
-sif=build/images/$recipe.sif
+name=$(basename "${recipe%.toml}")
+sif=build/images/$name.sif
 out=build/demo
 cluster=demo
 cd "$(dirname "$0")/.."
@@ -12,7 +13,6 @@ mkdir -p "$out"
 
 began=$SECONDS
 step_began=$SECONDS
-: > "$out/steps.tmp"
 
 title() { # title N TEXT: what comes now, and how long the step before took
     step_began=$SECONDS
@@ -23,27 +23,57 @@ say() { # say WORDS: show a command as a person would type it, then run it
     printf '$ toolkit'
     printf ' %q' "$@"
     printf '\n'
-    "$toolkit" "$@"
+    set -m
+    "$toolkit" "$@" 8>&- &
+    child=$!
+    set +m
+    local status=0
+    wait "$child" || status=$?
+    child=
+    return "$status"
 }
 
 done_in() { # done_in NAME: note the seconds of a step
     printf '%s\t%s\n' "$1" "$((SECONDS - step_began))" >> "$out/steps.tmp"
 }
 
+child=
 finish() {
     status=$?
-    trap - EXIT INT TERM
+    trap '' INT TERM HUP
+    trap - EXIT
     rm -f "$out/steps.tmp"
     if [ -n "${KEEP:-}" ] && [ "$status" = 0 ]; then
-        echo "The cluster is up: toolkit cluster shell --name $cluster; toolkit cluster down --name $cluster"
-    elif "$toolkit" cluster status --name "$cluster" > /dev/null 2>&1; then
-        "$toolkit" cluster down --name "$cluster" || true
+        echo "The cluster is up. Try: $toolkit cluster shell --name $cluster"
+        echo "Remove it with:        $toolkit cluster down --name $cluster"
+    else
+        # Also a cluster that is half up; that there is none at all is no news.
+        "$toolkit" cluster down --name "$cluster" 2> /dev/null || true
     fi
     exit "$status"
 }
+
+forward() { # pass a signal on to the step that runs, and let it clean up
+    trap '' INT TERM HUP
+    if [ -n "$child" ]; then
+        kill -s "$1" "$child" 2> /dev/null || true
+        wait "$child" || true
+    fi
+    exit "$2"
+}
+
+# One demo at a time: they share a cluster and a folder.
+exec 8> "$out/.lock"
+if ! flock --exclusive --nonblock 8; then
+    echo "demo: another make demo runs in this folder" >&2
+    exit 3
+fi
+rm -f "$out"/result.json "$out"/training.png
+: > "$out/steps.tmp"
 trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'forward INT 130' INT
+trap 'forward TERM 143' TERM
+trap 'forward TERM 129' HUP
 
 title 1 "Build a training image: Open MPI, Horovod, TensorFlow and mpi4py that match each other"
 say image build "$recipe"

@@ -5,6 +5,11 @@ run=/run/toolkit-engine
 
 answers() { timeout 10 docker version > /dev/null 2>&1; }
 
+ours() { # print the process id of the engine that start began, if it still lives
+    local pid
+    [ -s "$run/pid" ] && pid=$(cat "$run/pid") && [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = dockerd ] && echo "$pid"
+}
+
 start() {
     if answers; then
         echo "engine: a Docker engine answers already"
@@ -15,10 +20,18 @@ start() {
         echo "  fix: start it (sudo systemctl start docker), and join the group docker to use it" >&2
         exit 3
     fi
+    if ! command -v dockerd > /dev/null; then
+        echo "engine: no Docker engine answers, and dockerd is not installed." >&2
+        echo "  fix: apt-get install docker.io" >&2
+        exit 3
+    fi
     mkdir -p "$run"
     echo "engine: starting dockerd"
-    # Builds use the host's network and clusters need no address translation, so that no firewall rule is touched.
-    setsid dockerd --iptables=false --ip6tables=false --pidfile "$run/dockerd.pid" > "$run/dockerd.log" 2>&1 < /dev/null 9>&- &
+    # Builds use the host's network and clusters need no address translation, so no firewall rule is touched.
+    # A session of its own keeps a Ctrl-C at the terminal from reaching it; exec keeps the process id.
+    # shellcheck disable=SC2016  # the inner shell expands them
+    setsid bash -c 'echo $$ > "$0/pid"; exec dockerd --iptables=false --ip6tables=false --pidfile "$0/dockerd.pid"' \
+        "$run" > "$run/dockerd.log" 2>&1 < /dev/null 9>&- &
     for _ in $(seq 60); do
         sleep 0.5
         if answers; then
@@ -26,18 +39,23 @@ start() {
         fi
     done
     tail -n 10 "$run/dockerd.log" >&2
-    echo "engine: dockerd did not answer within 30 s; its log is $run/dockerd.log" >&2
+    echo "engine: dockerd did not answer within 30 s; these are the last lines of its log" >&2
     stop
     exit 3
 }
 
 stop() {
-    # Only what start began has a pid file here.
-    if [ -s "$run/dockerd.pid" ] && pid=$(cat "$run/dockerd.pid") && kill "$pid" 2> /dev/null; then
+    local pid
+    if pid=$(ours); then
+        kill "$pid" 2> /dev/null || true
         for _ in $(seq 60); do
             kill -0 "$pid" 2> /dev/null || break
             sleep 0.5
         done
+        if kill -0 "$pid" 2> /dev/null; then
+            echo "engine: dockerd (process $pid) does not end; its log is $run/dockerd.log" >&2
+            exit 1
+        fi
         echo "engine: stopped dockerd"
     fi
     rm -rf "$run"

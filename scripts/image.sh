@@ -3,7 +3,7 @@
 set -euo pipefail
 toolkit=$1/toolkit
 recipe=$2
-sif=build/images/$recipe.sif
+sif=build/images/$(basename "${recipe%.toml}").sif
 cd "$(dirname "$0")/.."
 
 echo "\$ toolkit image build $recipe"

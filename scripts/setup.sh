@@ -3,22 +3,43 @@
 set -euo pipefail
 venv=$1
 cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/sbin:/sbin # where dockerd is, which ordinary users do not have on PATH
 
-# program:package, what each is for stands behind it
+# One setup at a time: two would install into one environment.
+mkdir -p build
+exec 8> build/.setup.lock
+flock --exclusive 8
+
+# program:package; what each is for stands behind it
 needed=(
     docker:docker.io           # builds images, runs the virtual cluster
     dockerd:docker.io
-    mmdebstrap:mmdebstrap      # base image where no registry answers
+    mmdebstrap:mmdebstrap      # makes the base image where no registry answers
+    npm:npm                    # fetches the data sets where their publishers do not answer
     ssh:openssh-client         # toolkit cluster shell
     shellcheck:shellcheck      # make test
     strace:strace              # make test counts file-system calls
 )
 
+python=
+for candidate in python3 python3.13 python3.12 python3.11; do
+    # A name on PATH may be a shim that starts nothing, so it is tried.
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+        python=$candidate
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    echo "setup: Python 3.11 or later is needed, and python3 is $(python3 --version 2>&1 || echo absent)" >&2
+    echo "  fix: install it (Debian 12, Ubuntu 24.04: apt-get install python3), or load its module" >&2
+    exit 3
+fi
+
 missing=()
 for entry in "${needed[@]}"; do
     command -v "${entry%%:*}" > /dev/null || missing+=("${entry##*:}")
 done
-python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3-venv)
+"$python" -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3-venv)
 
 if [ "${#missing[@]}" -gt 0 ]; then
     mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
@@ -34,32 +55,19 @@ if [ "${#missing[@]}" -gt 0 ]; then
             exit 3
         fi
     else
-        echo "setup: these programs are missing; on Debian or Ubuntu:" >&2
-        echo "    sudo apt-get install ${missing[*]}" >&2
-        # An engine that answers is enough for the demo; what else is missing is told when it is needed.
-        if ! docker version > /dev/null 2>&1 || ! python3 -c 'import ensurepip' 2> /dev/null; then
+        echo "setup: not installed: ${missing[*]}" >&2
+        echo "  on Debian or Ubuntu: sudo apt-get install ${missing[*]}" >&2
+        # With an engine that answers and a Python the demo can begin; the rest is told where it is needed.
+        if ! timeout 10 docker version > /dev/null 2>&1 || ! "$python" -c 'import ensurepip' 2> /dev/null; then
             exit 3
         fi
     fi
 fi
 
-python=
-for candidate in python3 python3.13 python3.12 python3.11; do
-    # A name on PATH may be a shim that starts nothing, so it is tried.
-    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
-        python=$candidate
-        break
-    fi
-done
-if [ -z "$python" ]; then
-    echo "setup: Python 3.11 or later is needed, and python3 is $(python3 --version 2>&1 || echo absent)" >&2
-    echo "  fix: install it (apt-get install python3), or load its module" >&2
-    exit 3
-fi
-
-if [ ! -x "$venv/bin/python" ]; then
+# One that was interrupted while it was made has a python, but no pip of its own.
+if ! "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.prefix == sys.base_prefix)' 2> /dev/null; then
     echo "setup: making the virtual environment $venv with $("$python" --version)"
-    "$python" -m venv "$venv"
+    "$python" -m venv --clear "$venv"
 fi
 echo "setup: installing toolkit and its tools into $venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 2> >(grep -v '^WARNING: Location' >&2)

@@ -1,32 +1,53 @@
 #!/usr/bin/env bash
 # Run a command with a Docker engine: one that answers, else one that is started now and stopped afterwards.
+# KEEP=1 leaves an engine that was started running, if the command succeeds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-lock=/tmp/toolkit-engine.$(id -u).lock
+if [ "$(id -u)" = 0 ]; then folder=/run; else folder=${XDG_RUNTIME_DIR:-$HOME}; fi
+lock=$folder/.toolkit-engine.lock
+# Present while an engine runs that a command started for itself; the last user of it stops it.
+borrowed=/run/toolkit-engine/borrowed
 
-started=
+child=
 finish() {
     status=$?
+    trap '' INT TERM HUP
     trap - EXIT
-    # Another make may be using the engine by now; the last one that holds the lock alone may stop it.
-    if [ -n "$started" ]; then
+    if [ -e "$borrowed" ]; then
         flock --unlock 9
-        if flock --exclusive --nonblock 9; then
+        if [ -n "${KEEP:-}" ] && [ "$status" = 0 ]; then
+            rm -f "$borrowed"
+            echo "engine: left running; make engine-stop ends it"
+        elif flock --exclusive --nonblock 9; then
             "$here/engine.sh" stop
-        else
-            echo "engine: left running for another command; make engine-stop ends it"
         fi
     fi
     exit "$status"
 }
 
+forward() { # pass a signal on and let the command clean up; bash itself would first wait for it
+    trap '' INT TERM HUP
+    if [ -n "$child" ]; then
+        kill -s "$1" -- "-$child" 2> /dev/null || true
+        wait "$child" || true
+    fi
+    exit "$2"
+}
+
 exec 9> "$lock"
 flock --shared 9
 trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'forward INT 130' INT
+trap 'forward TERM 143' TERM
+trap 'forward TERM 129' HUP
 if ! "$here/engine.sh" answers; then
-    started=yes
     "$here/engine.sh" start
+    touch "$borrowed"
 fi
-"$@" 9>&-
+# Job control gives the command a process group of its own. It hears Ctrl-C exactly once, from us, and
+# does not ignore it, as it would in the background of a script.
+set -m
+"$@" 9>&- < /dev/null &
+child=$!
+set +m
+wait "$child"

@@ -1,5 +1,7 @@
 """Real services for all integration tests, each started once for a run."""
 
+import contextlib
+import hashlib
 import os
 
 import pytest
@@ -10,6 +12,9 @@ from toolkit.errors import Missing
 from toolkit.run.engine import connect
 
 RECIPE = "tf2.15-cpu"
+
+# Two checkouts can be tested at once, and neither meets what a killed run of the other left behind.
+CLUSTER = "test-" + hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]
 
 
 def pytest_configure():
@@ -26,15 +31,17 @@ def engine():
 
 @pytest.fixture(scope="session")
 def cluster(engine):
-    """A cluster of two nodes; one that was up before stays, so that tests can be tried again quickly."""
+    """A cluster of two nodes; TOOLKIT_KEEP_CLUSTER=1 leaves it up for the next try."""
     try:
-        virtual.status("test")
-        kept = True
+        virtual.status(CLUSTER)
+        virtual.find(CLUSTER)
     except Missing:
-        kept = False
-    yield virtual.up("test", 2)
-    if not kept:
-        virtual.down("test")
+        # Left by a run that was killed, and its keys are gone with the folder that it ran in.
+        with contextlib.suppress(Missing):
+            virtual.down(CLUSTER)
+    yield virtual.up(CLUSTER, 2)
+    if not os.environ.get("TOOLKIT_KEEP_CLUSTER"):
+        virtual.down(CLUSTER)
 
 
 @pytest.fixture(scope="session")

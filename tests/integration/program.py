@@ -1,10 +1,14 @@
 """Run the installed program as a person would, with its own process and exit code."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+
+_CLEAN_UP = 90.0
+"""Seconds that the program has to undo what it began, when a test is interrupted or takes too long."""
 
 
 class _Toolkit:
@@ -16,18 +20,30 @@ class _Toolkit:
     def __call__(
         self, *words: str, ok: bool = True, timeout: float = 900
     ) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
+        process = subprocess.Popen(
             self.words(*words),
             cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # a Ctrl-C at the terminal is passed on below, once
         )
-        if ok and done.returncode:
-            raise AssertionError(f"toolkit {words} ended in {done.returncode}\n{done.stdout}\n{done.stderr}")
-        assert "Traceback (most recent call last)" not in done.stderr or "[rank" in done.stderr, done.stderr
-        return done
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            # Not killed at once: it would leave containers and half-written files behind.
+            process.send_signal(signal.SIGINT)
+            try:
+                process.communicate(timeout=_CLEAN_UP)
+            finally:
+                process.kill()
+            raise
+        if ok and process.returncode:
+            raise AssertionError(f"toolkit {words} ended in {process.returncode}\n{out}\n{err}")
+        # A rank's traceback is shown with an indent; one of the program's own begins the line.
+        assert not any(line.startswith("Traceback (most") for line in err.splitlines()), err
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 toolkit = _Toolkit()
