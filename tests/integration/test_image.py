@@ -1,5 +1,6 @@
 """Images and SIF files, made by a real Docker engine and a real Apptainer."""
 
+import contextlib
 import json
 import os
 import signal
@@ -84,6 +85,21 @@ def ours(engine):
     """The containers of this program's builds and conversions that there are now."""
     labels = ("toolkit=run", "toolkit=build")
     return {c["Id"] for label in labels for c in engine.api.containers(all=True, filters={"label": label})}
+
+
+class TestTheEngine:
+    def test_it_is_the_one_of_the_docker_commands_context(self, engine, tmp_path, monkeypatch):
+        monkeypatch.setattr("toolkit.run.engine._SOCKET", f"unix://{tmp_path}/none.sock")
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+        (tmp_path / "config.json").write_text("{}")
+        host = f"host={os.environ.get('DOCKER_HOST', 'unix:///var/run/docker.sock')}"
+        monkeypatch.delenv("DOCKER_HOST", raising=False)
+        subprocess.run(["docker", "context", "create", "rootless", "--docker", host], check=True)
+        with pytest.raises(Missing):
+            connect()
+        subprocess.run(["docker", "context", "use", "rootless"], check=True)
+        with contextlib.closing(connect()) as client:
+            assert client.info()["ID"] == engine.info()["ID"]
 
 
 class TestBuilding:

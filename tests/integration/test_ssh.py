@@ -231,8 +231,34 @@ def test_a_gateway_that_is_unknown_is_refused_too(copied, tmp_path):
     known = tmp_path / "known_hosts"
     names, key = known.read_text().split(" ", 1)
     known.write_text(f"{','.join(names.split(',')[1:])} {key}")
-    with pytest.raises(Missing, match="unknown host"):
+    with pytest.raises(Missing, match=r"^127\.0\.0\.1 port \d+: unknown host") as caught:
         SshRunner("node1", copied)
+    command = caught.value.fix.partition("then: ")[2]
+    assert re.fullmatch(rf"ssh-keyscan -p \d+ 127\.0\.0\.1 >> {known}", command)
+    subprocess.run(["sh", "-c", command], check=True, capture_output=True)
+    SshRunner("node1", copied).close()
+
+
+def test_a_host_behind_a_gateway_is_added_by_ssh_which_goes_the_whole_way(copied, tmp_path):
+    known = tmp_path / "known_hosts"
+    names, key = known.read_text().split(" ", 1)
+    known.write_text(f"{names.split(',')[0]} {key}")
+    with pytest.raises(Missing, match=r"^node1 port 22: unknown host") as caught:
+        SshRunner("node1", copied)
+    command = caught.value.fix.partition("then: ")[2]
+    assert command == f"ssh -F {copied} node1 true"
+    copied.write_text(
+        copied.read_text().replace("StrictHostKeyChecking yes", "StrictHostKeyChecking accept-new")
+    )
+    subprocess.run(["sh", "-c", command], check=True, capture_output=True)
+    SshRunner("node1", copied).close()
+
+
+def test_a_gateway_that_does_not_let_in_is_the_one_that_is_named(copied, tmp_path):
+    (tmp_path / "id_ecdsa").write_text(new_key_pair().private)
+    with pytest.raises(Missing, match=r"^127\.0\.0\.1 port \d+: ada was not let in") as caught:
+        SshRunner("node1", copied)
+    assert caught.value.fix == f"check that this works: ssh -F {copied} node1 true"
 
 
 def test_a_wrong_key_is_not_let_in(copied, tmp_path):

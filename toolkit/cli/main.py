@@ -1,11 +1,14 @@
 """The ``toolkit`` program: finds the command, runs it, turns errors into one line and an exit code."""
 
+import contextlib
 import importlib
 import os
+import select
 import signal
 import sys
+from collections.abc import Iterator
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -26,6 +29,14 @@ class LazyGroup(click.Group):
         module, _ = COMMANDS[cmd_name]
         found: click.Command = importlib.import_module(module).command
         return found
+
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
+        with _broken_pipes():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
+        with _broken_pipes():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -50,16 +61,12 @@ def cli(ctx: click.Context, verbose: bool, quiet: bool, debug: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the program and exit with the code of the manual's table."""
-    signal.signal(signal.SIGTERM, _terminated)
+    _heed_signals()
     words = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in words[:3]
     try:
         status = cli.main(args=words, prog_name="toolkit", standalone_mode=False)
         code = status if isinstance(status, int) else 0
-    except ToolkitError as error:
-        if debug:
-            raise
-        code = _say(error)
     except click.exceptions.Exit as error:
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -67,23 +74,49 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         error.show()
         code = error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has gone; that is no fault, and nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except Exception as error:  # the last line of defence for a person
         if debug:
             raise
-        code = _say(_unforeseen(error))
+        code = _say(error if isinstance(error, ToolkitError) else _unforeseen(error))
     sys.exit(code)
 
 
+def _heed_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup has SIGHUP ignored, and means it
+            signal.signal(number, _terminated)
+
+
+@contextlib.contextmanager
+def _broken_pipes() -> Iterator[None]:
+    """Take a broken pipe from click, which would end in 1 without a word whatever pipe it is."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        if not _is_unread():
+            raise ToolkitError(f"a program that was being written to ended: {error.strerror}") from error
+        # Whoever read our output has gone; that is no fault, and nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(0) from error
+
+
+def _is_unread() -> bool:
+    """Tell whether whoever read our standard output, a pipe, has gone."""
+    try:
+        polled = select.poll()
+        polled.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in polled.poll(0))
+    except (OSError, ValueError, AttributeError):  # closed from the start, or not a file at all
+        return False
+
+
 def _say(error: ToolkitError) -> int:
-    for line in error.detail:
-        click.echo(f"    {line}", err=True)
-    click.echo(f"toolkit: {error.message}", err=True)
-    if error.fix:
-        click.echo(f"  fix: {error.fix}", err=True)
+    with contextlib.suppress(OSError):  # the terminal may have gone, and taken us along
+        for line in error.detail:
+            click.echo(f"    {line}", err=True)
+        click.echo(f"toolkit: {error.message}", err=True)
+        if error.fix:
+            click.echo(f"  fix: {error.fix}", err=True)
     return error.code
 
 

@@ -12,7 +12,7 @@ from toolkit.data import cache_dir
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command
-from toolkit.run.engine import find_image
+from toolkit.run.engine import connect, find_image
 from toolkit.run.engine_errors import speaking
 from toolkit.run.local import LocalRunner
 
@@ -85,7 +85,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
 
     tell.step(f"Asking the registry for {reference}")
     # A client of its own: an unreachable registry must not cost a minute.
-    asking = docker.from_env(timeout=_REGISTRY_SECONDS)
+    asking = connect(timeout=_REGISTRY_SECONDS)
     try:
         digest = asking.images.get_registry_data(reference).id
     except (docker.errors.APIError, requests.exceptions.RequestException) as error:

@@ -10,7 +10,7 @@ import os
 import re
 import tarfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,24 +51,52 @@ class BuildOptions:
 
 
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
-    """Return a client of the engine that ``DOCKER_HOST`` names, else of this machine's.
+    """Return a client of the engine that the ``docker`` command uses too.
+
+    It is the one that ``DOCKER_HOST`` names, else that of the command's current context, which rootless
+    Docker and Docker Desktop set, else this machine's.
 
     Raises:
         Missing: if no engine answers, or this user may not use it.
     """
     import docker
 
-    where = os.environ.get("DOCKER_HOST") or _SOCKET
-    if where.startswith("unix://") and not Path(where.removeprefix("unix://")).exists():
+    if where := os.environ.get("DOCKER_HOST"):
+        return _answering(lambda: docker.from_env(timeout=timeout), where)
+    context = _context()
+    if context is None:
+        return _answering(lambda: docker.DockerClient(_SOCKET, timeout=timeout), _SOCKET)
+    return _answering(
+        lambda: docker.DockerClient(context.Host, tls=context.TLSConfig, timeout=timeout),
+        f"{context.Host} (the docker context {context.name})",
+    )
+
+
+def _answering(make: Callable[[], "DockerClient"], where: str) -> "DockerClient":
+    if where.startswith("unix://") and not Path(where.removeprefix("unix://").split(" ")[0]).exists():
         raise no_socket(where)
     try:
-        client = docker.from_env(timeout=timeout)
+        client = make()
         client.ping()
     except Exception as error:
-        if not is_engine_error(error):
+        # An ssh:// engine fails as the resolver, the socket or paramiko do.
+        if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
             raise
-        raise no_engine(error) from error
+        raise no_engine(error, where) from error
     return client
+
+
+def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
+    """Return the docker command's current context; ``None`` where it has none of its own."""
+    from docker.context import ContextAPI
+
+    try:
+        context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
+    except Exception as error:  # it raises bare exceptions of its own for a file that is damaged
+        raise Missing(
+            f"the docker command's context cannot be read: {error}", fix="docker context ls"
+        ) from error
+    return None if context is None or context.name == "default" or not context.Host else context
 
 
 def build_image(client: "DockerClient", files: Files, what: str, tell: Tell, options: BuildOptions) -> str:

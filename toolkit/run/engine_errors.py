@@ -1,7 +1,6 @@
 """The errors of the Docker SDK and of what lies under it, as sentences."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 
 from toolkit.errors import CheckFailed, Missing
@@ -19,25 +18,26 @@ def speaking(doing: str) -> Iterator[None]:
 
 
 def is_engine_error(error: BaseException) -> bool:
-    """Tell whether the SDK, or the HTTP libraries under it, raised the error."""
+    """Tell whether the SDK, or the HTTP and SSH libraries under it, raised the error."""
     top = type(error).__module__.partition(".")[0]
-    return top in {"docker", "requests", "urllib3"} or isinstance(error, ConnectionError | TimeoutError)
+    return top in {"docker", "requests", "urllib3", "paramiko"} or isinstance(
+        error, ConnectionError | TimeoutError
+    )
 
 
-def no_engine(error: Exception) -> Missing:
-    """Say why no engine answers."""
-    where = os.environ.get("DOCKER_HOST", "this machine")
+def no_engine(error: Exception, where: str) -> Missing:
+    """Say why no engine answers on ``where``."""
     said = str(error)
     if "PermissionError" in said or "Permission denied" in said:
         return Missing(
-            f"this user may not use the Docker engine of {where}",
+            f"this user may not use the Docker engine on {where}",
             fix="join its group and log in again: sudo usermod -aG docker $USER",
         )
     if "FileNotFoundError" in said or "Connection refused" in said:
         return no_socket(where)
     return Missing(
         f"no Docker engine answers on {where}: {said.splitlines()[0] if said else type(error).__name__}",
-        fix="look at DOCKER_HOST and at the engine's log",
+        fix="look at DOCKER_HOST, at docker context ls, and at the engine's log",
     )
 
 

@@ -1,6 +1,7 @@
 """Run commands on this machine; the only module that imports ``subprocess``."""
 
 import os
+import select
 import selectors
 import shutil
 import signal
@@ -40,10 +41,7 @@ class LocalRunner:
         collected: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
         deadline = None if command.timeout is None else time.monotonic() + command.timeout
         try:
-            if process.stdin:
-                process.stdin.write(command.stdin or b"")
-                process.stdin.close()
-            timed_out = not _pump(process, collected, on_line, deadline)
+            timed_out = not _pump(process, command.stdin or b"", collected, on_line, deadline)
             if timed_out:
                 end_group(process)
             process.wait()
@@ -52,7 +50,7 @@ class LocalRunner:
             process.wait()
             raise
         finally:
-            for pipe in (process.stdout, process.stderr):
+            for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe:
                     pipe.close()
         out, err = bytes(collected["out"]), bytes(collected["err"])
@@ -136,30 +134,59 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
 
 def _pump(
     process: "subprocess.Popen[bytes]",
+    given: bytes,
     collected: dict[str, bytearray],
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
-    """Hand over lines until both streams end; False if the deadline came first."""
+    """Give the input and hand over lines until all streams end; False if the deadline came first.
+
+    In turns: a program that writes while it reads would otherwise wait for us, and we for it.
+    """
+    ungiven = memoryview(given)
     rest = {"out": b"", "err": b""}
     with selectors.DefaultSelector() as waiting:
         for name, pipe in (("out", process.stdout), ("err", process.stderr)):
             if pipe:
                 waiting.register(pipe, selectors.EVENT_READ, name)
+        if process.stdin:
+            waiting.register(process.stdin, selectors.EVENT_WRITE, "in")
         while waiting.get_map():
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return False
             for key, _ in waiting.select(left):
-                chunk = os.read(key.fd, 1 << 16)
-                if not chunk:
+                if key.data == "in":
+                    ungiven = _give(process, ungiven, waiting)
+                elif chunk := os.read(key.fd, 1 << 16):
+                    collected[key.data] += chunk
+                    rest[key.data] = _hand_over(rest[key.data] + chunk, on_line)
+                else:
                     waiting.unregister(key.fileobj)
-                    continue
-                collected[key.data] += chunk
-                *lines, rest[key.data] = (rest[key.data] + chunk).split(b"\n")
-                for line in lines:
-                    on_line(line.decode("utf-8", "replace").rstrip("\r"))
-    for tail in rest.values():
-        if tail:
-            on_line(tail.decode("utf-8", "replace"))
+    for tail in filter(None, rest.values()):
+        on_line(tail.decode("utf-8", "replace"))
     return True
+
+
+def _give(
+    process: "subprocess.Popen[bytes]", ungiven: memoryview, waiting: selectors.BaseSelector
+) -> memoryview:
+    """Write what a pipe takes without blocking; a program that does not read its input is no error."""
+    if process.stdin is None:
+        return ungiven
+    try:
+        ungiven = ungiven[os.write(process.stdin.fileno(), ungiven[: select.PIPE_BUF]) :]
+    except BrokenPipeError:
+        ungiven = ungiven[:0]
+    if not ungiven:
+        waiting.unregister(process.stdin)
+        process.stdin.close()
+    return ungiven
+
+
+def _hand_over(text: bytes, on_line: OnLine) -> bytes:
+    """Hand over the whole lines of ``text``, and return what follows them."""
+    *lines, rest = text.split(b"\n")
+    for line in lines:
+        on_line(line.decode("utf-8", "replace").rstrip("\r"))
+    return rest

@@ -4,6 +4,7 @@ import contextlib
 import getpass
 import os
 import posixpath
+import re
 import shlex
 import stat
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ from toolkit.run.ssh_exchange import exchange
 if TYPE_CHECKING:
     import paramiko
 
+_PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
+"""HOST:PORT; more colons than one make an IPv6 address, which takes no port."""
+
 
 class SshRunner:
     """Commands on ``host``, an SSH destination or a ``Host`` alias of the SSH configuration.
@@ -29,6 +33,10 @@ class SshRunner:
     def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
         if not host or host.startswith("-") or any(c.isspace() for c in host):
             raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
+        if (port := _PORT.fullmatch(host)) and not (
+            port[1].isdecimal() and len(port[1]) < 6 and 0 < int(port[1]) < 1 << 16
+        ):
+            raise BadInput(f"--host {host}: {port[1]!r} is no port; ports are 1 to 65535")
         self._place = place or host
         self._connection = connect(host, config)
 

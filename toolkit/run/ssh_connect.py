@@ -46,29 +46,40 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
         connection = fabric.Connection(host, config=settings, connect_timeout=_SECONDS)
     except (OSError, ValueError, paramiko.SSHException) as error:
         raise BadInput(f"{config or '~/.ssh/config'}: {host}: {error}") from error
-    known = _trust(connection, paramiko)
-    _open(connection, host, config, known, paramiko)
+    words = ["ssh", *(["-F", str(config)] if config else []), host, "true"]
+    # Each is opened in its turn, so that what one of them refuses is told of that one.
+    for hop in reversed(_hops(connection)):
+        _check_port(hop, host, config)
+        _open(hop, _trust(hop, paramiko), shlex.join(words), paramiko)
     connection.transport.set_keepalive(_KEEPALIVE_SECONDS)
     return connection
 
 
-def _trust(connection: Any, paramiko: Any) -> Path:  # noqa: ANN401 - see connect
-    """Make every hop refuse unknown hosts; return the file to which a person would add one."""
-    first = Path(_DEFAULT_KNOWN.split()[0]).expanduser()
-    hop = connection
-    while hop is not None and not isinstance(hop, str):  # text is a ProxyCommand, which ssh itself verifies
-        names = paths(hop.ssh_config.get("userknownhostsfile", _DEFAULT_KNOWN), lambda p: Path(p).is_file())
-        known = [Path(name).expanduser() for name in names]
-        if hop is connection and known:
-            first = known[0]
-        system = Path(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_KNOWN))
-        _load(hop.client, (*known, system), paramiko)
-        if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
-            # Servers end a connection after a few keys that they do not know, and an agent may hold many.
-            hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
-        hop.client.set_missing_host_key_policy(paramiko.RejectPolicy())
-        hop = hop.gateway
-    return first
+def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
+    """Return the connection and the gateways that it goes through, the nearest last."""
+    hops = []
+    while connection is not None and not isinstance(connection, str):  # text is a ProxyCommand
+        hops.append(connection)
+        connection = connection.gateway
+    return hops
+
+
+def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN401 - see connect
+    if not 0 < int(hop.port) < 1 << 16:
+        raise BadInput(f"{config or '~/.ssh/config'}: {host}: {hop.port} is no port; ports are 1 to 65535")
+
+
+def _trust(hop: Any, paramiko: Any) -> Path:  # noqa: ANN401 - see connect
+    """Make a hop refuse unknown hosts; return the file to which a person would add one."""
+    names = paths(hop.ssh_config.get("userknownhostsfile", _DEFAULT_KNOWN), lambda p: Path(p).is_file())
+    known = [Path(name).expanduser() for name in names]
+    system = Path(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_KNOWN))
+    _load(hop.client, (*known, system), paramiko)
+    if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
+        # Servers end a connection after a few keys that they do not know, and an agent may hold many.
+        hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
+    hop.client.set_missing_host_key_policy(paramiko.RejectPolicy())
+    return known[0] if known else Path(_DEFAULT_KNOWN.split()[0]).expanduser()
 
 
 def _load(client: Any, files: tuple[Path, ...], paramiko: Any) -> None:  # noqa: ANN401 - see connect
@@ -93,28 +104,24 @@ def _is_readable(line: str, paramiko: Any) -> bool:  # noqa: ANN401 - see connec
         return False
 
 
-def _open(connection: Any, host: str, config: Path | None, known: Path, paramiko: Any) -> None:  # noqa: ANN401 - see connect
-    where = f"{connection.host} port {connection.port}"
-    name = connection.host if connection.port == 22 else f"[{connection.host}]:{connection.port}"
-    file, words = shlex.quote(str(known)), ["ssh", *(["-F", str(config)] if config else []), host, "true"]
+def _open(hop: Any, known: Path, words: str, paramiko: Any) -> None:  # noqa: ANN401 - see connect
+    where = f"{hop.host} port {hop.port}"
+    name = hop.host if hop.port == 22 else f"[{hop.host}]:{hop.port}"
+    file = shlex.quote(str(known))
     try:
-        connection.open()
+        hop.open()
     except paramiko.BadHostKeyException as error:
         raise Missing(
             f"{where}: the host key is not the one in {known}; this may be an attack",
             fix=f"if the key was changed on purpose: ssh-keygen -f {file} -R {shlex.quote(name)}",
         ) from error
     except paramiko.AuthenticationException as error:
-        raise _not_let_in(connection, where, str(error), words) from error
+        raise _not_let_in(hop, where, str(error), words) from error
     except paramiko.SSHException as error:
         if "not found in known_hosts" in str(error):
-            raise Missing(
-                f"{where}: unknown host: its key is not in {known}",
-                fix="compare the key with what the centre publishes, then: "
-                f"ssh-keyscan -p {connection.port} {shlex.quote(connection.host)} >> {file}",
-            ) from error
+            raise _unknown(hop, where, known, words) from error
         if _KEY_OF_ANOTHER_KIND in str(error):
-            raise _not_let_in(connection, where, "none of its keys is accepted", words) from error
+            raise _not_let_in(hop, where, "none of its keys is accepted", words) from error
         raise Missing(f"{where}: SSH failed: {error}") from error
     except (OSError, EOFError) as error:
         raise Missing(
@@ -122,8 +129,14 @@ def _open(connection: Any, host: str, config: Path | None, known: Path, paramiko
         ) from error
 
 
-def _not_let_in(connection: Any, where: str, why: str, words: list[str]) -> Missing:  # noqa: ANN401 - see connect
+def _unknown(hop: Any, where: str, known: Path, words: str) -> Missing:  # noqa: ANN401 - see connect
+    # What lies behind a gateway cannot be scanned from here; ssh goes the whole way, and asks.
+    scan = f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {shlex.quote(str(known))}"
     return Missing(
-        f"{where}: {connection.user} was not let in: {why}",
-        fix=f"check that this works: {shlex.join(words)}",
+        f"{where}: unknown host: its key is not in {known}",
+        fix=f"compare the key with what the centre publishes, then: {words if hop.gateway else scan}",
     )
+
+
+def _not_let_in(hop: Any, where: str, why: str, words: str) -> Missing:  # noqa: ANN401 - see connect
+    return Missing(f"{where}: {hop.user} was not let in: {why}", fix=f"check that this works: {words}")

@@ -1,5 +1,7 @@
 """The one place that exits: what each kind of error says and ends in."""
 
+import os
+import signal
 import sys
 
 import click
@@ -18,16 +20,26 @@ def run(capsys, *words):
 
 
 @pytest.fixture
-def failing(monkeypatch):
-    """A command that raises what it is given; stands in for any command."""
+def installed(monkeypatch):
+    """A command that does what it is given; stands in for any command."""
 
-    def install(error):
-        @click.command("probe")
-        def command():
-            raise error
-
+    def install(work):
+        command = click.command("probe")(work)
         monkeypatch.setitem(sys.modules, "tests.failing", type("Module", (), {"command": command}))
         monkeypatch.setitem(program.COMMANDS, "probe", ("tests.failing", "fail"))
+
+    return install
+
+
+@pytest.fixture
+def failing(installed):
+    """A command that raises what it is given."""
+
+    def install(error):
+        def work():
+            raise error
+
+        installed(work)
 
     return install
 
@@ -55,6 +67,48 @@ def test_ctrl_c_ends_in_130(capsys, failing):
     failing(KeyboardInterrupt())
     code, out, err = run(capsys, "probe")
     assert (code, out, err.strip()) == (130, "", "toolkit: interrupted")
+
+
+@pytest.fixture
+def handlers():
+    """What the program does with signals is the process's; put it back."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    kept = [signal.getsignal(number) for number in numbers]
+    for number in numbers:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, handler in zip(numbers, kept, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_and_a_terminal_that_goes_end_in_130(capsys, installed, handlers, number):
+    installed(lambda: signal.raise_signal(number))
+    code, _, err = run(capsys, "probe")
+    assert (code, err.strip()) == (130, "toolkit: interrupted")
+
+
+def test_what_nohup_has_ignored_stays_ignored(capsys, installed, handlers):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    installed(lambda: signal.raise_signal(signal.SIGHUP))
+    assert run(capsys, "probe") == (0, "", "")
+
+
+@pytest.mark.parametrize("words", [("probe",), ("--help",)])
+def test_a_reader_of_the_output_that_goes_is_no_fault(monkeypatch, capsys, installed, words):
+    installed(lambda: click.echo("x"))
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert run(capsys, *words) == (0, "", "")
+
+
+def test_a_pipe_that_breaks_elsewhere_is_told(capsys, failing):
+    failing(BrokenPipeError(32, "Broken pipe"))
+    code, out, err = run(capsys, "probe")
+    assert (code, out) == (1, "")
+    assert err == "toolkit: a program that was being written to ended: Broken pipe\n"
 
 
 def test_no_traceback_reaches_a_person(capsys, failing):

@@ -1,10 +1,13 @@
 """The parts of the door to the engine that need no engine."""
 
+import hashlib
+import json
+
 import pytest
 
 from toolkit.errors import BadInput, Missing
 from toolkit.model.progress import Silent
-from toolkit.run import base
+from toolkit.run import base, engine
 from toolkit.run.engine import MEMORY, _packed, build_memory, connect
 
 
@@ -36,6 +39,57 @@ def test_a_socket_that_is_not_there_is_no_engine(tmp_path, monkeypatch):
 def test_an_address_that_makes_no_sense_is_no_engine(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "nonsense://x")
     with pytest.raises(Missing, match="no Docker engine answers on nonsense://x"):
+        connect()
+
+
+@pytest.mark.parametrize(
+    "where", ["ssh://no-such-host.invalid", "ssh://127.0.0.1:9", "ssh://", "tcp://127.0.0.1:9"]
+)
+def test_an_engine_elsewhere_that_does_not_answer_is_missing(where, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", where)
+    with pytest.raises(Missing, match=f"no Docker engine answers on {where}"):
+        connect()
+
+
+@pytest.fixture
+def context(tmp_path, monkeypatch):
+    """Make a context the docker command's current one."""
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.setattr(engine, "_SOCKET", f"unix://{tmp_path}/usual.sock")  # nobody listens there
+
+    def choose(host, name="rootless"):
+        (tmp_path / "config.json").write_text(json.dumps({"currentContext": name}))
+        folder = tmp_path / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest()
+        folder.mkdir(parents=True)
+        meta = {"Name": name, "Metadata": {}, "Endpoints": {"docker": {"Host": host}}}
+        (folder / "meta.json").write_text(json.dumps(meta))
+        return folder / "meta.json"
+
+    return choose
+
+
+def test_the_engine_is_the_one_that_the_docker_command_uses(tmp_path, context):
+    context(f"unix://{tmp_path}/other.sock")
+    with pytest.raises(Missing, match=rf"on unix://{tmp_path}/other.sock \(the docker context rootless\)"):
+        connect()
+
+
+def test_docker_host_comes_before_the_context(tmp_path, context, monkeypatch):
+    context(f"unix://{tmp_path}/other.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/named.sock")
+    with pytest.raises(Missing, match=r"on unix://.*/named.sock"):
+        connect()
+
+
+def test_a_context_that_is_gone_or_damaged_is_no_engine(tmp_path, context):
+    described = context("unix:///x")
+    described.write_text("{")
+    with pytest.raises(Missing, match=r"context cannot be read: .*rootless"):
+        connect()
+    described.unlink()
+    with pytest.raises(Missing, match=r"on unix://.*/usual.sock"):
         connect()
 
 

@@ -47,11 +47,10 @@ def test_faults_of_our_own_pass_unchanged():
             "('Connection aborted.', ConnectionRefusedError(111, 'Connection refused'))",
             "no Docker engine answers",
         ),
-        ("Invalid bind address", "no Docker engine answers on this machine: Invalid bind address"),
+        ("Invalid bind address", "no Docker engine answers on ssh://x: Invalid bind address"),
     ],
 )
-def test_why_no_engine_answers(said, message, monkeypatch):
-    monkeypatch.delenv("DOCKER_HOST", raising=False)
-    error = no_engine(docker.errors.DockerException(said))
+def test_why_no_engine_answers(said, message):
+    error = no_engine(docker.errors.DockerException(said), "ssh://x")
     assert message in error.message
     assert error.fix

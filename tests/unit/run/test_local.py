@@ -65,6 +65,22 @@ def test_stream_hands_over_lines_of_both_streams_and_the_last_without_end():
     assert (done.text, done.errors) == ("a\nc", "b\n")
 
 
+@pytest.mark.parametrize("run", [HERE.run, lambda command: HERE.stream(command, lambda _: None)])
+def test_a_program_that_closes_its_input_unread_is_no_error(run):
+    done = run(sh("exec <&-; echo on; exit 3", stdin=b"x" * 1_000_000))
+    assert (done.status, done.text) == (3, "on\n")
+
+
+def test_stream_gives_input_to_a_program_that_answers_while_it_reads():
+    given = os.urandom(1_000_000)
+    assert HERE.stream(Command(("cat",), stdin=given, timeout=20), lambda _: None).stdout == given
+    assert HERE.stream(Command(("cat",), stdin=b"", timeout=20), lambda _: None).stdout == b""
+
+
+def test_stream_times_out_while_its_input_is_not_read():
+    assert HERE.stream(sh("sleep 60", stdin=b"x" * 1_000_000, timeout=0.3), print).timed_out
+
+
 def test_stream_times_out():
     began = time.monotonic()
     assert HERE.stream(sh("sleep 60", timeout=0.3), print).timed_out
