@@ -13,7 +13,9 @@
 
 set -u
 
-# How the job ended is left in a file, for clusters that keep no accounting.
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code
 leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
 }

@@ -11,6 +11,7 @@ from toolkit.report.progress import Progress
 
 _REST = "toolkit.rest"
 _DEFAULT_IMAGE = "tf2.15-cpu"
+_COUNT = click.IntRange(min=1)
 
 
 class SplitAtDashes(click.Command):
@@ -27,9 +28,9 @@ class SplitAtDashes(click.Command):
 @click.command("launch", cls=SplitAtDashes)
 @click.argument("trainer", required=False)
 @click.option("--image", default=_DEFAULT_IMAGE, show_default=True, help="SIF file, or name of a recipe")
-@click.option("--nodes", default=1, show_default=True, help="Number of nodes")
-@click.option("--ranks-per-node", default=1, show_default=True, help="Ranks on each node")
-@click.option("--cpus-per-rank", type=int, help="Cores for each rank")
+@click.option("--nodes", type=_COUNT, default=1, show_default=True, help="Number of nodes")
+@click.option("--ranks-per-node", type=_COUNT, default=1, show_default=True, help="Ranks on each node")
+@click.option("--cpus-per-rank", type=_COUNT, help="Cores for each rank")
 @click.option("--mode", type=click.Choice(MODES), help="Launch mode, in place of the engine's choice")
 @click.option("--force", is_flag=True, help="Launch although a failure is predicted")
 @click.option("--strategy", type=click.Choice(["single", "horovod"]), help="How the trainer is distributed")
@@ -66,16 +67,18 @@ def command(
       toolkit launch mnist --nodes 2 --cluster demo -- --epochs 1
       toolkit launch --image my.sif --nodes 4 -- python train.py
     """
-    from toolkit.cli.following import follow_job
-    from toolkit.cli.prepare import Options, prepare
+    from toolkit.cli.following import conclude, watch_job
+    from toolkit.cli.prepare import Options, check, prepare
     from toolkit.launch import jobs, stage
 
     options = msgspec.convert(given, Options)
     words: tuple[str, ...] = ctx.meta.get(_REST, ())
+    sources = check(options, words)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
         runner = open_runner(host, cluster, ssh_config)
         try:
-            job = prepare(runner, options, words, tell, remote=host is not None or cluster is not None)
+            remote = host is not None or cluster is not None
+            job = prepare(runner, options, words, sources, tell, remote=remote)
             if dry_run:
                 click.echo(job.script, nl=False)
                 return
@@ -85,10 +88,12 @@ def command(
             record = msgspec.structs.replace(job.record, host=host, cluster=cluster, ssh_config=config)
             record = jobs.submit(runner, record, job.script)
             if follow:
-                record = follow_job(runner, record, tell, quiet=as_json)
+                record = watch_job(runner, record, tell, quiet=as_json)
         finally:
             runner.close()
-    if as_json:
-        click.echo(msgspec.json.encode(record).decode())
-    elif not follow:
+        if as_json:
+            click.echo(msgspec.json.encode(record).decode())
+        if follow:
+            conclude(record, tell)
+    if not follow and not as_json:
         click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")

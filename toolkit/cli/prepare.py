@@ -12,14 +12,16 @@ from toolkit.data import cache_dir
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.image.inspect import inspect
-from toolkit.launch import choose, plan, records, trainers
-from toolkit.launch.script import job_script
+from toolkit.launch import choose, plan, records, script, trainers
 from toolkit.launch.stage import Parcel, sha256
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.progress import Tell
 from toolkit.probe.probe import probe
 from toolkit.run.command import Command, Runner
+
+_MARK = "toolkit-value:"
+"""Stands before what a login shell is asked for; profiles print banners to standard output too."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +47,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
+class Sources:
+    """What a launch takes from this machine: the image, and the trainer's data if there is a trainer."""
+
+    image: Path
+    data: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A job that only needs its files copied and its script submitted."""
 
@@ -53,25 +63,45 @@ class Prepared:
     parcels: tuple[Parcel, ...]
 
 
+def check(options: Options, words: tuple[str, ...]) -> Sources:
+    """Judge all that can be judged here, before a place is asked and a large file is read.
+
+    Raises:
+        BadInput: for an option that cannot be.
+        Missing: if the image or the data set is not on this machine.
+    """
+    if options.trainer is None:
+        script.check_command(words)
+    dataset = trainers.find(options.trainer).dataset if options.trainer else None
+    script.check_names(name=options.name, partition=options.partition, account=options.account)
+    script.check_time(options.time)
+    plan.check_variables(_environment(options.env))
+    _check_directory(options.directory or "")
+    return Sources(find_image(options.image), _data_folder(options.data, dataset) if dataset else None)
+
+
 def prepare(
-    runner: Runner, options: Options, words: tuple[str, ...], tell: Tell, *, remote: bool
+    runner: Runner, options: Options, words: tuple[str, ...], sources: Sources, tell: Tell, *, remote: bool
 ) -> Prepared:
     """Do everything up to the last call: facts, verdict, specification, script; nothing is changed there.
 
     ``words`` is what stood after ``--``; ``remote`` says that files have to be copied to the runner's place.
     """
-    image = find_image(options.image)
+    image = sources.image
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
     facts = inspect(image)
     request = Request(nodes=options.nodes, ranks_per_node=options.ranks_per_node, mode=options.mode)
-    choice = choose.choose(predict(probe(runner), facts, request), options.mode, force=options.force)
+    host = probe(runner)
+    choice = choose.choose(predict(host, facts, request), options.mode, force=options.force)
+    if options.preflight and facts.stack is None:
+        tell.step(f"The preflight is left out: {image.name} does not say that it has one")
     base = _directory(runner, options, remote=remote)
     digest = sha256(image)
     # The digest in the name lets images of one name live side by side, and a running job keep its own.
     there = (
         posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}") if remote else str(image)
     )
-    spec, data = _spec(options, words, base, there, remote=remote)
+    spec, data = _spec(options, words, base, there, sources.data, remote=remote)
     spec = msgspec.structs.replace(spec, preflight=options.preflight and facts.stack is not None)
     record = JobRecord(
         key=posixpath.basename(spec.directory),
@@ -82,24 +112,24 @@ def prepare(
         plan=choice.plan,
         predicted=choice.prediction.outcome,
         image_digest=f"sha256:{digest}",
-        submitted=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
         forced=choice.forced,
     )
     parcels = (Parcel(image, there, digest), *data) if remote else ()
-    return Prepared(record, job_script(spec, choice.plan, choice.because), parcels)
+    text = script.job_script(spec, choice.plan, choice.because, plan.runtime_of(host))
+    return Prepared(record, text, parcels)
 
 
 def _spec(
-    options: Options, words: tuple[str, ...], base: str, image: str, *, remote: bool
+    options: Options, words: tuple[str, ...], base: str, image: str, local: Path | None, *, remote: bool
 ) -> tuple[JobSpec, list[Parcel]]:
-    """Return the specification and the data files that it needs there."""
-    name = options.name or options.trainer or (posixpath.basename(words[0]) if words else "") or "job"
+    """Return the specification and the data files that it needs there; ``local`` is the data's folder."""
+    name = options.name or options.trainer or script.as_name(posixpath.basename(words[0]))
     directory = posixpath.join(base, "runs", records.new_key(name))
     binds: list[str] = [plan.bind(directory)]
     parcels: list[Parcel] = []
-    if options.trainer is not None:
+    if options.trainer is not None and local is not None:
         known = trainers.find(options.trainer)
-        local = _data_folder(options.data, known.dataset)
         folder = posixpath.join(base, "data", known.dataset) if remote else str(local)
         if remote:
             files = sorted(f for f in local.iterdir() if f.is_file() and not f.name.startswith("."))
@@ -125,15 +155,26 @@ def _spec(
 
 
 def find_image(given: str) -> Path:
-    """Take a path as it is; look for the name of a recipe where ``make image`` puts its SIF."""
+    """Take a path as it is; look for the name of a recipe where ``make image`` puts its SIF.
+
+    Raises:
+        BadInput: if a file is named that is not there.
+        Missing: if the recipe's image was not made yet.
+    """
     path = Path(given).expanduser()
     if path.is_file():
         return path.resolve()
+    if "/" in given or given.endswith(".sif"):
+        raise BadInput(f"--image {given}: no such file")
     for folder in (Path("build/images"), Path("images"), Path()):
         candidate = folder / f"{given}.sif"
         if candidate.is_file():
             return candidate.resolve()
-    raise Missing(f"there is no image {given}", fix="make it with: make image, or name a file with --image")
+    name = shlex.quote(given)
+    raise Missing(
+        f"there is no image {given} in build/images, images or this folder",
+        fix=f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif",
+    )
 
 
 def _data_folder(given: str | None, dataset: str) -> Path:
@@ -148,13 +189,30 @@ def _directory(runner: Runner, options: Options, *, remote: bool) -> str:
     """Return the folder on the cluster that holds images, data and runs, absolute."""
     if not remote:
         return str(Path(options.directory or ".").expanduser().resolve())
-    if options.directory and options.directory.startswith("/"):
-        return options.directory
+    given = options.directory or "toolkit"
+    if given.startswith("/"):
+        return given
     # WORK is what many centres, and our virtual cluster, call the large file system.
-    base = runner.run(Command.of("sh", "-lc", 'printf %s "${WORK:-$HOME}"', timeout=30)).text
+    folder = "HOME" if given.startswith("~") else "WORK"
+    base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):
         raise Missing(f"{runner.place} did not tell its home folder", fix="give --directory with a full path")
-    return posixpath.join(base, options.directory or "toolkit")
+    return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
+
+
+def login_variable(runner: Runner, name: str) -> str:
+    """Return a variable as a login shell there has it, whatever its profile prints."""
+    line = f'printf "\n%s%s\n" "{_MARK}" "${{{name}:-}}"'
+    text = runner.run(Command.of("sh", "-lc", line, timeout=30)).text
+    return next((line.removeprefix(_MARK) for line in text.splitlines() if line.startswith(_MARK)), "")
+
+
+def _check_directory(given: str) -> None:
+    if given.startswith("~") and given != "~" and not given.startswith("~/"):
+        raise BadInput(
+            f"--directory {given}: only one's own home can be named by ~", fix="give the full path"
+        )
+    plan.bind(given)
 
 
 def _environment(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -1,13 +1,20 @@
 """The words that start the ranks of a job, from what is asked for and the engine's plan; pure."""
 
+import posixpath
 from collections.abc import Iterable
 
 from toolkit.errors import BadInput
+from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 
 RUNTIME = "singularity"
-"""Apptainer installs this name too, so one script serves both."""
+"""What is called where nothing is known of the host; Apptainer mostly installs this name too."""
+
+
+def runtime_of(host: HostFacts) -> str:
+    """Return the name under which the host's runtime was found; not every Apptainer has the old one too."""
+    return (posixpath.basename(host.runtime.path) if host.runtime else "") or RUNTIME
 
 
 def launch_words(
@@ -52,10 +59,15 @@ def _inside_env(env: dict[str, str]) -> list[str]:
     ``APPTAINERENV_`` values are evaluated by a shell unless ``--no-eval`` (Apptainer 1.1) is known,
     and ``--env`` splits at commas; ``env`` takes any value as it is.
     """
-    for name in env:
+    check_variables(env)
+    return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
+
+
+def check_variables(names: Iterable[str]) -> None:
+    """Refuse names that no variable can have."""
+    for name in names:
         if not name.isidentifier() or not name.isascii():
             raise BadInput(f"--env {name}: not a name for a variable; use letters, digits and _")
-    return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
 
 
 def _bind_words(binds: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 import secrets
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -44,24 +45,29 @@ def keep(record: JobRecord, name: str, content: bytes) -> None:
     LocalRunner().write(str(folder(record.key) / name), content, 0o600)
 
 
-def every() -> list[JobRecord]:
-    """Return all records, the oldest first; folders without a readable record are passed over."""
+def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
+    """Return all records, the oldest first; one that cannot be read is told and passed over."""
     found = []
-    for file in jobs_dir().glob(f"*/{RECORD}"):
+    for file in sorted(jobs_dir().glob(f"*/{RECORD}")):
         try:
             found.append(_read(file))
-        except BadInput:
-            continue
+        except BadInput as error:
+            on_damage(error.message)
     return sorted(found, key=lambda record: (record.submitted, record.key))
 
 
-def find(wanted: str | None) -> JobRecord:
+def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) -> JobRecord:
     """Find a record by key, by the start of one, or by Slurm's number; the last one for ``None``.
 
     Raises:
         BadInput: if there is none, or more than one.
     """
-    records = every()
+    damaged: list[str] = []
+    records = every(damaged.append)
+    for message in damaged:
+        on_damage(message)
+    if damaged and not records:
+        raise BadInput(f"no record of a job can be read in {jobs_dir()}", fix="move the damaged ones away")
     if not records:
         raise BadInput("no job was launched from here yet", fix="toolkit launch mnist --nodes 2")
     if wanted is None:

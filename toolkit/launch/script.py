@@ -43,20 +43,43 @@ def job_script(spec: JobSpec, plan: Plan, because: str, runtime: str = "singular
     )
 
 
-def _check(spec: JobSpec) -> None:
-    for option, value in (("name", spec.name), ("partition", spec.partition), ("account", spec.account)):
+def check_names(**names: str | None) -> None:
+    """Refuse what Slurm could read otherwise than as a name; each is given by its option."""
+    for option, value in names.items():
         if value is not None and not _NAME.fullmatch(value):
             raise BadInput(
                 f"--{option} {value!r}: Slurm's names may hold letters, digits and . _ + @ = - "
                 "and start with a letter or digit"
             )
-    if not _TIME.fullmatch(spec.time):
-        raise BadInput(f"--time {spec.time!r}: use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does")
+
+
+def check_time(time: str) -> None:
+    """Refuse a time limit that sbatch would not take."""
+    if not _TIME.fullmatch(time):
+        raise BadInput(f"--time {time!r}: use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does")
+
+
+def check_command(command: Sequence[str]) -> None:
+    """Refuse a job that has nothing to run."""
+    if not command:
+        raise BadInput(
+            "there is no command to run: name a trainer, or give a command after --",
+            fix="toolkit launch mnist, or: toolkit launch --image FILE.sif -- COMMAND",
+        )
+
+
+def as_name(text: str) -> str:
+    """Make a name that Slurm takes from the word that a command begins with."""
+    return re.sub(r"[^A-Za-z0-9._+@=-]", "-", text).lstrip("._+@=-")[:64] or "job"
+
+
+def _check(spec: JobSpec) -> None:
+    check_names(name=spec.name, partition=spec.partition, account=spec.account)
+    check_time(spec.time)
+    check_command(spec.command)
     for option, count in (("nodes", spec.nodes), ("ranks-per-node", spec.ranks_per_node)):
         if count < 1:
             raise BadInput(f"--{option} {count}: at least 1")
-    if not spec.command:
-        raise BadInput("there is no command to run: name a trainer, or give a command after --")
 
 
 def _comment(text: str) -> str:

@@ -2,8 +2,8 @@
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
-from toolkit.errors import CheckFailed
 from toolkit.model.job import JobState
 from toolkit.run.command import Command
 
@@ -37,6 +37,10 @@ _STATES: dict[str, JobState] = {
 """Job state codes of squeue(1) and scontrol(1)."""
 
 
+Answer = Literal["told", "forgotten", "silent"]
+"""Slurm told of a job, it knows of no such job, or it did not answer; the last says nothing of the job."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """``reason`` is why a job waits or failed, in Slurm's word; ``exit_code`` is None until it ended."""
@@ -45,6 +49,7 @@ class JobStatus:
     reason: str = ""
     nodes: str = ""
     exit_code: int | None = None
+    answer: Answer = "told"
 
 
 def sbatch(script: str, directory: str) -> Command:
@@ -52,21 +57,22 @@ def sbatch(script: str, directory: str) -> Command:
     return Command(("sbatch", "--parsable", script), cwd=directory, timeout=_QUERY_SECONDS)
 
 
-def parse_sbatch(text: str) -> str:
-    """Return the job number that ``sbatch --parsable`` printed, as ``123`` or ``123;cluster``.
-
-    Raises:
-        CheckFailed: if the answer holds none.
-    """
+def parse_sbatch(text: str) -> str | None:
+    """Return the job number that ``sbatch --parsable`` printed, as ``123`` or ``123;cluster``."""
     for line in reversed(text.splitlines()):
         if found := re.fullmatch(r"(\d+)(;\S+)?", line.strip()):
             return found[1]
-    raise CheckFailed(f"sbatch answered without a job number: {text.strip()!r}")
+    return None
 
 
-def show_job(number: str) -> Command:
+def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
     """Ask the controller about a job; it knows those of the last minutes (MinJobAge)."""
-    return Command(("scontrol", "--oneliner", "show", "job", number), timeout=_QUERY_SECONDS)
+    return Command(("scontrol", "--oneliner", "show", "job", number), timeout=seconds)
+
+
+def says_forgotten(errors: str) -> bool:
+    """Tell a controller that knows no such job from one that is away (slurm_errno, ESLURM_INVALID_JOB_ID)."""
+    return "Invalid job id" in errors
 
 
 def parse_show_job(text: str) -> JobStatus | None:
@@ -83,10 +89,10 @@ def parse_show_job(text: str) -> JobStatus | None:
     )
 
 
-def account(number: str) -> Command:
+def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
     """Ask the accounting, which remembers for long where there is one."""
     words = ("sacct", "--noheader", "--parsable2", "--allocations", "-o", "State,ExitCode", "--jobs", number)
-    return Command(words, timeout=_QUERY_SECONDS)
+    return Command(words, timeout=seconds)
 
 
 def parse_account(text: str) -> JobStatus | None:

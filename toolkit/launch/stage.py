@@ -1,15 +1,18 @@
 """Bring an image and data to where the job runs; a file that is already there, byte for byte, stays."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Tell
-from toolkit.run.command import Command, Runner
+from toolkit.run.command import Command, Completed, Runner
 
 _HASH_SECONDS = 600.0
+
+_NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """Copy what is missing or differs; return how many files were copied.
 
     Raises:
-        CheckFailed: if a copy arrived with other bytes; it is removed again.
+        CheckFailed: if a copy arrived with other bytes; it is removed again. Or if digests cannot be read.
     """
     wanted = list(parcels)
     there = remote_hashes(runner, [p.target for p in wanted])
@@ -40,7 +43,9 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
         runner.upload(parcel.source, parcel.target, lambda done, total: tell.detail(f"{done / total:.0%}"))
     arrived = remote_hashes(runner, [p.target for p in missing])
     for parcel in missing:
-        if arrived.get(parcel.target) != parcel.sha256:
+        if parcel.target not in arrived:
+            raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read there")
+        if arrived[parcel.target] != parcel.sha256:
             runner.run(Command.of("rm", "-f", "--", parcel.target))
             raise CheckFailed(
                 f"{runner.place}: {parcel.target} arrived with other bytes than {parcel.source}",
@@ -50,17 +55,40 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    """Return the SHA-256 of those files that exist there, in one command."""
+    """Return the SHA-256 of those files that exist there, in one command if sha256sum can.
+
+    Raises:
+        CheckFailed: if sha256sum could not do its work.
+    """
     if not paths:
         return {}
-    # --zero keeps odd names from being escaped; a file that is not there only makes the status 1.
-    done = runner.run(Command.of("sha256sum", "--zero", "--", *paths, timeout=_HASH_SECONDS))
+    # --zero keeps odd names from being escaped.
+    done = _sha256sum(runner, "--zero", "--", *paths)
+    if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # coreutils before 8.25, and BusyBox
+        return _one_by_one(runner, paths)
     found = {}
     for entry in done.text.split("\0"):
         digest, separator, path = entry.partition("  ")
         if separator:
             found[path] = digest
     return found
+
+
+def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
+    # A line about a name with a line break or a backslash begins with a backslash of its own.
+    answers = {path: _sha256sum(runner, "--", path).text.lstrip("\\").split(" ")[0] for path in paths}
+    return {path: digest for path, digest in answers.items() if digest}
+
+
+def _sha256sum(runner: Runner, *words: str) -> Completed:
+    command = Command(("sha256sum", *words), env={"LC_ALL": "C"}, timeout=_HASH_SECONDS)
+    done = runner.run(command)
+    # A file that is not there only makes the status 1.
+    if done.timed_out or done.status not in (0, 1):
+        done.require(
+            f"reading the SHA-256 of files on {runner.place}", "is the file system there slow or away?"
+        )
+    return done
 
 
 def sha256(path: Path) -> str:

@@ -1,139 +1,159 @@
-"""Submitting and following, against recorded answers of Slurm; the real one is in tests/integration."""
+"""Submitting, asking, cancelling, against recorded answers of Slurm; the real one is in tests/integration."""
 
 import msgspec
 import pytest
 
 from tests.unit.launch.examples import RECORD
-from toolkit.errors import CheckFailed
+from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, Recorded
+from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, records
-from toolkit.run.command import Completed
 
-RUNNING = "JobId=7 JobState=RUNNING Reason=None ExitCode=0:0 NodeList=node[1-2]"
-DONE = "JobId=7 JobState=COMPLETED Reason=None ExitCode=0:0 NodeList=node[1-2]"
-FAILED = "JobId=7 JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 NodeList=node[1-2]"
-REFUSAL = """sbatch: error: invalid partition specified: gpu
-sbatch: error: Batch job submission failed: Invalid partition name specified
-"""
-GONE = (1, "", "slurm_load_jobs error: Invalid job id specified\n")
-
-
-class Recorded:
-    """Answers each program with its recorded texts in turn, the last for good; files are a dict."""
-
-    place = "recorded"
-
-    def __init__(self, files=None, **answers):
-        self.answers = {name: list(texts) for name, texts in answers.items()}
-        self.files = dict(files or {})
-        self.ran = []
-
-    def run(self, command):
-        self.ran.append(command.words)
-        left = self.answers.get(command.words[0], [(127, "", "not found")])
-        answer = left.pop(0) if len(left) > 1 else left[0]
-        status, out, err = answer if isinstance(answer, tuple) else (0, answer, "")
-        return Completed(command, status, out.encode(), err.encode())
-
-    def write(self, target, content, mode=0o644):
-        self.files[target] = content
-
-    def read(self, target, offset=0):
-        return self.files.get(target, b"")[offset:]
+NEW = msgspec.structs.replace(RECORD, id="")
+OUTPUT = f"{RECORD.spec.directory}/output.log"
+METRICS = f"{RECORD.spec.directory}/metrics.jsonl"
+EXIT_CODE = f"{RECORD.spec.directory}/exit-code"
 
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(jobs, "_OUTPUT_SECONDS", 0.01)
-    monkeypatch.setattr(jobs, "_FIRST_QUERY", 0.02)
-    monkeypatch.setattr(jobs, "_SETTLE_SECONDS", 0.02)
+    monkeypatch.setattr(jobs, "_CANCEL_PAUSE", 0.01)
+    monkeypatch.setattr(jobs, "_CANCEL_SECONDS", 0.05)
+
+
+def kept(name):
+    return (records.folder(RECORD.key) / name).read_text()
 
 
 def test_submitting_writes_the_script_and_keeps_the_number():
     slurm = Recorded(sbatch=["41\n"])
-    record = jobs.submit(slurm, msgspec.structs.replace(RECORD, id=""), "#!/bin/bash\n")
-    assert record.id == "41"
+    record = jobs.submit(slurm, NEW, "#!/bin/bash\n")
+    assert (record.id, record.state) == ("41", "pending")
     assert records.find(None) == record
     assert slurm.files[f"{RECORD.spec.directory}/job.sh"] == b"#!/bin/bash\n"
-    assert (records.folder(record.key) / "job.sh").read_bytes() == b"#!/bin/bash\n"
+    assert kept("job.sh") == "#!/bin/bash\n"
 
 
 def test_a_refusal_is_told_in_sbatchs_words_and_leaves_no_record():
-    slurm = Recorded(
-        sbatch=[
-            (
-                1,
-                "",
-                REFUSAL,
-            )
-        ]
-    )
-    with pytest.raises(
-        CheckFailed, match="refused the job: Batch job submission failed: Invalid partition"
-    ) as caught:
-        jobs.submit(slurm, RECORD, "x")
+    slurm = Recorded(sbatch=[(1, "", REFUSAL)])
+    with pytest.raises(CheckFailed, match="refused the job: Batch job submission failed: Inv") as caught:
+        jobs.submit(slurm, NEW, "x")
     assert any("invalid partition specified: gpu" in line for line in caught.value.detail)
     assert records.every() == []
 
 
-def test_following_hands_over_each_line_once_and_keeps_output_and_metrics():
-    directory = RECORD.spec.directory
-    slurm = Recorded(
-        {f"{directory}/output.log": b"one\ntwo\nlast without end", f"{directory}/metrics.jsonl": b"{}\n"},
-        scontrol=[RUNNING, RUNNING, DONE],
-    )
-    lines, states = [], []
-    record = jobs.follow(slurm, RECORD, lines.append, lambda s: states.append(s.state))
-    assert lines == ["one", "two", "last without end"]
-    assert states == ["running", "running", "completed"]
-    assert (record.state, record.exit_code) == ("completed", 0)
-    assert records.find(None) == record
-    assert (records.folder(record.key) / "output.log").read_text() == "one\ntwo\nlast without end"
-    assert (records.folder(record.key) / "metrics.jsonl").read_text() == "{}\n"
+def test_where_there_is_no_sbatch_no_record_is_left():
+    absent = Missing("sbatch is not installed on this machine")
+    absent.__cause__ = FileNotFoundError("sbatch")
+    with pytest.raises(Missing, match="not installed"):
+        jobs.submit(Recorded(sbatch=[absent]), NEW, "x")
+    assert records.every() == []
 
 
-def test_a_failed_job_keeps_its_exit_code():
-    record = jobs.follow(Recorded(scontrol=[FAILED]), RECORD, print)
-    assert (record.state, record.exit_code) == ("failed", 3)
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (None, Missing, "sbatch did not answer within 60 s"),
+        (Missing("login: the SSH connection was lost"), Missing, "the SSH connection was lost"),
+        ((255, "", ""), Missing, "ended by a signal"),
+        ((-9, "", ""), Missing, "ended by a signal"),
+        ("Submitted, says a plugin\n", Missing, "without a job number"),
+        (KeyboardInterrupt(), Interrupted, "interrupted while sbatch ran"),
+    ],
+)
+def test_a_job_that_may_have_been_submitted_is_not_forgotten(answer, error, said):
+    with pytest.raises(error, match=said) as caught:
+        jobs.submit(Recorded(sbatch=[answer]), NEW, "x")
+    assert "may have been submitted" in caught.value.message
+    assert "squeue --me" in caught.value.fix
+    left = records.find(None)
+    assert (left.key, left.id, left.state) == (NEW.key, "", "unknown")
 
 
-def test_output_is_kept_when_following_is_interrupted():
-    directory = RECORD.spec.directory
-
-    def stop(_line):
-        raise KeyboardInterrupt
+def test_an_interrupt_before_sbatch_leaves_no_record():
+    class Interrupting(Recorded):
+        def write(self, target, content, mode=0o644):
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.follow(Recorded({f"{directory}/output.log": b"one\n"}, scontrol=[RUNNING]), RECORD, stop)
-    assert (records.folder(RECORD.key) / "output.log").read_text() == "one\n"
+        jobs.submit(Interrupting(), NEW, "x")
+    assert records.every() == []
 
 
 def test_accounting_is_asked_when_the_controller_has_forgotten():
     assert jobs.query(Recorded(scontrol=[GONE], sacct=["TIMEOUT|0:0\n"]), "7").state == "timeout"
 
 
+def test_a_site_without_accounting_need_not_have_sacct():
+    status = jobs.query(Recorded(scontrol=[GONE], sacct=[Missing("sacct is not installed")]), "7")
+    assert (status.state, status.answer) == ("unknown", "forgotten")
+
+
+@pytest.mark.parametrize("answer", [AWAY, None, (127, "", "scontrol: not found")])
+def test_no_answer_is_not_the_answer_that_there_is_no_such_job(answer):
+    assert jobs.query(Recorded(scontrol=[answer]), "7").answer == "silent"
+
+
+def test_slurm_is_not_asked_about_a_job_without_a_number():
+    slurm = Recorded(scontrol=[RUNNING])
+    assert jobs.query(slurm, "").state == "unknown"
+    assert slurm.ran == []
+
+
 @pytest.mark.parametrize(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])
 def test_the_scripts_own_status_counts_where_nobody_remembers(left, state):
-    slurm = Recorded({f"{RECORD.spec.directory}/exit-code": left}, scontrol=[GONE])
-    record = jobs.refresh(slurm, RECORD)
+    record, _ = jobs.refresh(Recorded({EXIT_CODE: left}, scontrol=[GONE]), RECORD)
     assert record.state == state
-    assert jobs.follow(slurm, RECORD, print).state == state
+    lost = msgspec.structs.replace(NEW, state="unknown")
+    assert jobs.refresh(Recorded({EXIT_CODE: left}), lost)[0].state == state
 
 
 def test_a_job_that_left_no_trace_is_unknown():
-    assert jobs.refresh(Recorded(scontrol=[GONE]), RECORD).state == "unknown"
+    assert jobs.refresh(Recorded(scontrol=[GONE]), RECORD)[0].state == "unknown"
+
+
+def test_a_controller_that_is_away_changes_no_record():
+    running = msgspec.structs.replace(RECORD, state="running")
+    assert jobs.refresh(Recorded(scontrol=[AWAY]), running) == (running, False)
 
 
 def test_a_job_that_has_ended_is_not_asked_for_again():
     slurm = Recorded(scontrol=[RUNNING])
     ended = msgspec.structs.replace(RECORD, state="completed")
-    assert jobs.refresh(slurm, ended) == ended
+    assert jobs.refresh(slurm, ended) == (ended, True)
     assert slurm.ran == []
 
 
-def test_cancel():
-    slurm = Recorded(scancel=[""])
+def test_output_and_metrics_of_a_job_that_nobody_followed_are_brought_here_at_its_end():
+    slurm = Recorded({OUTPUT: b"all of it\n", METRICS: b"{}\n"}, scontrol=[RUNNING, FAILED])
+    record, _ = jobs.refresh(slurm, RECORD)
+    assert not (records.folder(RECORD.key) / "output.log").exists()
+    record, _ = jobs.refresh(slurm, record)
+    assert (record.state, record.exit_code) == ("failed", 3)
+    assert (kept("output.log"), kept("metrics.jsonl")) == ("all of it\n", "{}\n")
+
+
+def test_cancel_waits_for_the_end_and_brings_the_output_here():
+    ended = RUNNING.replace("RUNNING", "CANCELLED").replace("0:0", "0:15")
+    slurm = Recorded({OUTPUT: b"so far\n"}, scancel=[""], scontrol=[RUNNING, ended])
     assert jobs.cancel(slurm, RECORD).state == "cancelled"
-    assert slurm.ran == [("scancel", "7")]
+    assert slurm.ran[0] == ("scancel", "7")
+    assert kept("output.log") == "so far\n"
+
+
+def test_a_job_that_takes_its_time_to_end_is_not_called_cancelled_yet():
+    assert jobs.cancel(Recorded(scancel=[""], scontrol=[RUNNING]), RECORD).state == "running"
+
+
+def test_a_job_that_ended_by_itself_meanwhile_is_what_slurm_says():
+    assert jobs.cancel(Recorded(scancel=[""], scontrol=[DONE]), RECORD).state == "completed"
+
+
+def test_what_cannot_be_cancelled_is_told():
     with pytest.raises(CheckFailed, match="cancelling job 7"):
         jobs.cancel(Recorded(scancel=[(1, "", "no")]), RECORD)
+    slurm = Recorded(scancel=[""])
+    with pytest.raises(CheckFailed, match="number") as caught:
+        jobs.cancel(slurm, NEW)
+    assert "squeue --me" in caught.value.fix
+    assert slurm.ran == []

@@ -4,6 +4,7 @@ from tests.unit.launch.examples import CONTAINED, MPIRUN, SPEC, SRUN, spec
 from toolkit.errors import BadInput
 from toolkit.launch import plan as planning
 from toolkit.launch.plan import bind
+from toolkit.model.facts import ContainerRuntime, HostFacts
 
 
 def launch_words(*given):
@@ -59,6 +60,17 @@ def test_bind_of_a_path_that_singularity_would_split_is_refused():
     for path in ("/a,b", "/a:b", "/a\nb"):
         with pytest.raises(BadInput, match="separator"):
             bind(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/usr/bin/apptainer", "apptainer"), ("/opt/sw/bin/singularity", "singularity"), ("", "singularity")],
+)
+def test_the_runtime_is_called_as_it_was_found(path, name):
+    runtime = ContainerRuntime(name="apptainer", version="1.4", path=path)
+    assert planning.runtime_of(HostFacts(place="here", runtime=runtime)) == name
+    assert planning.runtime_of(HostFacts(place="here")) == "singularity"
+    assert name in launch_words(SPEC, SRUN, ("true",), name)
 
 
 def test_bind_read_only_names_the_target_too():

@@ -17,6 +17,12 @@ def keyed(key, number, submitted="2026-11-21T00:00:00+00:00"):
     return msgspec.structs.replace(RECORD, key=key, id=number, submitted=submitted)
 
 
+def damaged():
+    records.folder("broken").mkdir(parents=True)
+    (records.folder("broken") / "record.json").write_text("{")
+    return records.folder("broken") / "record.json"
+
+
 def test_a_saved_record_is_found_again():
     records.save(RECORD)
     assert records.find(RECORD.key) == RECORD
@@ -37,6 +43,12 @@ def test_the_last_one_is_the_last_submitted():
     assert records.find(None).key == "a"
 
 
+def test_of_two_in_one_second_the_later_is_the_last():
+    records.save(keyed("z", "1", "2026-01-02T00:00:00.000001+00:00"))
+    records.save(keyed("a", "2", "2026-01-02T00:00:00.000002+00:00"))
+    assert records.find(None).key == "a"
+
+
 def test_no_job_yet_says_what_to_do():
     with pytest.raises(BadInput, match="no job was launched") as caught:
         records.find(None)
@@ -52,12 +64,21 @@ def test_unknown_and_ambiguous_names_list_choices():
         records.find("mnist")
 
 
-def test_a_damaged_record_is_passed_over():
+def test_a_damaged_record_is_told_and_passed_over():
     records.save(RECORD)
-    broken = records.folder("broken")
-    broken.mkdir()
-    (broken / "record.json").write_text("{")
-    assert records.every() == [RECORD]
+    broken = damaged()
+    told = []
+    assert records.every(told.append) == [RECORD]
+    assert len(told) == 1
+    assert told[0].startswith(f"{broken}: not a job record")
+    assert records.find(None, told.append) == RECORD
+    assert len(told) == 2
+
+
+def test_where_all_records_are_damaged_it_is_not_said_that_there_are_none():
+    damaged()
+    with pytest.raises(BadInput, match="no record of a job can be read"):
+        records.find(None)
 
 
 def test_a_forgotten_record_is_gone():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.launch.examples import CONTAINED, MPIRUN, SPEC, SRUN, spec
 from toolkit.errors import BadInput
-from toolkit.launch.script import job_script
+from toolkit.launch.script import as_name, check_names, job_script
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CASES = {
@@ -79,6 +79,48 @@ def test_a_name_that_slurm_could_read_otherwise_is_refused(name):
         job_script(spec(name=name), SRUN, "why")
     with pytest.raises(BadInput, match="--partition"):
         job_script(spec(partition=name), SRUN, "why")
+
+
+@given(text=st.text(max_size=200))
+@example("./a b")
+@example("..")
+@example("-x")
+@example("ünï")
+def test_any_word_makes_a_name_that_slurm_takes(text):
+    check_names(name=as_name(text))
+
+
+def test_a_word_that_is_a_name_stays():
+    assert as_name("train.py") == "train.py"
+    assert as_name("a b") == "a-b"
+    assert as_name("é") == "job"
+
+
+def test_the_script_asks_for_the_runtime_that_it_calls():
+    made = job_script(SPEC, SRUN, "why", "apptainer")
+    assert "command -v apptainer" in made
+    assert "singularity" not in made
+
+
+def test_a_second_run_of_the_script_does_not_keep_the_status_of_the_first(tmp_path):
+    (tmp_path / "exit-code").write_text("0\n")
+    (tmp_path / "bin").mkdir()
+    for program in ("srun", "singularity"):
+        (tmp_path / "bin" / program).write_text("#!/bin/sh\nls > seen\n")
+        (tmp_path / "bin" / program).chmod(0o755)
+    subprocess.run(
+        ["bash", "-c", job_script(spec(preflight=False), SRUN, "why")],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
+            "SLURM_JOB_ID": "1",
+            "SLURM_NTASKS": "1",
+            "SLURM_JOB_NODELIST": "n",
+        },
+        check=True,
+        capture_output=True,
+    )
+    assert "exit-code" not in (tmp_path / "seen").read_text().split()
 
 
 @pytest.mark.parametrize("time", ["", "soon", "1:2:3:4", "1h", "10\n"])

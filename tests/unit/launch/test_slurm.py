@@ -1,6 +1,5 @@
 import pytest
 
-from toolkit.errors import CheckFailed
 from toolkit.launch import slurm
 from toolkit.launch.slurm import JobStatus
 
@@ -10,9 +9,14 @@ def test_job_number_is_read(text):
     assert slurm.parse_sbatch(text) == "123"
 
 
-def test_an_answer_without_number_is_an_error():
-    with pytest.raises(CheckFailed, match="without a job number"):
-        slurm.parse_sbatch("Submitted nothing\n")
+def test_an_answer_without_number_is_none():
+    assert slurm.parse_sbatch("Submitted nothing\n") is None
+
+
+def test_a_controller_that_is_away_has_forgotten_nothing():
+    assert slurm.says_forgotten("slurm_load_jobs error: Invalid job id specified\n")
+    assert not slurm.says_forgotten("slurm_load_jobs error: Unable to contact slurm controller\n")
+    assert not slurm.says_forgotten("")
 
 
 def test_show_job_of_a_running_job():

@@ -3,6 +3,7 @@ import pytest
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch.stage import Parcel, remote_hashes, sha256, stage
 from toolkit.model.progress import Silent
+from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
 
 
@@ -39,6 +40,67 @@ def test_hashes_of_odd_names_and_absent_files(tmp_path):
     odd.write_text("x")
     assert remote_hashes(LocalRunner(), [str(odd), str(tmp_path / "absent")]) == {str(odd): sha256(odd)}
     assert remote_hashes(LocalRunner(), []) == {}
+
+
+class Odd(LocalRunner):
+    """A machine whose sha256sum does not do as ours; uploads work as here."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def run(self, command):
+        return self.answer(command) if command.words[0] == "sha256sum" else super().run(command)
+
+
+def without_zero(command):
+    if "--zero" in command.words:
+        said = b"sha256sum: unrecognized option '--zero'\n"
+        return Completed(command, 1, b"", said)
+    return LocalRunner().run(command)
+
+
+def test_a_sha256sum_without_zero_is_asked_file_by_file(tmp_path):
+    odd = tmp_path / "a \n\\ü"
+    odd.write_text("x")
+    plain = tmp_path / "b"
+    plain.write_text("y")
+    wanted = [str(odd), str(plain), str(tmp_path / "absent")]
+    assert remote_hashes(Odd(without_zero), wanted) == {str(odd): sha256(odd), str(plain): sha256(plain)}
+
+
+@pytest.mark.parametrize(
+    ("status", "timed_out", "said"), [(-1, True, "timed out"), (127, False, "ended with status 127")]
+)
+def test_a_sha256sum_that_fails_is_told_and_no_file_is_removed(tmp_path, status, timed_out, said):
+    def failing(command):
+        return Completed(command, status, b"", b"no", timed_out)
+
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "b").write_text("x")
+    with pytest.raises(CheckFailed, match=f"reading the SHA-256.*{said}"):
+        stage(Odd(failing), [Parcel.of(tmp_path / "a", str(tmp_path / "b"))], Silent())
+    assert (tmp_path / "b").exists()
+
+
+def test_a_copy_that_cannot_be_read_back_is_told_and_stays(tmp_path):
+    def unreadable(command):
+        return Completed(command, 1, b"", b"sha256sum: b: Permission denied")
+
+    (tmp_path / "a").write_text("x")
+    with pytest.raises(CheckFailed, match="cannot be read there"):
+        stage(Odd(unreadable), [Parcel.of(tmp_path / "a", str(tmp_path / "b"))], Silent())
+    assert (tmp_path / "b").exists()
+
+
+def test_an_interrupted_copy_leaves_nothing_there(tmp_path):
+    class Interrupted(Silent):
+        def detail(self, text):
+            raise KeyboardInterrupt
+
+    (tmp_path / "a").write_text("x")
+    with pytest.raises(KeyboardInterrupt):
+        stage(LocalRunner(), [Parcel.of(tmp_path / "a", str(tmp_path / "there" / "b"))], Interrupted())
+    assert list((tmp_path / "there").iterdir()) == []
 
 
 def test_an_unreadable_source_is_named(tmp_path):

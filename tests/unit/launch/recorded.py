@@ -1,0 +1,46 @@
+"""Slurm as recorded answers: what its programs printed, and the files of a job's folder."""
+
+from toolkit.run.command import Completed
+
+RUNNING = "JobId=7 JobState=RUNNING Reason=None ExitCode=0:0 NodeList=node[1-2]"
+DONE = "JobId=7 JobState=COMPLETED Reason=None ExitCode=0:0 NodeList=node[1-2]"
+FAILED = "JobId=7 JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 NodeList=node[1-2]"
+REFUSAL = """sbatch: error: invalid partition specified: gpu
+sbatch: error: Batch job submission failed: Invalid partition name specified
+"""
+GONE = (1, "", "slurm_load_jobs error: Invalid job id specified\n")
+AWAY = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+
+
+class Recorded:
+    """Answers each program with its recorded texts in turn, the last for good; files are a dict.
+
+    An answer that is an exception is raised; ``None`` is a program that takes longer than its time-out.
+    """
+
+    place = "recorded"
+
+    def __init__(self, files=None, **answers):
+        self.answers = {name: list(texts) for name, texts in answers.items()}
+        self.files = dict(files or {})
+        self.ran = []
+
+    def run(self, command):
+        self.ran.append(command.words)
+        left = self.answers.get(command.words[0], [(127, "", "not found")])
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        if answer is None:
+            return Completed(command, -1, b"", b"", timed_out=True)
+        status, out, err = answer if isinstance(answer, tuple) else (0, answer, "")
+        return Completed(command, status, out.encode(), err.encode())
+
+    def write(self, target, content, mode=0o644):
+        self.files[target] = content
+
+    def read(self, target, offset=0):
+        return self.files.get(target, b"")[offset:]
+
+    def close(self):
+        pass
