@@ -1,6 +1,7 @@
 """The virtual cluster: what a person finds on it, and how it comes, mends itself and goes."""
 
 import contextlib
+import hashlib
 import json
 import os
 import pty
@@ -311,7 +312,45 @@ def test_a_cluster_of_another_state_folder_is_not_touched(engine, cluster, tmp_p
     assert container(engine, cluster, "login").status == "running"
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_the_status_of_a_cluster_of_another_state_folder_names_no_keys(cluster, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert (
+        json.loads(toolkit("cluster", "status", "--name", cluster.name, "--json").stdout)["ssh_config"] == ""
+    )
+    told = toolkit("cluster", "status", "--name", cluster.name).stdout
+    assert "another user made it" in told
+    assert "ssh -F" not in told
+
+
+def test_damaged_keys_are_told_and_down_removes_them_with_the_cluster(engine, spare):
+    virtual.up(spare, 1)
+    (Access(spare).folder / "secrets.json").write_text("{")
+    for verb in (["up"], ["exec", "--", "true"], ["shell"]):
+        done = toolkit("cluster", verb[0], "--name", spare, *verb[1:], ok=False)
+        assert done.returncode == 2
+        assert (
+            f"{Access(spare).folder}/secrets.json: the keys of the cluster {spare} are damaged" in done.stderr
+        )
+        assert f"toolkit cluster down --name {spare}" in done.stderr
+    toolkit("cluster", "down", "--name", spare)
+    assert left_of(engine, spare) == []
+
+
+def test_a_state_folder_that_takes_no_files_is_a_wrong_call(monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/x")
+    done = toolkit("cluster", "up", "--name", "nowhere", ok=False)
+    assert done.returncode == 2
+    assert "toolkit: XDG_STATE_HOME: /proc/x/toolkit/clusters cannot be written to" in done.stderr
+
+
+def test_a_home_without_ssh_files_will_do(cluster, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    toolkit("cluster", "up", "--name", cluster.name)
+    assert json.loads(toolkit("probe", "--cluster", cluster.name, "--json").stdout)["slurm"]
+    assert not (tmp_path / ".ssh").exists()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_up_leaves_nothing(engine, spare, end):
     process = subprocess.Popen(
         toolkit.words("cluster", "up", "--name", spare), stderr=subprocess.PIPE, text=True
@@ -344,6 +383,28 @@ def test_status_is_for_people_and_programs(cluster):
         ("node2", "running", "idle"),
     ]
     assert "node2    running    idle" in toolkit("cluster", "status", "--name", cluster.name).stdout
+
+
+def test_up_tells_programs_what_status_tells(cluster):
+    told = toolkit("cluster", "up", "--name", cluster.name, "--json").stdout
+    assert told == toolkit("cluster", "status", "--name", cluster.name, "--json").stdout
+
+
+@pytest.mark.parametrize("user", ["ada", "root"])
+def test_exec_gives_input_if_it_is_asked_to(cluster, user):
+    given = os.urandom(3_000_000)
+    on = toolkit.words("cluster", "exec", "--name", cluster.name, "--user", user)
+    script = "ls -l /tmp/.toolkit-*.in >&2; sha256sum"
+    done = subprocess.run([*on, "-i", "--", "sh", "-c", script], input=given, capture_output=True, timeout=60)
+    assert done.stdout.decode() == f"{hashlib.sha256(given).hexdigest()}  -\n"
+    assert "No such file" in done.stderr.decode()
+
+
+def test_exec_reads_nothing_unasked_though_input_stays_open(cluster):
+    on = toolkit.words("cluster", "exec", "--name", cluster.name)
+    with subprocess.Popen([*on, "--", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.wait(30) == 0
+        assert process.stdout.read() == b""
 
 
 def test_exec_keeps_streams_words_and_status(cluster):

@@ -8,7 +8,7 @@ import sys
 import click
 
 from toolkit.errors import Missing
-from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER
+from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER, ClusterStatus
 from toolkit.report.progress import Progress
 
 _name = click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the cluster")
@@ -16,6 +16,8 @@ _user = click.option(
     "--user", type=click.Choice([USER, "root"]), default=USER, show_default=True, help="Who runs it"
 )
 _node = click.option("--node", default="login", show_default=True, help="Host to run it on")
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
 
 
 @click.group("cluster")
@@ -30,8 +32,9 @@ def command() -> None:
 @command.command("up")
 @_name
 @click.option("--nodes", type=int, help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
+@_json
 @click.pass_context
-def up(ctx: click.Context, name: str, nodes: int | None) -> None:
+def up(ctx: click.Context, name: str, nodes: int | None, as_json: bool) -> None:
     """Make the cluster, mend it, or find that it works.
 
     Example: toolkit cluster up --nodes 2
@@ -40,6 +43,9 @@ def up(ctx: click.Context, name: str, nodes: int | None) -> None:
 
     with _progress(ctx) as tell:
         cluster = virtual.up(name, nodes, tell)
+    if as_json:
+        _print_json(virtual.status(name))
+        return
     option = "" if name == DEFAULT_NAME else f" --name {name}"
     click.echo(f"The cluster {name} is up: login, {', '.join(cluster.hosts[1:])}; user {cluster.user}")
     click.echo(f"  a shell on it:    toolkit cluster shell{option}")
@@ -49,25 +55,24 @@ def up(ctx: click.Context, name: str, nodes: int | None) -> None:
 
 @command.command("status")
 @_name
-@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
+@_json
 @click.pass_context
 def status(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show how each node is; exit 1 where the cluster is only half up.
 
     Example: toolkit cluster status --json
     """
-    import msgspec
-
     from toolkit.cluster import virtual
 
     found = virtual.status(name)
     if as_json:
-        click.echo(msgspec.json.encode(found).decode())
+        _print_json(found)
     else:
         click.echo(f"cluster {found.name}: {found.state}")
         for node in found.nodes:
             click.echo(f"  {node.name:<8} {node.container:<10} {node.slurm or ''}".rstrip())
-        click.echo(f"  ssh -F {shlex.quote(found.ssh_config)} login")
+        by_ssh = f"ssh -F {shlex.quote(found.ssh_config)} login"
+        click.echo(f"  {by_ssh if found.ssh_config else 'its keys are not here: another user made it'}")
     ctx.exit(0 if found.state == "up" else 1)
 
 
@@ -75,16 +80,25 @@ def status(ctx: click.Context, name: str, as_json: bool) -> None:
 @_name
 @_node
 @_user
+@click.option(
+    "-i", "--stdin", "with_input", is_flag=True, help="Give WORDS the standard input, once it has ended"
+)
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
-def execute(ctx: click.Context, name: str, node: str, user: str, words: tuple[str, ...]) -> None:
-    """Run WORDS on a node; exit with their status.
+def execute(
+    ctx: click.Context, name: str, node: str, user: str, with_input: bool, words: tuple[str, ...]
+) -> None:
+    """Run WORDS on a node; exit with their status. Without -i they read nothing.
 
+    \b
     Example: toolkit cluster exec -- srun -N2 hostname
+             toolkit cluster exec -i -- sbatch < job.sh
     """
     from toolkit.cluster import use, virtual
 
-    ctx.exit(use.execute(virtual.find(name), node, user, words, _pass_on))
+    cluster = virtual.find(name)
+    given = sys.stdin.buffer.read() if with_input else None
+    ctx.exit(use.execute(cluster, node, user, words, _pass_on, given))
 
 
 @command.command("shell")
@@ -117,6 +131,12 @@ def down(ctx: click.Context, name: str) -> None:
 
     with _progress(ctx) as tell:
         virtual.down(name, tell)
+
+
+def _print_json(status: ClusterStatus) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode(status).decode())
 
 
 def _progress(ctx: click.Context) -> Progress:

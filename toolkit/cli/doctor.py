@@ -69,7 +69,9 @@ def command(
     inside = inspect(image)
     request = Request(nodes=nodes, ranks_per_node=ranks_per_node, mode=mode)
     verdict = predict(known, inside, request)
-    place = ["--host", host] if host else ["--cluster", cluster] if cluster else []
+    # Facts of a file are of another place than this one; which word of SSH leads there, nobody has said.
+    there = "LOGIN_NODE" if facts else host
+    place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
     _show(known, inside, verdict, request, _next(verdict, inside, request, place), as_json=as_json)
     ctx.exit(0 if verdict.chosen else 1)
 

@@ -54,7 +54,13 @@ def show(recipe: str, as_json: bool) -> None:
     fields = msgspec.to_builtins(named.recipe)
     if as_json:
         _print_json(
-            {"name": named.name, "tag": named.tag, "source": emit.source_hash(named), "recipe": fields}
+            {
+                "schema": "toolkit.shown/1",
+                "name": named.name,
+                "tag": named.tag,
+                "source": emit.source_hash(named),
+                "recipe": fields,
+            }
         )
         return
     click.echo(f"{named.name}: {named.recipe.title}")

@@ -9,6 +9,7 @@ import msgspec
 
 from toolkit.cluster.plan import SSH_PORT
 from toolkit.data import state_dir
+from toolkit.errors import BadInput
 from toolkit.model.cluster import USER, hosts
 from toolkit.run.keys import new_key_pair
 from toolkit.run.local import LocalRunner
@@ -41,9 +42,20 @@ class Access:
         return self.folder / "ssh_config"
 
     def secrets(self) -> Secrets | None:
-        """Return the keys of the cluster, or ``None`` where it has no folder here."""
-        written = LocalRunner().read(str(self.folder / "secrets.json"))
-        return msgspec.json.decode(written, type=Secrets) if written else None
+        """Return the keys of the cluster, or ``None`` where it has no folder here.
+
+        Raises:
+            BadInput: if the file that holds them is damaged.
+        """
+        path = self.folder / "secrets.json"
+        written = LocalRunner().read(str(path))
+        try:
+            return msgspec.json.decode(written, type=Secrets) if path.exists() else None
+        except msgspec.DecodeError as error:
+            raise BadInput(
+                f"{path}: the keys of the cluster {self.name} are damaged: {error}",
+                fix=f"toolkit cluster down --name {self.name}, then toolkit cluster up --name {self.name}",
+            ) from error
 
     def keep(self, secrets: Secrets) -> None:
         """Write the keys, readable by their owner alone."""

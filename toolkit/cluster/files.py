@@ -32,6 +32,11 @@ def code_archive(code: dict[str, bytes]) -> bytes:
     return _packed([*entries, (link, b"")])
 
 
+def packed_file(path: str, content: bytes) -> bytes:
+    """Return the tar of one file that only root may read; unpacked at a node's root."""
+    return _packed([_file(path, content, 0o600)])
+
+
 def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
     """Return what anybody on the node may read."""
     everybody = ",".join(layout.hosts)

@@ -5,6 +5,7 @@ import shutil
 import uuid
 from collections.abc import Sequence
 
+from toolkit.cluster.files import packed_file
 from toolkit.cluster.plan import container
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.model.cluster import USER, Cluster
@@ -16,20 +17,36 @@ USERS = (USER, "root")
 _HOMES = {USER: f"/home/{USER}", "root": "/root"}
 
 
-def execute(cluster: Cluster, host: str, user: str, words: Sequence[str], on_output: OnOutput) -> int:
-    """Run ``words`` on a node and return their exit status; if we are interrupted, so are they."""
+def execute(
+    cluster: Cluster,
+    host: str,
+    user: str,
+    words: Sequence[str],
+    on_output: OnOutput,
+    stdin: bytes | None = None,
+) -> int:
+    """Run ``words`` on a node and return their exit status; if we are interrupted, so are they.
+
+    Without ``stdin`` they read nothing.
+    """
     checked_host(cluster, host)
     name = container(cluster.name, host)
     # Docker cannot end what it executes, so the command notes its process group for us.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, where the name cannot be guessed
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
+    if stdin is not None:
+        # A file: the SDK cannot end what it sends over a socket of TLS. It is gone once it is open.
+        script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": _HOMES[user], "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
     with opened() as engine:
         try:
+            if stdin is not None:
+                engine.put(name, packed_file(f"{note}.in", stdin))
+                engine.run(name, Command.of("chown", user, f"{note}.in", timeout=10)).require("giving input")
             return engine.stream(name, words, on_output, user=user, folder=_HOMES[user], env=env)
         except BaseException:
-            end = Command.of("sh", "-c", 'kill -- -"$(cat "$0")"; rm -f "$0"', note, timeout=10)
+            end = Command.of("sh", "-c", 'kill -- -"$(cat "$0")"; rm -f "$0" "$0.in"', note, timeout=10)
             with contextlib.suppress(ToolkitError):
                 engine.run(name, end, user)
             raise

@@ -15,6 +15,7 @@ from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, Cluster, ClusterS
 from toolkit.model.progress import Silent, Tell
 from toolkit.run.command import Command
 from toolkit.run.engine import machine
+from toolkit.run.folders import writable
 from toolkit.run.nodes import Found, Nodes, opened
 
 
@@ -83,12 +84,13 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
         layout = _layout(engine, name, None, found)
         containers = {host: _state(found, layout, host) for host in layout.hosts}
         states = health.ask_states(engine, layout) if containers["login"] == "running" else {}
+    access = Access(name)
     works = _is_complete(layout, found) and health.takes_jobs(layout, states)
     return ClusterStatus(
         name=name,
         state="up" if works else "partial",
         nodes=tuple(NodeStatus(name=h, container=c, slurm=states.get(h)) for h, c in containers.items()),
-        ssh_config=str(Access(name).ssh_config),
+        ssh_config=str(access.ssh_config) if access.ssh_config.is_file() else "",
     )
 
 
@@ -214,8 +216,7 @@ def _foreign(name: str) -> Missing:
 @contextlib.contextmanager
 def _alone(tell: Tell) -> Iterator[None]:
     """Let one toolkit at a time make and remove clusters; the lock goes with the process."""
-    folder = clusters()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:

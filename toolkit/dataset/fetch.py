@@ -13,6 +13,7 @@ from toolkit.dataset.sources import opened
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
+from toolkit.run.folders import writable
 
 _CHUNK = 1 << 20
 
@@ -29,13 +30,15 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
     """Bring all files of a data set into a folder; what is there and right is not fetched again.
 
     Raises:
+        BadInput: if the folder takes no files.
         CheckFailed: if a source gave other bytes than it should, and no source gave the right ones.
         Missing: if no source could be reached.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")
     wanted = [file for file in dataset.files if not is_right(folder / file.name, file)]
     missing = tuple(file.name for file in wanted)
-    folder.mkdir(parents=True, exist_ok=True)
+    if wanted:  # what is all there may lie where nothing can be written
+        writable(folder, "-o")
     failures: list[CheckFailed | Missing] = []
     for source in dataset.sources:
         if not wanted:
@@ -62,7 +65,7 @@ def is_right(path: Path, file: DataFile) -> bool:
             return False
         with path.open("rb") as reading:
             return hashlib.file_digest(reading, "sha256").hexdigest() == file.sha256
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 

@@ -17,6 +17,7 @@ from toolkit.image.siffile import read_sif
 from toolkit.model.progress import Tell
 from toolkit.run.builder import contained
 from toolkit.run.engine import find_image, saved
+from toolkit.run.folders import writable
 from toolkit.run.singularity import SifMaker, find
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def convert(
 
     Raises:
         CheckFailed: if the conversion fails, the disk is full or the result is not whole; nothing is left.
+        BadInput: if there is no file to be written at ``target``.
         Missing: if the engine does not have the image.
     """
     source = find_image(client, image)
@@ -70,7 +72,7 @@ def convert(
         return Converted(
             path=str(target), image=source.id, bytes=target.stat().st_size, sha256=kept, maker="", reused=True
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
+    writable(target.parent, "-o")
     maker: SifMaker = find() or contained(client, tell)
     with workspace.beside(target) as part, full_disks(target.parent):
         _make(client, source, part, maker, tell)

@@ -34,7 +34,10 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """``partial`` says that a container is missing or stopped, or that a node takes no jobs."""
+    """``partial`` says that a container is missing or stopped, or that a node takes no jobs.
+
+    ``ssh_config`` is empty where the keys are not here: another user made the cluster.
+    """
 
     schema: str = "toolkit.cluster/1"
     name: str

@@ -37,7 +37,9 @@ def test_a_fitting_image_ends_in_a_command_to_type(image):
     assert "Open MPI 4.1.4" in result.stdout
     # However wide the terminal is.
     assert "→ srun --mpi=pmix singularity exec IMAGE COMMAND" in " ".join(result.stdout.split())
-    assert result.stdout.rstrip().endswith(f"toolkit launch --image {image} --nodes 2 -- COMMAND")
+    # The facts are of another place, so that the launch has to be told one.
+    launch = f"toolkit launch --image {image} --nodes 2 --host LOGIN_NODE -- COMMAND"
+    assert result.stdout.rstrip().endswith(launch)
 
 
 def test_the_page_fits_a_terminal_and_has_no_colours_in_a_pipe(image):

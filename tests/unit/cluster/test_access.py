@@ -4,6 +4,7 @@ import paramiko
 import pytest
 
 from toolkit.cluster.access import Access, known_hosts, new_secrets, ssh_config
+from toolkit.errors import BadInput
 
 
 @pytest.fixture
@@ -25,6 +26,16 @@ def test_secrets_come_back_as_they_were_kept_and_are_nobody_elses(access):
     assert access.secrets() == secrets
     assert access.folder.stat().st_mode & 0o077 == 0
     assert [f.stat().st_mode & 0o077 for f in access.folder.iterdir()] == [0, 0]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"{}", b'{"munge": 3}'])
+def test_damaged_keys_are_named_with_what_makes_new_ones(access, content):
+    access.keep(new_secrets())
+    (access.folder / "secrets.json").write_bytes(content)
+    with pytest.raises(BadInput) as caught:
+        access.secrets()
+    assert caught.value.message.startswith(f"{access.folder}/secrets.json: the keys of the cluster demo are")
+    assert caught.value.fix.startswith("toolkit cluster down --name demo")
 
 
 def test_the_key_on_disk_is_the_one_that_the_login_node_lets_in(access):

@@ -1,11 +1,13 @@
 import hashlib
+from pathlib import Path
 
 import pytest
 
 from tests.unit.dataset.server import cut, packed, serving, stalling, whole
+from toolkit.dataset import fetch
 from toolkit.dataset.catalogue import DataFile, Dataset, HttpSource
 from toolkit.dataset.fetch import get
-from toolkit.errors import CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Silent
 from toolkit.run import http
 from toolkit.run.local import LocalRunner
@@ -53,6 +55,22 @@ class Heard:
 
     def detail(self, text):
         self.details.append(text)
+
+
+@pytest.mark.parametrize("place", ["/proc/x", "{tmp}/file", "{tmp}/file/below"])
+def test_a_folder_that_takes_no_files_is_refused_before_anything_is_fetched(tmp_path, place):
+    (tmp_path / "file").write_text("")
+    heard = Heard()
+    with pytest.raises(BadInput, match=r"^-o: .* cannot be written to: "):
+        fetched(Path(place.format(tmp=tmp_path)), "http://127.0.0.1:9", tell=heard)
+    assert len(heard.steps) == 1
+
+
+def test_what_is_there_and_right_may_lie_where_nothing_can_be_written(folder, monkeypatch):
+    with serving(GOOD) as (url, _):
+        fetched(folder, url)
+    monkeypatch.setattr(fetch, "writable", None)
+    assert fetched(folder).kept == ("images", "labels")
 
 
 def test_files_arrive_unpacked_and_right(folder):
