@@ -94,6 +94,9 @@ class Variables(_Row, frozen=True, kw_only=True):
     paths: tuple[str, ...]
     hide_plugins: tuple[str, ...]
     harmful_prefixes: tuple[str, ...]
+    harmful: tuple[str, ...]
+    container_options: tuple[str, ...]
+    harmless: tuple[str, ...]
 
 
 class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -44,6 +44,8 @@ class Case:
         parts = field.split(".")
         for depth, part in enumerate(parts, start=1):
             value = getattr(value, part, None)
+            if ".".join(parts[:depth]) in facts.unknown:
+                return "unknown"
             if value is None:
                 if ".".join(parts[:depth]) not in facts.absent:
                     return "unknown"

@@ -1,10 +1,10 @@
 """Ask every rule about one launch and say what will happen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolkit.engine.case import Case
 from toolkit.engine.praise import praise
-from toolkit.engine.rule import Hit, Rule
+from toolkit.engine.rule import Hit, Lacks, Rule
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Outcome, Prediction
 
@@ -39,12 +39,13 @@ def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Findin
     """
     answers = [a for r in rules if case.mode in r.modes if (a := _ask(case, r))]
     failures = [a for a in answers if a.hit and a.hit.outcome]
-    undecided = [a for a in answers if a.missing]
+    undecided = [a for a in answers if a.missing and not a.rule.advice]
     findings = tuple(_finding(case, a) for a in answers)
     ids = tuple(dict.fromkeys(f.id for f in findings))
     missing = tuple(dict.fromkeys(m for a in undecided for m in a.missing))
     if first := min(failures, key=_stage, default=None):
-        return _failed(case, first, undecided, ids, missing, rules), findings
+        doubts = [a for a in failures if a.hit and a.hit.outcome == "unknown"]
+        return _failed(case, first, undecided + doubts, ids, missing, rules), findings
     if missing:
         because = "what is not known: " + "; ".join(case.why_unknown(m) for m in missing)
         prediction = Prediction(
@@ -61,8 +62,12 @@ def _ask(case: Case, rule: Rule) -> Answer | None:
         return None
     if missing := tuple(name for name, state in states.items() if state == "unknown"):
         return Answer(rule, missing=missing)
-    hit = rule.check(case)
-    return Answer(rule, hit) if hit else None
+    said = rule.check(case)
+    if isinstance(said, Lacks):
+        return Answer(rule, missing=said.names)
+    if said and said.outcome == "singletons" and case.request.alone:
+        said = replace(said, outcome=None, severity="info")  # a world of one is what was asked for
+    return Answer(rule, said) if said else None
 
 
 def _stage(answer: Answer) -> int:
@@ -72,7 +77,7 @@ def _stage(answer: Answer) -> int:
 def _failed(
     case: Case,
     first: Answer,
-    undecided: list[Answer],
+    doubtful: list[Answer],
     ids: tuple[str, ...],
     missing: tuple[str, ...],
     rules: tuple[Rule, ...],
@@ -81,19 +86,22 @@ def _failed(
     if hit is None or hit.outcome is None:  # the caller chose an answer that has both
         raise ValueError(first)
     order = {r.id: position for position, r in enumerate(rules)}
-    earlier = [a for a in undecided if order[a.rule.id] < order[first.rule.id] and a.rule.severity == "error"]
+    earlier = [a for a in doubtful if a is not first and order[a.rule.id] < order[first.rule.id]]
     because = hit.because or hit.title or first.rule.title
     outcome: Outcome = hit.outcome
     if earlier:
-        lacking = "; ".join(dict.fromkeys(case.why_unknown(m) for a in earlier for m in a.missing))
-        outcome, because = (
-            "unknown",
-            f"{because}; but something else may happen first, as is not known: {lacking}",
-        )
+        lacking = "; ".join(dict.fromkeys(doubt for a in earlier for doubt in _doubts(case, a)))
+        outcome, because = "unknown", f"{because}; but something else may happen first: {lacking}"
     plan = None if outcome == "unavailable" else case.plan
     return Prediction(
         mode=case.mode, outcome=outcome, because=because, findings=ids, missing=missing, plan=plan
     )
+
+
+def _doubts(case: Case, answer: Answer) -> tuple[str, ...]:
+    if answer.hit:
+        return (answer.hit.because or answer.hit.title or answer.rule.title,)
+    return tuple(case.why_unknown(name) for name in answer.missing)
 
 
 def _finding(case: Case, answer: Answer) -> Finding:
@@ -111,7 +119,7 @@ def _finding(case: Case, answer: Answer) -> Finding:
         )
     return Finding(
         id=rule.id,
-        severity=rule.severity,
+        severity=hit.severity or rule.severity,
         title=hit.title or rule.title,
         evidence=hit.evidence,
         fix=hit.fix or rule.fix,

@@ -6,6 +6,7 @@ from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
 
+_RUNTIMES = ("APPTAINER", "SINGULARITY")
 _SHARENS_SINCE = {"apptainer": ">=1.3"}
 """Runtimes that can put the ranks of a node into one namespace (apptainer/apptainer:CHANGELOG.md 1.3)."""
 
@@ -17,7 +18,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         launcher=_launcher(host, image, request, mode),
         inside=mode == "mpirun-container",
         container=_container(host, image, request, mode),
-        env=_env(host, image, mode),
+        env={**_env(host, image, mode), **request.env},
         unset=_unset(host, image, request, mode),
         binds=_binds(host),
     )
@@ -25,12 +26,28 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
 
 def harmful(host: HostFacts) -> tuple[str, ...]:
     """Return the variables of the host that a job would inherit and that are meant for its own MPI."""
+    return tuple(name for name in sorted(host.environment) if _is_harmful(name))
+
+
+def _is_harmful(name: str) -> bool:
+    for runtime in _RUNTIMES:
+        # The runtime sets the rest of the name inside the container.
+        name = name.removeprefix(f"{runtime}ENV_")
+    return steers_mpi(name) or container_option(name) is not None
+
+
+def steers_mpi(name: str) -> bool:
+    """Tell whether a variable changes what an MPI does, or which Python modules it is called from."""
     known = knowledge.mpi().variables
-    return tuple(
-        name
-        for name in sorted(host.environment)
-        if name in known.paths or name.startswith(tuple(known.harmful_prefixes))
-    )
+    return name in {*known.paths, *known.harmful} or name.startswith(known.harmful_prefixes)
+
+
+def container_option(name: str) -> str | None:
+    """Return the option that a variable stands for: ``cleanenv`` for ``APPTAINER_CLEANENV``."""
+    runtime, _, option = name.partition("_")
+    if runtime not in _RUNTIMES or option not in knowledge.mpi().variables.container_options:
+        return None
+    return option.lower().replace("_", "-")
 
 
 def host_launcher(host: HostFacts) -> HostMpi | None:
@@ -102,8 +119,18 @@ def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode)
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
     """Bind /tmp where the site does not: PMIx and Open MPI keep their session there."""
-    settings = host.runtime.settings if host.runtime else {}
-    return ("/tmp",) if settings.get("mount tmp") == "no" else ()  # noqa: S108 - the path that MPI uses
+    if host.runtime is None:
+        return ()
+    unread = "runtime.settings" in host.unknown
+    needed = unread or host.runtime.settings.get("mount tmp") == "no"
+    return ("/tmp",) if needed else ()  # noqa: S108 - the path that MPI uses
+
+
+def tmp_is_private(host: HostFacts) -> bool | None:
+    """Tell whether Slurm gives each job a /tmp of its own; ``None`` where its settings are not known."""
+    if host.slurm is None or "slurm.settings" in host.unknown:
+        return None
+    return "tmpfs" in host.slurm.settings.get("JobContainerType", "")
 
 
 def needs_step(host: HostFacts, image: ImageFacts) -> bool:
@@ -116,7 +143,9 @@ def needs_step(host: HostFacts, image: ImageFacts) -> bool:
 
 def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        return _client_env(image)
+        # A store that needs no common /tmp; servers offer it beside their own.
+        apart = tmp_is_private(host) is not False and within(image.pmix or "", ">=5")
+        return {**_client_env(image), **({"PMIX_MCA_gds": "hash"} if apart else {})}
     if mode == "mpirun-host" and needs_step(host, image):
         return {knowledge.mpi().outside_step.variable: "0"}
     if mode == "mpirun-container" and "PATH" in image.environment:

@@ -7,6 +7,8 @@ from toolkit.engine.words import mpi_name, plain
 def praise(case: Case) -> str:
     """Return the reason for ``ok``, for a person."""
     mpi = mpi_name(case.image.mpi)
+    if case.request.alone and case.mode != "mpirun-container":
+        return f"one rank, which needs no other; the image has {mpi}"
     match case.mode:
         case "srun-pmix":
             client, server = plain(case.image.pmix), plain(case.host.pmix)

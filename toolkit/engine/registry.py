@@ -6,6 +6,7 @@ from toolkit.engine.rules import container, host, image, launcher, pmix
 RULES: tuple[Rule, ...] = (
     host.slurm_absent,
     host.runtime_absent,
+    host.too_few_nodes,
     host.user_namespaces_off,
     host.slurm_lacks_pmix,
     host.slurm_lacks_pmi2,
@@ -24,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     launcher.launcher_pmix_pair,
     launcher.rank_outside_step,
     launcher.container_launcher_fails,
+    container.tmp_not_mounted,
     container.tmp_hidden,
     pmix.pmix_pair_fails,
     image.libfabric_missing,
@@ -31,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     image.mpi_release_defect,
     pmix.pmix_client_needs_care,
     host.host_settings_leak,
+    host.given_settings_not_measured,
     host.mpi_default_none,
     image.stack_disagrees,
 )

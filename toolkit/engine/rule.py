@@ -12,8 +12,8 @@ from toolkit.model.prediction import MODES, Mode, Outcome
 class Hit:
     """A rule has fired: the evidence, what it makes of the launch, and why, in one clause.
 
-    ``outcome`` is ``None`` where the launch still works; ``title``, ``fix`` and ``source`` replace
-    the rule's own where a row of knowledge says it better.
+    ``outcome`` is ``None`` where the launch still works; ``title``, ``fix``, ``source`` and
+    ``severity`` replace the rule's own where a row of knowledge or the case says it better.
     """
 
     evidence: tuple[str, ...]
@@ -22,14 +22,25 @@ class Hit:
     title: str = ""
     fix: str = ""
     source: str = ""
+    severity: Severity | None = None
 
 
-Check = Callable[[Case], Hit | None]
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """A rule found, as it looked, that this case turns on facts that are not known: their names."""
+
+    names: tuple[str, ...]
+
+
+Check = Callable[[Case], Hit | Lacks | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``needs`` are dotted facts; where one is unknown the rule is undecided, and never asked."""
+    """``needs`` are dotted facts; where one is unknown the rule is undecided, and never asked.
+
+    ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
+    """
 
     id: str
     title: str
@@ -39,6 +50,7 @@ class Rule:
     check: Check = field(repr=False)
     needs: tuple[str, ...] = ()
     modes: tuple[Mode, ...] = MODES
+    advice: bool = False
 
 
 def rule(
@@ -50,10 +62,11 @@ def rule(
     source: str,
     needs: tuple[str, ...] = (),
     modes: tuple[Mode, ...] = MODES,
+    advice: bool = False,
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
-        return Rule(id, title, severity, fix, source, check, needs, modes)
+        return Rule(id, title, severity, fix, source, check, needs, modes, advice)
 
     return made

@@ -79,7 +79,10 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     gpu_driver: str | None = None
     """NVIDIA driver version; ``absent`` where there is no GPU."""
     environment: dict[str, str] = {}
-    """Variables that a job inherits and that change how MPI starts in a container; no others."""
+    """Variables that a job inherits and that change how MPI starts in a container; no others.
+
+    Of some the probe tells the name alone; then the value here is empty.
+    """
 
 
 class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,13 +29,19 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The shape of the job that is asked about.
 
     ``batch`` says that the launcher starts in a batch script, as ``toolkit launch`` does it: then
-    it shares a node with ranks of its own.
+    it shares a node with ranks of its own. ``env`` is what a person wants set inside the container.
     """
 
     nodes: int = 2
     ranks_per_node: int = 1
     mode: Mode | None = None
     batch: bool = True
+    env: dict[str, str] = {}
+
+    @property
+    def alone(self) -> bool:
+        """One rank: a world of its own is what was asked for."""
+        return self.nodes * self.ranks_per_node == 1
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

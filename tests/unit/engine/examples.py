@@ -68,6 +68,7 @@ IMAGE = ImageFacts(
     libfabric="/usr/lib/x86_64-linux-gnu/libfabric.so.1",
     ssh="/usr/bin/ssh",
     python="3.11.2",
+    absent={"stack": "/opt/toolkit/stack.json: not in the image"},
     evidence={"mpi": "libmpi.so.40: openmpi 4.1.4", "pmix": "libpmix.so.2.6.2 is PMIx 4.2.2"},
 )
 
@@ -100,9 +101,10 @@ def case(
     *,
     nodes: int = 2,
     ranks_per_node: int = 1,
+    given: dict[str, str] | None = None,
     **plan: Any,
 ) -> Case:
-    """Return a case with the engine's own plan, changed by ``plan``."""
-    request = Request(nodes=nodes, ranks_per_node=ranks_per_node)
+    """Return a case with the engine's own plan, changed by ``plan``; ``given`` is what a person sets."""
+    request = Request(nodes=nodes, ranks_per_node=ranks_per_node, env=given or {})
     proposed: Plan = with_(propose(host, image, request, mode), **plan)
     return Case(host, image, request, proposed)

@@ -163,7 +163,7 @@ def test_a_part_of_something_absent_is_not_missing():
 
 
 def test_findings_are_joined_over_modes_and_sorted_by_severity():
-    verdict = predict(without(HOST, "runtime"), with_(IMAGE, disagreements=("x",)), Request())
+    verdict = predict(without(HOST, "runtime"), with_(IMAGE, stack={}, disagreements=("x",)), Request())
     ids = [f.id for f in verdict.findings]
     assert len(ids) == len(set(ids))
     assert next(f for f in verdict.findings if f.id == "runtime-absent").modes == ()

@@ -113,8 +113,20 @@ PAIRS: dict[str, tuple[Case, Case]] = {
         case("srun-pmix", with_(HOST, slurm=with_(SLURM, mpi_default="none"))),
         case("srun-pmix"),
     ),
+    "too-few-nodes": (case("srun-pmix", nodes=3), case("srun-pmix", nodes=2)),
+    "tmp-not-mounted": (
+        case("srun-pmix", with_(HOST, runtime=with_(APPTAINER, settings={"mount tmp": "no"})), binds=()),
+        case("srun-pmix", with_(HOST, runtime=with_(APPTAINER, settings={"mount tmp": "no"}))),
+    ),
+    "given-settings-not-measured": (
+        case("srun-pmix", given={"OMPI_MCA_pml": "ucx"}),
+        case("srun-pmix", given={"OMPI_MCA_btl_tcp_if_include": "eth0", "EPOCHS": "3"}),
+    ),
     "stack-disagrees": (
-        case("srun-pmix", image=with_(IMAGE, disagreements=("stack.json says pmix 5.0.7, found was 4.2.2",))),
+        case(
+            "srun-pmix",
+            image=with_(IMAGE, stack={}, disagreements=("stack.json says pmix 5.0.7, found was 4.2.2",)),
+        ),
         case("srun-pmix"),
     ),
 }
@@ -148,6 +160,9 @@ OUTCOMES = {
     "pmix-client-needs-care": "ok",
     "host-settings-leak": "ok",
     "mpi-default-none": "ok",
+    "too-few-nodes": "unavailable",
+    "tmp-not-mounted": "init-failure",
+    "given-settings-not-measured": "unknown",
     "stack-disagrees": "ok",
 }
 
@@ -202,7 +217,7 @@ def test_mpich_that_knows_pmix_variables_aborts_instead_of_running_alone():
 
 
 def test_a_rank_outside_a_step_runs_alone_where_there_is_one_node():
-    prediction, _ = judge(case("mpirun-host", nodes=1, env={}), RULES)
+    prediction, _ = judge(case("mpirun-host", nodes=1, ranks_per_node=2, env={}), RULES)
     assert prediction.outcome == "singletons"
 
 

@@ -1,8 +1,9 @@
 """Rules about the place: what has to be there before any rank can start."""
 
+from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import harmful, host_launcher, pmix_type
-from toolkit.engine.rule import Hit, rule
+from toolkit.engine.plans import harmful, host_launcher, pmix_type, steers_mpi
+from toolkit.engine.rule import Hit, Lacks, rule
 
 
 @rule(
@@ -41,14 +42,40 @@ def runtime_absent(case: Case) -> Hit | None:
     severity="error",
     fix="administrator: allow user namespaces (sysctl user.max_user_namespaces), or install apptainer-suid",
     source="Apptainer administrator guide, user namespaces",
-    needs=("host.runtime.setuid", "host.user_namespaces"),
+    needs=("host.runtime",),
 )
-def user_namespaces_off(case: Case) -> Hit | None:
-    """An unprivileged Apptainer makes a user namespace; where the kernel forbids it, setuid is needed."""
+def user_namespaces_off(case: Case) -> Hit | Lacks | None:
+    """An unprivileged Apptainer makes a user namespace; where the kernel forbids it, setuid is needed.
+
+    Either is enough, so that one of them known to be there decides.
+    """
     runtime = case.host.runtime
     if runtime is None or runtime.setuid or case.host.user_namespaces:
         return None
+    ways = (("host.runtime.setuid", runtime.setuid), ("host.user_namespaces", case.host.user_namespaces))
+    if unread := tuple(name for name, value in ways if value is None):
+        return Lacks(unread)
     return Hit(case.cite("host.user_namespaces", "host.runtime"), "unavailable")
+
+
+@rule(
+    "too-few-nodes",
+    "Slurm has fewer nodes than were asked for",
+    severity="error",
+    fix="ask for fewer: --nodes; sinfo shows how many each partition has",
+    source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
+    needs=("host.slurm",),
+)
+def too_few_nodes(case: Case) -> Hit | None:
+    """No partition has as many nodes; sbatch refuses such a job, or it waits for ever.
+
+    Where sinfo does not tell the number nothing is said, as sbatch itself refuses what cannot be.
+    """
+    slurm = case.host.slurm
+    if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
+        return None
+    because = f"{case.request.nodes} nodes were asked for; the largest partition has {slurm.nodes}"
+    return Hit((f"host: sinfo: the largest partition has {slurm.nodes} nodes",), "unavailable", because)
 
 
 @rule(
@@ -56,7 +83,7 @@ def user_namespaces_off(case: Case) -> Hit | None:
     "The image is for another processor architecture",
     severity="error",
     fix="build the image on a machine of the cluster's architecture",
-    source="Apptainer user guide; slurm-apptainer facts, app-exec-format",
+    source="execve(2): ENOEXEC; Apptainer user guide",
     needs=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
@@ -122,7 +149,9 @@ def host_launcher_absent(case: Case) -> Hit | None:
     severity="info",
     fix="always write --mpi=pmix (toolkit launch does)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
+    needs=("host.slurm.mpi_default",),
     modes=("srun-pmix",),
+    advice=True,
 )
 def mpi_default_none(case: Case) -> Hit | None:
     """With MpiDefault=none a plain ``srun`` starts ranks that cannot find each other.
@@ -141,7 +170,8 @@ def mpi_default_none(case: Case) -> Hit | None:
     "Settings for the host's own MPI would reach the container",
     severity="warning",
     fix="nothing: the plan unsets them; what the container needs is given with toolkit launch --env",
-    source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env OPAL_PREFIX'",
+    source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
+    needs=("host.environment",),
 )
 def host_settings_leak(case: Case) -> Hit | None:
     """Apptainer hands the environment on. ``OMPI_MCA_btl=openib``, ``OPAL_PREFIX=…`` and the like are meant
@@ -150,8 +180,33 @@ def host_settings_leak(case: Case) -> Hit | None:
     names = harmful(case.host)
     if not names:
         return None
-    evidence = tuple(f"host: {name}={case.host.environment[name]}" for name in names)
+    values = case.host.environment
+    evidence = tuple(f"host: {n}={values[n]}" if values[n] else f"host: {n} is set" for n in names)
     left = [name for name in names if name not in case.plan.unset]
     if left:
         return Hit(evidence, "unknown", f"what {', '.join(left)} does to the MPI in the image is not known")
     return Hit(evidence)
+
+
+@rule(
+    "given-settings-not-measured",
+    "Variables that were given for the ranks change how MPI starts",
+    severity="warning",
+    fix="leave them out; or try it: toolkit launch --force, with the preflight on",
+    source="recipes/knowledge/mpi.toml, variables.harmless; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
+)
+def given_settings_not_measured(case: Case) -> Hit | None:
+    """What a person sets with ``--env`` is obeyed by the MPI in the image. A few settings are known to do no
+    harm; of the others nobody can say beforehand.
+    """
+    known = knowledge.mpi().variables.harmless
+    given = {
+        n: v
+        for n, v in case.request.env.items()
+        if steers_mpi(n) or n.startswith(("PMIX_", "PMI_", "SLURM_"))
+    }
+    doubtful = [f"{n}={v}" for n, v in given.items() if n not in known and f"{n}={v}" not in known]
+    if not doubtful:
+        return None
+    because = f"what {', '.join(doubtful)} does to the MPI in the image has not been measured"
+    return Hit(tuple(f"request: --env {pair}" for pair in doubtful), "unknown", because)

@@ -45,6 +45,10 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     """No libmpi was found on the paths that the loader of the image searches."""
     if case.image.mpi is not None:
         return None
+    if case.request.alone and case.mode != "mpirun-container":
+        return Hit(
+            case.cite("image.mpi"), severity="warning", fix="nothing, if the program does not call MPI"
+        )
     return Hit(
         case.cite("image.mpi"), "loader-failure", "a program that needs libmpi does not start in this image"
     )
@@ -158,7 +162,9 @@ def mpi_release_defect(case: Case) -> Hit | None:
     "The image is not what it says it is",
     severity="warning",
     fix="build the image again; until then believe what was found, not stack.json",
-    source="design: the image knows what it is, and is not believed",
+    source="toolkit.image.describe: stack.json against what is inside",
+    needs=("image.stack",),
+    advice=True,
 )
 def stack_disagrees(case: Case) -> Hit | None:
     """``/opt/toolkit/stack.json`` was written when the image was built; something was changed since."""

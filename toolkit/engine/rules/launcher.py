@@ -16,7 +16,7 @@ from toolkit.versions import within
     "The host's mpirun and the MPI in the image are of different families",
     severity="error",
     fix="use srun with the interface that the image speaks, or an image with the host's MPI family",
-    source="mpi facts, hybrid_launch_rules, rule 1; tests/matrix: hybrid-ompi of MPICH images",
+    source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi of MPICH images",
     needs=("host.mpis", "image.mpi"),
     modes=("mpirun-host",),
 )
@@ -84,7 +84,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
     "Half of what a relocated launcher exports was taken away",
     severity="error",
     fix="leave OPAL_PREFIX alone, or take PMIX_INSTALL_PREFIX away too",
-    source="tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels; README, lesson 4",
+    source="tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels",
     needs=("host.mpis", "image.mpi.plugins"),
     modes=("mpirun-host",),
 )

@@ -48,7 +48,9 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     severity="warning",
     fix="if ranks hang in MPI_Init, rebuild the image with PMIx 5.0.10 or 4.2.9",
     source="openpmix/openpmix:docs/news; SchedMD/slurm:CHANGELOG",
+    needs=("image.mpi.interfaces", "image.pmix", "host.slurm.version"),
     modes=("srun-pmix",),
+    advice=True,
 )
 def pmix_client_needs_care(case: Case) -> Hit | None:
     """Releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults between client and server."""
@@ -56,7 +58,7 @@ def pmix_client_needs_care(case: Case) -> Hit | None:
     if client is None or slurm is None or not _speaks_pmix(case):
         return None
     for row in knowledge.pmix().caution:
-        if within(client, row.client) and within(slurm.version or "0", row.slurm):
+        if within(client, row.client) and within(slurm.version or "", row.slurm):
             return Hit(
                 case.cite("image.pmix", "host.slurm.version"),
                 title=f"{row.title} ({client})",
