@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from toolkit.errors import CheckFailed
 
 VERSION = "toolkit-probe/1"
-_TIMED_OUT = 124
+TIMED_OUT = 124
 _NOT_FOUND = 127
+_SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
+"""What every shell says of a program that is not there; ld.so ends with 127 too, and says something else."""
+_STATUS = re.compile(r"@rc (-?\d{1,9})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +28,15 @@ class Section:
     @property
     def missing(self) -> bool:
         """The program that was asked is not there."""
-        return self.status == _NOT_FOUND
+        said = [line for line in self.lines if line.strip()]
+        return self.status == _NOT_FOUND and all(_SAYS_NOT_FOUND.search(line) for line in said)
 
     @property
     def trouble(self) -> str:
         """Why there is no answer, for a person; empty if there is one."""
         if self.ok:
             return ""
-        if self.status == _TIMED_OUT:
+        if self.status == TIMED_OUT:
             return "no answer in time"
         return next((line for line in self.lines if line.strip()), f"ended with status {self.status}")
 
@@ -45,25 +49,28 @@ class Section:
 Sections = dict[str, Section]
 
 
-def parse(text: str, place: str) -> Sections:
+def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     """Read the answer of ``containers/probe.sh``; what a login shell printed before it is dropped.
+
+    ``cut`` says that we ended the probe ourselves: the questions that it had finished are kept.
 
     Raises:
         CheckFailed: if the answer has no beginning or no end; a cut answer is not an empty machine.
     """
-    lines = text.splitlines()
+    lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:
         shown = [line for line in lines if line.strip()][-5:]
         raise CheckFailed(
             f"{place}: the probe did not answer", fix="does a POSIX sh run there?", detail=shown
         )
     body = lines[lines.index(VERSION) + 1 :]
-    if "@end" not in body:
-        raise CheckFailed(
-            f"{place}: the answer of the probe was cut after {len(body)} lines",
-            fix="run the same command again",
-        )
-    return dict(_sections(body[: body.index("@end")]))
+    if "@end" in body:
+        return dict(_sections(body[: body.index("@end")]))
+    if cut:
+        return dict(_sections(body))
+    raise CheckFailed(
+        f"{place}: the answer of the probe was cut after {len(body)} lines", fix="run the same command again"
+    )
 
 
 def _sections(lines: list[str]) -> list[tuple[str, Section]]:
@@ -75,6 +82,6 @@ def _sections(lines: list[str]) -> list[tuple[str, Section]]:
             name, raw = line[2:].strip(), []
         elif line.startswith("|"):
             raw.append(line[1:])
-        elif rc := re.fullmatch(r"@rc (-?\d+)", line):
+        elif rc := _STATUS.fullmatch(line):
             found.append((name, Section(name, tuple(raw), int(rc[1]))))
     return found

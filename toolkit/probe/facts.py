@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, SlurmFacts
-from toolkit.probe.evidence import Section, Sections
+from toolkit.probe.evidence import TIMED_OUT, Section, Sections
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
 
 _Ask = Callable[[str], Section]
@@ -25,7 +25,11 @@ class _Book:
         if section.missing:
             self.absent[name] = f"{looked_for}: not found on PATH"
         else:
-            self.unknown[name] = f"{looked_for}: {section.trouble or 'the answer was not understood'}"
+            self.unread(name, section, looked_for)
+
+    def unread(self, name: str, section: Section, asked: str) -> None:
+        """Say why nobody knows: what does not answer tells nothing about what it was asked for."""
+        self.unknown[name] = f"{asked}: {section.trouble or 'the answer was not understood'}"
 
 
 def host_facts(place: str, sections: Sections) -> HostFacts:
@@ -33,7 +37,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
     book = _Book()
 
     def section(name: str) -> Section:
-        return sections.get(name, Section(name, (), 1))
+        return sections.get(name, Section(name, (), TIMED_OUT))
 
     found = _slurm(section, sections, book)
     launchers = _launchers(section, book)
@@ -50,7 +54,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         user_namespaces=_user_namespaces(section("user-namespaces"), book),
         squashfuse=_squashfuse(section, book),
         gpu_driver=_gpu(section("gpu"), book),
-        environment=launcher.variables(section("environment")),
+        environment=_environment(section("environment"), book),
         evidence=book.evidence,
         absent=book.absent,
         unknown=book.unknown,
@@ -91,14 +95,24 @@ def _slurm(section: _Ask, sections: Sections, book: _Book) -> SlurmFacts | None:
         return None
     book.note("slurm.version", f"sinfo --version: slurm {found.version}")
     if found.mpi_types is None:
-        book.lacks("slurm.mpi_types", section("mpi-list"), "srun --mpi=list")
+        book.unread("slurm.mpi_types", section("mpi-list"), "srun --mpi=list")
     else:
         book.note("slurm.mpi_types", f"srun --mpi=list: {' '.join(found.mpi_types)}")
     if found.mpi_default is None:
-        book.lacks("slurm.mpi_default", section("slurm-config"), "scontrol show config")
+        book.unread("slurm.mpi_default", section("slurm-config"), "scontrol show config")
     else:
         book.note("slurm.mpi_default", f"scontrol show config: MpiDefault = {found.mpi_default}")
+    if not found.settings:
+        book.unread("slurm.settings", section("slurm-config"), "scontrol show config")
+    if found.nodes is None:
+        book.unread("slurm.nodes", section("partitions"), "sinfo")
     return found
+
+
+def _environment(section: Section, book: _Book) -> dict[str, str]:
+    if not section.ok:
+        book.unread("environment", section, "env")
+    return launcher.variables(section)
 
 
 def _pmix(section: Section, found: SlurmFacts | None, book: _Book) -> str | None:
@@ -144,6 +158,8 @@ def _runtime(section: _Ask, book: _Book) -> ContainerRuntime | None:
         return None
     how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[found.setuid]
     book.note("runtime", f"{found.path} --version: {found.name} {found.version}, {how}")
+    if not found.settings:
+        book.unknown["runtime.settings"] = f"{found.name}.conf: not found or not readable"
     if found.setuid is None:
         book.unknown["runtime.setuid"] = f"{found.name} buildcfg does not say where its starter is"
     return found

@@ -11,6 +11,7 @@ _FAMILIES = (
     ("intelmpi", re.compile(r"Intel\(R\) MPI Library.*?Version\s+(\d[\w.]*)")),
     ("mpich", re.compile(r"^\s*Version:\s+(\d[\w.]*)")),
 )
+_NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
 def launchers(section: Section, environment: Section) -> tuple[HostMpi, ...]:
@@ -46,8 +47,8 @@ def pmix_server(section: Section) -> str | None:
 
 
 def variables(section: Section) -> dict[str, str]:
-    """Return the variables that came with their values."""
-    pairs = (line.partition("=") for line in section.lines if "=" in line)
+    """Return the variables that were told; the value is empty where the name came alone."""
+    pairs = (line.partition("=") for line in section.lines if _NAME.match(line))
     return {name: value for name, _, value in pairs}
 
 

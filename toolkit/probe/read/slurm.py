@@ -6,6 +6,7 @@ from toolkit.model.facts import SlurmFacts
 from toolkit.probe.evidence import Section, Sections
 
 _VERSION = re.compile(r"^slurm(?:-wlm)?\s+(\d[\w.\-]*)", re.IGNORECASE)
+_COUNT = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def version(section: Section) -> str | None:
@@ -47,8 +48,8 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
     nodes: dict[str, int] = {}
     for row in rows:
         name = row[0].rstrip("*")
-        nodes[name] = nodes.get(name, 0) + (int(row[1]) if row[1].isdigit() else 0)
-    return tuple(nodes), max(nodes.values())
+        nodes[name] = nodes.get(name, 0) + (int(row[1]) if _COUNT.fullmatch(row[1]) else 0)
+    return tuple(nodes), max(nodes.values()) or None
 
 
 def slurm(sections: Sections) -> SlurmFacts | None:
