@@ -1,42 +1,50 @@
 """A sandbox: an image that is unpacked in a folder."""
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 from toolkit.image.tree import MAX_READ, Kind
 
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
+
 
 class FolderTree:
-    """Reads below ``root``; the kernel never follows a link for us, so none can lead out."""
+    """Reads below ``root``; the kernel never follows a link for us, so none can lead out.
+
+    What is there and may not be read is an ``OSError``.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def kind(self, path: str) -> Kind | None:
-        here = self._here(path)
-        if here.is_symlink():
+        try:
+            mode = self._here(path).lstat().st_mode
+        except ValueError:  # a NUL in the name
+            return None
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            raise
+        if stat.S_ISLNK(mode):
             return "link"
-        if here.is_dir():
+        if stat.S_ISDIR(mode):
             return "folder"
-        if here.is_file():
-            return "file"
-        return "other" if here.exists() else None
+        return "file" if stat.S_ISREG(mode) else "other"
 
     def names(self, path: str) -> tuple[str, ...]:
-        try:
-            return tuple(os.listdir(self._here(path)))  # noqa: PTH208 - names are wanted, not paths
-        except OSError:
+        if self.kind(path) != "folder":
             return ()
+        return tuple(os.listdir(self._here(path)))  # noqa: PTH208 - names are wanted, not paths
 
     def target(self, path: str) -> str:
         return str(self._here(path).readlink())
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
-        try:
-            with self._here(path).open("rb") as file:
-                return file.read(limit)
-        except OSError:
-            return b""
+        with self._here(path).open("rb") as file:
+            return file.read(limit)
 
     def _here(self, path: str) -> Path:
         return self._root / path.lstrip("/")

@@ -4,6 +4,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.image.bounded import Budget
 from toolkit.image.describe import describe
 from toolkit.image.digest import check_digest, sha256
 from toolkit.image.folder import FolderTree
@@ -38,9 +39,13 @@ def inspect(path: Path) -> ImageFacts:
 
 def _sandbox(path: Path) -> ImageFacts:
     tree = FolderTree(path)
-    if not any(tree.kind(p) for p in ("/bin", "/usr", "/etc")):
+    try:
+        system = any(tree.kind(p) for p in ("/bin", "/usr", "/etc"))
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}", fix="make it readable for you") from error
+    if not system:
         raise BadInput(f"{path}: a folder, but no sandbox: it has neither /bin nor /usr nor /etc")
-    return describe(tree, path, "sandbox", architecture=None, digest=None)
+    return describe(tree, path, "sandbox", architecture=None, digest=None, budget=Budget(str(path)))
 
 
 def _file(file: BufferedReader, path: Path) -> ImageFacts:
@@ -52,13 +57,13 @@ def _file(file: BufferedReader, path: Path) -> ImageFacts:
             f"{path}: neither a SIF, a squashfs nor a sandbox folder",
             fix="convert it first: toolkit image sif, or apptainer build",
         )
-    digest = _digest(path)
+    digest, budget = _digest(path), Budget(str(path))
     if not is_sif(head):
-        tree = SquashTree(file, 0, str(path))
-        return describe(tree, path, "squashfs", architecture=None, digest=digest)
+        tree = SquashTree(file, 0, str(path), budget)
+        return describe(tree, path, "squashfs", architecture=None, digest=digest, budget=budget)
     sif = read_sif(file, path)
-    tree = SquashTree(file, sif.root.offset, str(path))
-    return describe(tree, path, "sif", architecture=sif.architecture, digest=digest)
+    tree = SquashTree(file, sif.root.offset, str(path), budget)
+    return describe(tree, path, "sif", architecture=sif.architecture, digest=digest, budget=budget)
 
 
 def _digest(path: Path) -> str | None:

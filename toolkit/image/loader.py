@@ -2,15 +2,26 @@
 
 import posixpath
 import re
+from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Literal
 
+from toolkit.errors import CheckFailed
 from toolkit.image import tree as files
 from toolkit.image.elf import Elf, read_elf
 from toolkit.image.tree import FileTree
 
 _DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_INCLUDES = 16
+_MOST_FILES = 2000
+"""Programs and libraries whose headers are read; a training image has a hundred that matter."""
+_MOST_TEXT = 1 << 16
+_MOST_SCRIPTS = 100
+_MOST_INCLUDED = 200
+_LONGEST = 1 << 13
+"""Of a variable; scripts that set PATH to $PATH:$PATH again and again come to more than memory holds."""
 
 
 @dataclass
@@ -21,19 +32,27 @@ class Loader:
     environment: dict[str, str]
     _elves: dict[str, Elf | None] = field(default_factory=dict)
 
-    def folders(self) -> tuple[str, ...]:
-        """Return the folders that every program searches: LD_LIBRARY_PATH, ld.so.conf, the system's."""
-        given = self.environment.get("LD_LIBRARY_PATH", "").split(":")
-        configured = _configured(self.tree, "/etc/ld.so.conf", _INCLUDES)
-        triplets = [p for p in files.glob(self.tree, "/usr/lib/*-linux-gnu*") if _is_folder(self.tree, p)]
-        return tuple(
-            dict.fromkeys(p for p in (*given, *configured, *triplets, *_DEFAULT) if p.startswith("/"))
-        )
+    @cached_property
+    def given(self) -> tuple[str, ...]:
+        """The folders of LD_LIBRARY_PATH."""
+        return tuple(p for p in self.environment.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/"))
 
-    def find(self, soname: str, user: str | None = None) -> str | None:
-        """Return the path at which ``user`` (else any program) finds ``soname``."""
-        own = self.search_of(user) if user else ()
-        for folder in (*own, *self.folders()):
+    @cached_property
+    def configured(self) -> tuple[str, ...]:
+        """The folders that every program searches last: those of ld.so.conf and the system's."""
+        triplets = [p for p in files.glob(self.tree, "/usr/lib/*-linux-gnu*") if _is_folder(self.tree, p)]
+        return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *triplets, *_DEFAULT)))
+
+    def find(self, soname: str, *users: str) -> str | None:
+        """Return the path at which a program finds ``soname``.
+
+        ``users`` are the file that needs it, the one that loaded that, and so on to the program. The RPATH of
+        each is searched, unless the first has a RUNPATH, which is its own affair; LD_LIBRARY_PATH stands
+        between the two.
+        """
+        own = self._elf_folders(users[0], "runpath") if users else ()
+        inherited = () if own else [p for user in users for p in self._elf_folders(user, "rpath")]
+        for folder in dict.fromkeys((*inherited, *self.given, *own, *self.configured)):
             path = posixpath.join(folder, soname)
             if files.is_file(self.tree, path):
                 return path
@@ -42,33 +61,38 @@ class Loader:
     def elf(self, path: str) -> Elf | None:
         """Read the ELF header of the file that ``path`` leads to."""
         if path not in self._elves:
+            if len(self._elves) >= _MOST_FILES:
+                raise CheckFailed(
+                    f"the image has more than {_MOST_FILES} programs and libraries to look into"
+                )
             content = files.read(self.tree, path)
             self._elves[path] = read_elf(content) if content else None
         return self._elves[path]
 
-    def search_of(self, path: str) -> tuple[str, ...]:
-        """Return the folders that a file names itself, with ``$ORIGIN`` put in."""
-        found = self.elf(path)
-        real = files.resolve(self.tree, path) or path
-        origin = posixpath.dirname(real)
-        return tuple(
-            posixpath.normpath(p.replace("${ORIGIN}", origin).replace("$ORIGIN", origin))
-            for p in (found.search if found else ())
-        )
+    def closure(self, path: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
+        """Return soname → path of all that a file needs, itself left out, and whether that is all.
 
-    def closure(self, path: str, most: int = 60) -> dict[str, str | None]:
-        """Return soname → path of all that a file needs, itself left out; ``None`` for what is missing."""
+        The path is ``None`` for what is missing.
+        """
         found: dict[str, str | None] = {}
-        waiting = [path]
+        waiting: deque[tuple[str, ...]] = deque([(path,)])
         while waiting and len(found) < most:
-            user = waiting.pop(0)
-            elf = self.elf(user)
+            users = waiting.popleft()
+            elf = self.elf(users[0])
             for soname in elf.needed if elf else ():
                 if soname not in found:
-                    found[soname] = where = self.find(soname, user)
+                    found[soname] = where = self.find(soname, *users)
                     if where:
-                        waiting.append(where)
-        return found
+                        waiting.append((where, *users))
+        return found, not waiting
+
+    def _elf_folders(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
+        """Return the folders that a file names itself, with ``$ORIGIN`` put in."""
+        found = self.elf(path)
+        written: tuple[str, ...] = getattr(found, kind) if found else ()
+        origin = posixpath.dirname(files.resolve(self.tree, path) or path)
+        folders = (p.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for p in written)
+        return tuple(posixpath.normpath(p) for p in folders if p.startswith("/"))
 
     def program(self, name: str) -> str | None:
         """Return where the image's PATH finds a program."""
@@ -86,11 +110,11 @@ def environment(tree: FileTree) -> dict[str, str]:
     but for ``$PATH`` and the like, which are put in.
     """
     values = {"PATH": _PATH}
-    for script in files.glob(tree, "/.singularity.d/env/[0-9]*.sh"):
+    for script in islice(files.glob(tree, "/.singularity.d/env/[0-9]*.sh"), _MOST_SCRIPTS):
         for name, raw in re.findall(
-            r"^\s*export\s+(\w+)=(.*)$", files.text(tree, script) or "", re.MULTILINE
+            r"^[ \t]*export[ \t]+(\w+)=(.*)$", files.text(tree, script, _MOST_TEXT) or "", re.MULTILINE
         ):
-            values[name] = _value(raw.strip(), name, values)
+            values[name] = _value(raw.strip()[:_LONGEST], name, values)[:_LONGEST]
     return values
 
 
@@ -102,19 +126,26 @@ def _value(raw: str, name: str, values: dict[str, str]) -> str:
     elif len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
     for known in ("PATH", "LD_LIBRARY_PATH"):
-        value = re.sub(rf"\$\{{?{known}(:-[^}}]*)?\}}?(?!\w)", values.get(known, ""), value)
+        # Not re.sub, which takes a backslash in the text of a variable for a reference to a group.
+        value = values.get(known, "").join(re.split(rf"\$\{{?{known}(?::-[^}}]*)?\}}?(?!\w)", value))
     return value
 
 
-def _configured(tree: FileTree, path: str, depth: int) -> list[str]:
+def _configured(tree: FileTree, path: str, visited: set[str]) -> list[str]:
+    """Read ld.so.conf as ldconfig(8) does: an included pattern may be relative to the file's own folder."""
+    real = files.resolve(tree, path)
+    if real is None or real in visited or len(visited) >= _MOST_INCLUDED:
+        return []
+    visited.add(real)
     folders: list[str] = []
-    for raw in (files.text(tree, path) or "").splitlines():
-        line = raw.partition("#")[0].strip()
-        if line.startswith("include") and depth:
-            for included in files.glob(tree, line.removeprefix("include").strip()):
-                folders += _configured(tree, included, depth - 1)
-        elif line.startswith("/"):
-            folders.append(line)
+    for raw in (files.text(tree, real, _MOST_TEXT) or "").splitlines():
+        words = raw.partition("#")[0].split()
+        if words[:1] == ["include"]:
+            for pattern in words[1:]:
+                for included in files.glob(tree, posixpath.join(posixpath.dirname(path), pattern)):
+                    folders += _configured(tree, included, visited)
+        elif words and words[0].startswith("/"):
+            folders.append(words[0].partition("=")[0])
     return folders
 
 

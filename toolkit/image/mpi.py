@@ -9,7 +9,6 @@ from toolkit.image import tree as files
 from toolkit.image.loader import Loader
 from toolkit.image.packages import Found, python_package, sites
 from toolkit.model.facts import ImageMpi
-from toolkit.versions import parse
 
 _SONAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80")
 _PLACES = (
@@ -32,10 +31,11 @@ _OPEN_MPI_PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
 
 @dataclass(frozen=True, slots=True)
 class MpiFound:
-    """An MPI, and the PMIx client that it uses; each with the line that tells it."""
+    """An MPI, and the PMIx client that it uses; each with the line that tells it, or why nothing does."""
 
     mpi: ImageMpi
     evidence: dict[str, str]
+    unknown: dict[str, str]
     pmix: Found | None
 
 
@@ -81,13 +81,15 @@ def _describe(loader: Loader, path: str, real: str, why: str, packages: dict[str
         plugins=bool(components),
         markers=tuple(m for m in _MARKERS if m.encode() in content),
     )
-    evidence = {
-        "mpi": f"{path}: {implementation} {version or '?'} ({how}), {why}",
-        "mpi.interfaces": f"{path}: {' '.join(interfaces) or 'none'} ({seen})",
-    }
+    evidence = {"mpi": f"{path}: {implementation} {version or '?'} ({how}), {why}"}
+    unknown = {} if version else {"mpi.version": f"{real}: {how}"}
+    if interfaces is None:
+        unknown["mpi.interfaces"] = f"{path}: {seen}"
+    else:
+        evidence["mpi.interfaces"] = f"{path}: {' '.join(interfaces) or 'none'} ({seen})"
     if launcher:
         evidence["mpi.launcher"] = launcher
-    return MpiFound(mpi, evidence, _pmix(loader, path, mpi, components, packages))
+    return MpiFound(mpi, evidence, unknown, _pmix(loader, path, mpi, components, packages))
 
 
 def _implementation(content: bytes) -> str:
@@ -113,9 +115,9 @@ def _version(
     if wheel and (found := python_package(loader.tree, own, *wheel)):
         return found.version, f"by {found.evidence}"
     if implementation == "intelmpi":
-        said = re.search(rb"Intel\(R\) MPI Library (20\d\d(?:\.\d+)*)", content)
+        said = re.search(rb"Intel\(R\) MPI Library (20\d\d(?:\.\d{1,3}){0,3})", content)
         return (said[1].decode(), "by its own text") if said else (None, "it does not tell its version")
-    if said := re.search(rb"Open MPI v(\d+\.\d+\.\d+[a-z0-9]*)", content):
+    if said := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
         return said[1].decode(), "by its own text"
     system = real.startswith(("/usr/lib/", "/lib/"))
     for name in {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}.get(
@@ -123,11 +125,20 @@ def _version(
     ):
         if system and name in packages:
             return packages[name], f"by dpkg: {name}"
-    texts = re.findall(rb"\0v?(\d+\.\d+(?:\.\d+)?(?:rc\d+|a\d+|b\d+)?)\0", content)
-    told = sorted({t.decode() for t in texts if parse(t.decode())}, key=len, reverse=True)
-    likely = [t for t in told if 3 <= int(t.split(".")[0]) <= 9]
-    if len(likely) == 1 or (likely and implementation == "openmpi"):
+    return _told(content, implementation)
+
+
+def _told(content: bytes, implementation: str) -> tuple[str | None, str]:
+    """Return the version that stands alone in the library's text, if only one number does that can be it."""
+    # Open MPI's have three numbers; two are those of the MPI standard.
+    form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
+    if implementation != "openmpi":
+        form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
+    likely = sorted({t.decode() for t in re.findall(form, content) if 3 <= int(t.split(b".")[0]) <= 9})
+    if len(likely) == 1:
         return likely[0], "by its own text"
+    if likely:
+        return None, f"it holds {len(likely)} numbers that could be its version: {', '.join(likely[:5])}"
     return None, "it does not tell its version"
 
 
@@ -144,9 +155,13 @@ def _components(loader: Loader, path: str, real: str) -> tuple[str, ...]:
 
 def _interfaces(
     loader: Loader, path: str, content: bytes, implementation: str, components: tuple[str, ...]
-) -> tuple[tuple[str, ...], str]:
+) -> tuple[tuple[str, ...] | None, str]:
     """Tell by which interfaces a launcher can reach the library."""
-    needed = loader.closure(path)
+    if not content:
+        return None, "it cannot be read"
+    needed, whole = loader.closure(path)
+    if not whole and not any(soname.startswith("libpmix.so") for soname in needed):
+        return None, f"it needs more than {len(needed)} libraries, and not all were followed"
     if implementation == "openmpi":
         return _open_mpi_interfaces(loader, content, components, needed)
     found: list[str] = []
@@ -162,7 +177,7 @@ def _interfaces(
 
 def _open_mpi_interfaces(
     loader: Loader, content: bytes, components: tuple[str, ...], needed: dict[str, str | None]
-) -> tuple[tuple[str, ...], str]:
+) -> tuple[tuple[str, ...] | None, str]:
     names = {m[1] for c in components if (m := re.search(r"/mca_pmix_(\w+)\.so$", c))}
     if names:
         found = [_OPEN_MPI_PLUGINS.get(n, "pmix") for n in names if re.fullmatch(r"ext\dx|pmix\dx|s1|s2", n)]
@@ -194,7 +209,7 @@ def _pmix(
         return None
     users = [c for c in components if re.search(r"/mca_pmix_ext\dx\.so$", c)] or [path]
     for user in users:
-        library = next((p for s, p in loader.closure(user).items() if s.startswith("libpmix.so")), None)
+        library = next((p for s, p in loader.closure(user)[0].items() if s.startswith("libpmix.so")), None)
         if library:
             return _pmix_library(loader, library, packages)
     if bundled := knowledge.bundled_pmix(mpi.version or ""):
@@ -208,5 +223,7 @@ def _pmix_library(loader: Loader, library: str, packages: dict[str, str]) -> Fou
         return Found(by_name, f"{real} is PMIx {by_name}, by its file name")
     if real.startswith("/usr/lib/") and (package := packages.get("libpmix2") or packages.get("libpmix2t64")):
         return Found(package, f"{real}: dpkg has libpmix2 {package}")
-    said = re.search(rb"OpenPMIx (\d[0-9.a-z]*)", files.read(loader.tree, real) or b"")
+    said = re.search(
+        rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", files.read(loader.tree, real) or b""
+    )
     return Found(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None

@@ -20,6 +20,10 @@ _SITES = (
 )
 
 
+_MOST_TEXT = 32 << 20
+_LONGEST = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A version and where it was read."""
@@ -28,11 +32,23 @@ class Found:
     evidence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """What is in the image and does not tell its version."""
+
+    reason: str
+
+
 def debian(tree: FileTree) -> dict[str, str]:
-    """Return package → version of every package that dpkg has installed."""
-    status = files.text(tree, "/var/lib/dpkg/status") or ""
-    rows = re.findall(r"^Package: (\S+)\n(?:(?!^$).*\n)*?^Version: (\S+)", status, re.MULTILINE)
-    return dict(rows)
+    """Return package → version of every package that dpkg has installed; removed ones are in its list too."""
+    found: dict[str, str] = {}
+    for block in (files.text(tree, "/var/lib/dpkg/status", _MOST_TEXT) or "").split("\n\n"):
+        # A line that begins with a space goes on with the field above it.
+        fields = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row and row[0] != " ")
+        name, version = fields.get("Package", ""), fields.get("Version", "")
+        if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):
+            found[name] = version
+    return found
 
 
 def sites(tree: FileTree) -> tuple[str, ...]:
@@ -45,7 +61,9 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Fou
     for folder in folders:
         listed = files.names(tree, folder)
         for name in names:
-            pattern = re.compile(rf"^{re.escape(name)}-([0-9][^-]*)\.(?:dist|egg)-info$", re.IGNORECASE)
+            pattern = re.compile(
+                rf"^{re.escape(name)}-([0-9][0-9A-Za-z.+!_]*)\.(?:dist|egg)-info$", re.IGNORECASE
+            )
             for entry in listed:
                 if found := pattern.match(entry):
                     return Found(found[1], posixpath.join(folder, entry))

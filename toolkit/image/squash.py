@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import BinaryIO
 
 from toolkit.errors import CheckFailed
+from toolkit.image.bounded import Budget
 from toolkit.image.squash_codec import decompressor
 from toolkit.image.tree import MAX_READ, Kind
 
@@ -22,6 +23,7 @@ _NO_FRAGMENT = 0xFFFFFFFF
 _STORED = 1 << 24
 _KINDS: dict[int, Kind] = {1: "folder", 8: "folder", 2: "file", 9: "file", 3: "link", 10: "link"}
 _MAX_NAMES = 200_000
+_MAX_NAME = 256
 _MAX_DEPTH = 256
 
 
@@ -32,15 +34,17 @@ class _Inode:
     start: int = 0
     offset: int = 0
     fragment: int = _NO_FRAGMENT
-    blocks: tuple[int, ...] = ()
+    blocks: bytes = b""
+    """The words of the block list as they are stored, as thousands of them would fill the memory."""
     target: str = ""
 
 
 class SquashTree:
     """The files of a squashfs that begins at ``offset`` of ``file``; ``name`` is for messages."""
 
-    def __init__(self, file: BinaryIO, offset: int, name: str) -> None:
+    def __init__(self, file: BinaryIO, offset: int, name: str, budget: Budget | None = None) -> None:
         self._file, self._offset, self._name = file, offset, name
+        self._budget = budget or Budget(name)
         raw = self._bytes(0, _SUPERBLOCK.size)
         fields = _SUPERBLOCK.unpack(raw)
         if fields[0] != _MAGIC or fields[9] != 4:
@@ -53,7 +57,7 @@ class SquashTree:
         self._root = root
         self._metadata = lru_cache(maxsize=2048)(self._read_metadata)
         self._listing = lru_cache(maxsize=4096)(self._read_listing)
-        self._inode = lru_cache(maxsize=16384)(self._read_inode)
+        self._inode = lru_cache(maxsize=2048)(self._read_inode)
         self._block = lru_cache(maxsize=16)(self._read_block)
 
     def kind(self, path: str) -> Kind | None:
@@ -74,11 +78,12 @@ class SquashTree:
             return b""
         wanted = min(limit, found.size)
         data, position = bytearray(), found.start
-        for word in found.blocks:
+        for (word,) in struct.iter_unpack("<I", found.blocks):
             if len(data) >= wanted:
                 return bytes(data[:wanted])
             expected = min(self._block_size, found.size - len(data))
             stored = word & (_STORED - 1)
+            self._budget.read(expected)
             data += self._block(position, word, expected) if stored else bytes(expected)
             position += stored
         if found.fragment != _NO_FRAGMENT and len(data) < wanted:
@@ -114,7 +119,8 @@ class SquashTree:
                 offset, _, _, length = struct.unpack("<HhHH", take(8))
                 name = take(length + 1).decode("utf-8", "surrogateescape")
                 left -= 8 + length + 1
-                if "/" in name or len(entries) >= _MAX_NAMES:
+                self._budget.look()
+                if "/" in name or length >= _MAX_NAME or len(entries) >= _MAX_NAMES:
                     raise self._broken("a folder with an impossible name or too many of them")
                 entries[name] = start << 16 | offset
                 if left <= 0:
@@ -154,7 +160,7 @@ class SquashTree:
             count += 1
         # Only what may be read is listed: a hostile size must not make a list that fills the memory.
         listed = min(count, MAX_READ // self._block_size + 1)
-        blocks = struct.unpack(f"<{listed}I", take(4 * listed))
+        blocks = take(4 * listed)
         return _Inode("file", size, start, offset, fragment if listed == count else _NO_FRAGMENT, blocks)
 
     def _tail(self, fragment: int) -> bytes:
@@ -191,6 +197,7 @@ class SquashTree:
         stored = word & 0x7FFF
         if not 0 < stored <= _METADATA:
             raise self._broken("a metadata block of impossible size")
+        self._budget.read(_METADATA)
         raw = self._bytes(position + 2, stored)
         content = raw if word & 0x8000 else self._unpacked(raw, _METADATA)
         if not content:

@@ -2,6 +2,7 @@
 
 import fnmatch
 import posixpath
+from collections import deque
 from collections.abc import Iterator
 from typing import Literal, Protocol
 
@@ -10,7 +11,10 @@ Kind = Literal["file", "folder", "link", "other"]
 MAX_READ = 64 << 20
 """No file of interest is larger; a hostile image must not fill the memory."""
 _MAX_LINKS = 40
-"""As Linux has it (path_resolution(7))."""
+_MAX_PATH = 4095
+"""As Linux has them (path_resolution(7))."""
+_MAX_PARTS = 100
+"""Of a pattern; those of this package have ten."""
 
 
 class FileTree(Protocol):
@@ -31,9 +35,9 @@ class FileTree(Protocol):
 
 def resolve(tree: FileTree, path: str) -> str | None:
     """Follow links as the kernel does with the image as root; ``None`` if nothing is there."""
-    done, rest, links = "/", [p for p in path.split("/") if p not in {"", "."}], 0
+    done, rest, links = "/", _parts(path), 0
     while rest:
-        part = rest.pop(0)
+        part = rest.popleft()
         if part == "..":
             done = posixpath.dirname(done)
             continue
@@ -45,13 +49,17 @@ def resolve(tree: FileTree, path: str) -> str | None:
             done = here
             continue
         links += 1
-        if links > _MAX_LINKS:
-            return None
         target = tree.target(here)
+        if links > _MAX_LINKS or not 0 < len(target) <= _MAX_PATH or not target.isprintable():
+            return None
         if target.startswith("/"):
             done = "/"
-        rest = [p for p in target.split("/") if p not in {"", "."}] + rest
+        rest.extendleft(reversed(_parts(target)))
     return done
+
+
+def _parts(path: str) -> deque[str]:
+    return deque(p for p in path.split("/") if p not in {"", "."})
 
 
 def is_file(tree: FileTree, path: str) -> bool:
@@ -75,29 +83,33 @@ def text(tree: FileTree, path: str, limit: int = MAX_READ) -> str | None:
 
 
 def names(tree: FileTree, path: str) -> tuple[str, ...]:
-    """Return the sorted names in the folder that ``path`` leads to."""
+    """Return the sorted names in the folder that ``path`` leads to, but for those that cannot be shown."""
     real = resolve(tree, path)
-    return tuple(sorted(tree.names(real))) if real else ()
+    return tuple(sorted(name for name in tree.names(real) if name.isprintable())) if real else ()
 
 
 def glob(tree: FileTree, pattern: str) -> Iterator[str]:
-    """Yield the paths that a pattern such as ``/usr/lib/*/libmpi.so.*`` matches, in order."""
-    yield from _glob(tree, "/", [p for p in pattern.split("/") if p])
+    """Yield the paths that a pattern such as ``/usr/lib/*/libmpi.so.*`` matches, in order.
+
+    A folder that several links lead to is entered once, by the first of them.
+    """
+    parts = [p for p in pattern.split("/") if p]
+    if len(parts) <= _MAX_PARTS:
+        yield from _glob(tree, "/", parts, set())
 
 
-def _glob(tree: FileTree, folder: str, parts: list[str]) -> Iterator[str]:
+def _glob(tree: FileTree, folder: str, parts: list[str], entered: set[tuple[str, int]]) -> Iterator[str]:
+    if not parts:
+        return
     first, *rest = parts
     wild = any(c in first for c in "*?[")
-    found = (
-        [n for n in names(tree, folder) if fnmatch.fnmatchcase(n, first)]
-        if wild
-        else [first]
-        if resolve(tree, posixpath.join(folder, first))
-        else []
-    )
-    for name in found:
+    for name in [n for n in names(tree, folder) if fnmatch.fnmatchcase(n, first)] if wild else [first]:
         path = posixpath.join(folder, name)
-        if rest:
-            yield from _glob(tree, path, rest)
-        elif resolve(tree, path):
+        real = resolve(tree, path)
+        if real is None:
+            continue
+        if not rest:
             yield path
+        elif (real, len(rest)) not in entered:
+            entered.add((real, len(rest)))
+            yield from _glob(tree, path, rest, entered)

@@ -39,7 +39,13 @@ def sandbox(root: Path, files: dict[str, bytes | str]) -> Path:
 
 
 def elf(
-    *, soname: str = "", needed: tuple[str, ...] = (), runpath: str = "", text: bytes = b"", machine: int = 62
+    *,
+    soname: str = "",
+    needed: tuple[str, ...] = (),
+    runpath: str = "",
+    rpath: str = "",
+    text: bytes = b"",
+    machine: int = 62,
 ) -> bytes:
     """Return a small 64-bit shared object with a dynamic section, and ``text`` at its end."""
     strings = bytearray(b"\0")
@@ -50,6 +56,7 @@ def elf(
 
     tags = [(1, put(name)) for name in needed]
     tags += [(14, put(soname))] if soname else []
+    tags += [(15, put(rpath))] if rpath else []
     tags += [(29, put(runpath))] if runpath else []
     dynamic_at, count = 64 + 2 * 56, len(tags) + 3
     strings_at = dynamic_at + count * 16

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.image.sifs import DATA, elf, sandbox, sif
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.image.folder import FolderTree
 from toolkit.image.inspect import inspect
 
 LIB = "/usr/lib/x86_64-linux-gnu"
@@ -18,6 +19,8 @@ BASE = {
     "/lib": "->usr/lib",
     "/bin": "->usr/bin",
     "/usr/bin/env": elf(),
+    "/usr/bin/python3": "->python3.11",
+    "/usr/bin/python3.11": elf(),
     f"{LIB}/libc.so.6": elf(soname="libc.so.6", text=b"GNU C Library stable release version 2.36.\n"),
 }
 OPEN_MPI_4 = {
@@ -155,6 +158,125 @@ def test_an_image_that_says_the_truth_agrees(tmp_path):
 def test_a_stack_that_is_no_stack_disagrees(tmp_path):
     (line,) = inspect(sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": '{"mpi": 3}'})).disagreements
     assert "cannot be read" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        ("python", "3.9.2", "3.11"),
+        ("distribution", "ubuntu 22.04", "debian 12"),
+        ("ucx", "1.16.0", "1.13.1"),
+        ("numpy", "2.0.0", "1.26.4"),
+        ("hwloc", "2.11.0", "2.9.0"),
+        ("horovod_operations", ["mpi", "nccl"], "gloo mpi"),
+    ],
+)
+def test_all_that_can_be_read_is_held_against_what_the_image_says(tmp_path, name, value, found):
+    site = "/opt/toolkit/venv/lib/python3.11/site-packages"
+    true = {**STACK, "ucx": "1.13.1", "hwloc": "2.9.0", "numpy": "1.26.4", "horovod": "0.28.1"}
+    true["horovod_operations"] = ["mpi", "gloo"]
+    inside = {
+        **BASE,
+        **OPEN_MPI_4,
+        f"{LIB}/libucp.so.0": elf(text=b"\xcdA1.13.1\0"),
+        f"{LIB}/libhwloc.so.15": elf(text=b"\x002.9.0\0"),
+        f"{site}/numpy-1.26.4.dist-info/METADATA": "",
+        f"{site}/horovod-0.28.1.dist-info/METADATA": "",
+        f"{site}/horovod/tensorflow/mpi_lib.cpython-311.so": elf(text=b"12MPIAllreduceE 13GlooAllreduceE"),
+    }
+    agreeing = sandbox(tmp_path / "a", {**inside, "/opt/toolkit/stack.json": json.dumps(true)})
+    assert inspect(agreeing).disagreements == ()
+    lying = sandbox(tmp_path / "b", {**inside, "/opt/toolkit/stack.json": json.dumps({**true, name: value})})
+    (line,) = inspect(lying).disagreements
+    assert line.startswith(f"stack.json says {name} ")
+    assert line.endswith(f"found was {found}")
+
+
+@pytest.mark.parametrize(
+    "content", ["5", "[1, 2]", '"text"', "null", "{", "[" * 200_000, '"\\ud800"', b"\xff"]
+)
+def test_a_description_that_is_no_object_is_unknown_with_a_reason(tmp_path, content):
+    facts = inspect(sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": content}))
+    assert facts.stack is None
+    assert facts.unknown["stack"].startswith("/opt/toolkit/stack.json: no")
+    assert facts.disagreements == ()
+
+
+def test_of_several_numbers_none_is_taken_for_the_version(tmp_path):
+    two = elf(text=b"ompi_mpi_comm_world\x004.1.4\x005.0.1\0")
+    facts = inspect(sandbox(tmp_path, {**BASE, "/usr/local/lib/libmpi.so.40": two}))
+    assert facts.mpi is not None
+    assert facts.mpi.version is None
+    assert facts.unknown["mpi.version"].endswith("could be its version: 4.1.4, 5.0.1")
+
+
+def test_a_number_that_stands_alone_is_the_version(tmp_path):
+    one = elf(text=b"ompi_mpi_comm_world\x003.1\x004.1.4\0v4.1.4\0")
+    facts = inspect(sandbox(tmp_path, {**BASE, "/usr/local/lib/libmpi.so.40": one}))
+    assert facts.mpi is not None
+    assert facts.mpi.version == "4.1.4"
+
+
+def test_ucx_that_is_no_package_is_found_by_its_library(tmp_path):
+    facts = inspect(sandbox(tmp_path / "a", {**BASE, "/opt/ucx/lib/libucp.so.0": elf(text=b"\x001.17.0\0")}))
+    assert facts.ucx == "1.17.0"
+    facts = inspect(sandbox(tmp_path / "b", {**BASE, "/opt/ucx/lib/libucp.so.0": elf()}))
+    assert facts.ucx is None
+    assert "does not tell its version" in facts.unknown["ucx"]
+    assert "ucx" in inspect(sandbox(tmp_path / "c", BASE)).absent
+
+
+def test_a_python_that_does_not_tell_its_version_is_not_called_absent(tmp_path):
+    whole = {k: v for k, v in BASE.items() if "python" not in k}
+    facts = inspect(sandbox(tmp_path, {**whole, "/usr/bin/python3": elf()}))
+    assert "/usr/bin/python3" in facts.unknown["python"]
+    assert "python" not in facts.absent
+
+
+def test_packages_that_were_removed_do_not_count(tmp_path):
+    rows = "Package: libucx0\nStatus: deinstall ok config-files\nVersion: 1.13.1-1\n\n"
+    facts = inspect(sandbox(tmp_path / "a", {**BASE, "/var/lib/dpkg/status": rows}))
+    assert facts.ucx is None
+    rows = rows.replace("deinstall ok config-files", "install ok installed\nDescription: of\n Version: 9")
+    facts = inspect(sandbox(tmp_path / "b", {**BASE, "/var/lib/dpkg/status": rows}))
+    assert facts.ucx == "1.13.1-1"
+
+
+def test_a_sandbox_has_no_digest_and_says_so(tmp_path):
+    assert "no digest" in inspect(sandbox(tmp_path, BASE)).absent["digest"]
+
+
+def test_what_cannot_be_read_makes_the_rest_unknown_and_not_absent(tmp_path, monkeypatch):
+    root = sandbox(tmp_path, {**BASE, "/opt/mpi/lib/libmpi.so.40": elf()})
+    # Root may read everything, so the refusal is made by hand.
+    names = FolderTree.names
+
+    def refusing(tree, path):
+        if path == "/opt":
+            raise PermissionError(13, "Permission denied")
+        return names(tree, path)
+
+    monkeypatch.setattr(FolderTree, "names", refusing)
+    facts = inspect(root)
+    assert "mpi" not in facts.absent
+    assert facts.unknown["mpi"].endswith("but /opt cannot be read: Permission denied")
+
+
+def test_a_library_that_cannot_be_read_tells_no_interfaces(tmp_path, monkeypatch):
+    root = sandbox(tmp_path, {**BASE, **OPEN_MPI_4})
+    content = FolderTree.content
+
+    def refusing(tree, path, *limit):
+        if "libmpi.so" in path:
+            raise PermissionError(13, "Permission denied")
+        return content(tree, path, *limit)
+
+    monkeypatch.setattr(FolderTree, "content", refusing)
+    facts = inspect(root)
+    assert facts.mpi is not None
+    assert facts.mpi.interfaces is None
+    assert "cannot be read" in facts.unknown["mpi.interfaces"]
+    assert "cannot be read" in facts.unknown["pmix"]
 
 
 def test_the_environment_of_the_image_leads_the_loader(tmp_path):

@@ -1,0 +1,87 @@
+"""Keep the reading of an image within bounds, and keep a note of what could not be read."""
+
+from toolkit.errors import CheckFailed
+from toolkit.image.tree import MAX_READ, FileTree, Kind
+
+_LOOKS = 1_000_000
+_SIZE = 1 << 30
+"""Thirty times what a training image of 1.5 GB takes; a few seconds' work."""
+
+
+class Budget:
+    """How often an image is looked into, and how many bytes of it are unpacked, before it is refused."""
+
+    def __init__(self, name: str, looks: int = _LOOKS, size: int = _SIZE) -> None:
+        self._name, self._looks, self._size = name, looks, size
+
+    def look(self, count: int = 1) -> None:
+        self._looks -= count
+        if self._looks < 0:
+            raise self._endless("its links and folders lead to no end")
+
+    def read(self, count: int) -> None:
+        self._size -= count
+        if self._size < 0:
+            raise self._endless("its files are larger than any that are looked for")
+
+    def _endless(self, why: str) -> CheckFailed:
+        return CheckFailed(
+            f"{self._name}: given up: {why}", fix="build the image again, from a source that you trust"
+        )
+
+
+class BoundedTree:
+    """Another tree, within a budget. What is there and cannot be read is in ``unread``, path → reason."""
+
+    def __init__(self, tree: FileTree, budget: Budget) -> None:
+        self._tree, self._budget = tree, budget
+        self._kinds: dict[str, Kind | None] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self.unread: dict[str, str] = {}
+
+    def kind(self, path: str) -> Kind | None:
+        self._budget.look()
+        if path not in self._kinds:
+            self._kinds[path] = self._kind(path)
+        return self._kinds[path]
+
+    def names(self, path: str) -> tuple[str, ...]:
+        if path not in self._names:
+            self._names[path] = self._list(path)
+        self._budget.look(1 + len(self._names[path]))
+        return self._names[path]
+
+    def target(self, path: str) -> str:
+        try:
+            target = self._tree.target(path)
+        except OSError as error:
+            self._note(path, error)
+            return ""
+        self._budget.look(1 + len(target))
+        return target
+
+    def content(self, path: str, limit: int = MAX_READ) -> bytes:
+        try:
+            content = self._tree.content(path, limit)
+        except OSError as error:
+            self._note(path, error)
+            return b""
+        self._budget.read(len(content))
+        return content
+
+    def _kind(self, path: str) -> Kind | None:
+        try:
+            return self._tree.kind(path)
+        except OSError as error:
+            self._note(path, error)
+            return None
+
+    def _list(self, path: str) -> tuple[str, ...]:
+        try:
+            return self._tree.names(path)
+        except OSError as error:
+            self._note(path, error)
+            return ()
+
+    def _note(self, path: str, error: OSError) -> None:
+        self.unread[path] = error.strerror or str(error)
