@@ -40,24 +40,18 @@ _LAUNCHERS = {
         pmix="5.0.11",
     ),
 }
-_TRAPS = {
-    "apptainer --cleanenv": ("--cleanenv",),
-    "apptainer --contain": ("--contain",),
-    "apptainer --containall": ("--containall",),
-    "apptainer --no-home": ("--no-home",),
-    "apptainer --pid": ("--pid",),
-    "apptainer --ipc": ("--ipc",),
-    "apptainer --pid --ipc": ("--pid", "--ipc"),
-    "apptainer --sharens": ("--sharens",),
-    "apptainer --writable-tmpfs": ("--writable-tmpfs",),
-    "apptainer --fakeroot": ("--fakeroot",),
-    "2 ranks/node": (),
-    "2 ranks/node --sharens": ("--sharens",),
-    "2 ranks/node --containall": ("--containall",),
-    "2 ranks/node alice": (),
-    "alice": (),
-    "mpi4py": (),
-}
+_EXCLUDED: tuple[tuple[str, str], ...] = (
+    ("host libraries are mounted in: the mode bind", r"^bind |libfabric\.so\.1 supplied"),
+    ("no PMI is offered: the mode srun-none", r"srun-none|cray_shasta"),
+    ("the host's launcher is Hydra", r"hybrid-\w*hydra"),
+    ("/dev/shm is small: no fact tells its size", r"/dev/shm="),
+    ("the launcher inside is itself a rank of srun", r"contained mpirun|hybrid wrong order"),
+    ("there is no allocation of Slurm", r"contained-1node|bare-1proc|no salloc|hybrid without salloc"),
+    ("the rank's own command changes its environment", r"passed back|unset PMIX_NAMESPACE|ess=pmi"),
+    ("another Python of the image is started", r"system python"),
+    ("a file in the home folder: no fact tells it", r"bad ~/\.openmpi/mca-params\.conf"),
+)
+"""Why a cell cannot be asked about, and the pattern of set, launcher, trap that tells; the first counts."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +97,7 @@ def image(name: str) -> ImageFacts:
         libfabric=read["libfabric_found"] or None,
         ssh=read["ssh"] or None,
         absent={
+            "stack": "not in the image",
             **({} if client else {"pmix": "no libpmix"}),
             **({} if read["libfabric_found"] else {"libfabric": "no libfabric"}),
             **({} if read["ssh"] else {"ssh": "no ssh"}),
@@ -123,48 +118,59 @@ def host(cell: dict[str, Any]) -> HostFacts:
             version="22.05.8" if old else "24.11.5",
             mpi_types=("pmix", "pmix_v4" if old else "pmix_v5", "pmi2", "none"),
             mpi_default="none" if old else "pmix",
+            nodes=2,
         ),
         pmix=pmix,
         mpis=(_LAUNCHERS[launcher],),
         runtime=ContainerRuntime(name="apptainer", version="1.4.5", path="/usr/bin/apptainer", setuid=False),
         user_namespaces=True,
+        environment=cell.get("env") or {},
     )
+
+
+def excluded(cell: dict[str, Any]) -> str | None:
+    """Return why today's modes or facts cannot say what was done in a cell."""
+    outside = cell["launcher"].startswith("hybrid") and "salloc" not in cell["cmd"]
+    named = f"{cell['set']} {cell['launcher']} {cell.get('trap') or ''}{' no salloc' if outside else ''}"
+    return next((reason for reason, pattern in _EXCLUDED if re.search(pattern, named)), None)
 
 
 def expressible(cell: dict[str, Any]) -> Measured | None:
-    """Return a cell in the engine's words, or ``None`` where today's modes or facts cannot say it."""
-    mode = _mode(cell)
-    trap = cell.get("trap") or ""
-    if mode is None or (trap and trap not in _TRAPS) or cell["set"] == "bind":
+    """Return a cell in the engine's words, or ``None`` where it is :func:`excluded`."""
+    if excluded(cell):
         return None
-    plan = Plan(
+    request, place = _request(cell), host(cell)
+    mode = _mode(cell)
+    words = _options(cell["cmd"])
+    launched = Plan(
         mode=mode,
         launcher=_launcher(mode),
         inside=mode == "mpirun-container",
-        container=_TRAPS.get(trap, ()),
+        container=tuple(w for w, _ in words if w != "-B") + tuple(v for w, v in words if v and w != "-B"),
         unset=tuple(re.findall(r"-u ([A-Z]\w+)", cell["cmd"])),
-        env=dict(re.findall(r"\+(OMPI_MCA_btl_tcp_if_include)=(\S+)", cell["launcher"])),
+        env=dict(request.env),
+        binds=tuple(v for w, v in words if w == "-B" and v in {"/tmp", "/var/tmp:/tmp"}),
     )
-    request = _request(cell)
-    name = f"{cell['host'][:8]} {cell['launcher']} {trap} {cell['image']}"
-    return Measured(name, host(cell), image(cell["image"]), request, plan, cell["outcome"])
+    name = f"{cell['host'][:8]} {cell['launcher']} {cell.get('trap') or ''} {cell['image']}"
+    return Measured(name, place, image(cell["image"]), request, launched, cell["outcome"])
 
 
-def _mode(cell: dict[str, Any]) -> Mode | None:
+def _options(cmd: str) -> list[tuple[str, str]]:
+    """Return the options of ``apptainer exec`` behind ``-u``, with their values."""
+    said = re.search(r"apptainer exec -u (.*?)\S+\.sif", cmd)
+    return re.findall(r"(--?[\w-]+)(?:[ =]([\w/][\w/,.:]*))?", said[1]) if said else []
+
+
+def _mode(cell: dict[str, Any]) -> Mode:
     launcher = cell["launcher"]
-    odd = "+" in launcher and "btl_tcp_if_include" not in launcher and "GDS" not in launcher
-    if odd or "sharens" in launcher or "noSLURMenv" in launcher:
-        return None
-    if launcher.startswith("srun-pmix"):
-        return "srun-pmix"
     if launcher.startswith("srun-pmi2"):
         return "srun-pmi2"
     if launcher.startswith("contained-sbatch"):
         return "mpirun-container"
-    # Without an allocation nothing is launched by toolkit, and launchers behave otherwise there.
-    if launcher.startswith("hybrid-ompi") and "salloc" in cell["cmd"]:
+    if launcher.startswith("hybrid-ompi"):
         return "mpirun-host"
-    return None
+    assert launcher == "srun" or launcher.startswith("srun-pmix"), launcher
+    return "srun-pmix"
 
 
 def _launcher(mode: Mode) -> tuple[str, ...]:
@@ -178,6 +184,9 @@ def _launcher(mode: Mode) -> tuple[str, ...]:
 
 def _request(cell: dict[str, Any]) -> Request:
     words = f"{cell['launcher']} {cell['cmd']}"
-    if re.search(r"-N1\b", words):
-        return Request(nodes=1, ranks_per_node=cell["want"], batch="sbatch" in cell["cmd"])
-    return Request(nodes=2, ranks_per_node=cell["want"] // 2, batch="sbatch" in cell["cmd"])
+    before = re.match(r"\s*((?:[A-Z]\w+=\S+ )*)", cell["cmd"])
+    given = dict(re.findall(r"(\w+)=(\S+)", before[1] if before else ""))
+    nodes = 1 if re.search(r"-N1\b", words) else 2
+    return Request(
+        nodes=nodes, ranks_per_node=cell["want"] // nodes, batch="sbatch" in cell["cmd"], env=given
+    )

@@ -30,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     pmix.pmix_pair_fails,
     image.libfabric_missing,
     container.namespaces_split_a_node,
+    container.ranks_in_namespaces_of_their_own,
     image.mpi_release_defect,
     pmix.pmix_client_needs_care,
     host.host_settings_leak,

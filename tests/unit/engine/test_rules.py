@@ -113,6 +113,10 @@ PAIRS: dict[str, tuple[Case, Case]] = {
         case("srun-pmix", with_(HOST, slurm=with_(SLURM, mpi_default="none"))),
         case("srun-pmix"),
     ),
+    "ranks-in-namespaces-of-their-own": (
+        case("srun-pmix", ranks_per_node=2, container=("--ipc", "--pid")),
+        case("srun-pmix", container=("--ipc", "--pid")),
+    ),
     "too-few-nodes": (case("srun-pmix", nodes=3), case("srun-pmix", nodes=2)),
     "tmp-not-mounted": (
         case("srun-pmix", with_(HOST, runtime=with_(APPTAINER, settings={"mount tmp": "no"})), binds=()),
@@ -160,6 +164,7 @@ OUTCOMES = {
     "pmix-client-needs-care": "ok",
     "host-settings-leak": "ok",
     "mpi-default-none": "ok",
+    "ranks-in-namespaces-of-their-own": "unknown",
     "too-few-nodes": "unavailable",
     "tmp-not-mounted": "init-failure",
     "given-settings-not-measured": "unknown",

@@ -7,6 +7,7 @@ from toolkit.versions import within
 
 _CLEANS = {"-e", "--cleanenv", "-C", "--containall"}
 _HIDES_TMP = {"-c", "--contain", "-C", "--containall"}
+_SPLITS = {"-p", "--pid", "--unshare-pid", "-i", "--ipc", "--unshare-ipc"}
 _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use
 
 
@@ -38,7 +39,9 @@ def environment_cleaned(case: Case) -> Hit | None:
     """Launchers hand rank, size and the address of their server over in PMIX_*, PMI_*, SLURM_*."""
     found = _options(case, _CLEANS)
     if not found:
-        return None
+        taken = [name for name in case.plan.unset if name.startswith("SLURM_")]
+        because = f"what the MPI in the image does without {', '.join(taken)} is not known"
+        return Hit((f"plan: env -u {' -u '.join(taken)}",), "unknown", because) if taken else None
     because = f"{next(iter(found))} strips PMIX_*, PMI_* and SLURM_*, so every rank believes to be alone"
     return Hit(tuple(dict.fromkeys(found.values())), "singletons", because)
 
@@ -57,6 +60,10 @@ def tmp_hidden(case: Case) -> Hit | None:
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     hidden = {} if _tmp_is_bound(case) else _options(case, _HIDES_TMP)
+    for bind in case.plan.binds:
+        source, _, target = bind.partition(":")
+        if target.split(":")[0] == _TMP != source:
+            hidden[f"--bind {bind}"] = f"plan: singularity exec --bind {bind}"
     if case.mode == "srun-pmix" and tmp_is_private(case.host):
         hidden["JobContainerType"] = "host: scontrol show config: JobContainerType = job_container/tmpfs"
     if not hidden:
@@ -123,3 +130,21 @@ def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
         return Lacks(("host.runtime.setuid",))
     because = "some builds of this MPI fail between user namespaces, and which is not known from its facts"
     return Hit(case.cite("host.runtime", "image.mpi"), "unknown", because)
+
+
+@rule(
+    "ranks-in-namespaces-of-their-own",
+    "Ranks of one node do not see each other's processes or shared memory",
+    severity="error",
+    fix="leave --pid and --ipc out, and unset APPTAINER_PID and APPTAINER_IPC",
+    source="tests/matrix: '2 ranks/node --ipc --pid'",
+    needs=("host.environment",),
+    modes=("srun-pmix", "srun-pmi2", "mpirun-host"),
+)
+def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
+    """With a namespace for each rank some builds of MPI crash, others fall back to the network."""
+    found = _options(case, _SPLITS)
+    if not found or case.request.ranks_per_node == 1:
+        return None
+    because = f"with {', '.join(found)} some builds of MPI crash, and which is not known from their facts"
+    return Hit(tuple(dict.fromkeys(found.values())), "unknown", because)
