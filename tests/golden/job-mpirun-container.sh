@@ -34,7 +34,8 @@ command -v singularity > /dev/null || {
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode mpirun-container"
 
 # Is the world that MPI reports the one that Slurm started? If not, end here and not after a night.
-timeout --kill-after=10 300 \
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
     singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
         mpirun -n 2 \

@@ -37,7 +37,8 @@ command -v singularity > /dev/null || {
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
 
 # Is the world that MPI reports the one that Slurm started? If not, end here and not after a night.
-timeout --kill-after=10 300 \
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
         env -u OMPI_MCA_btl \
         singularity exec --bind /work/ada/toolkit/runs/mnist-1 \

@@ -165,7 +165,7 @@ def find_image(given: str) -> Path:
     if path.is_file():
         return path.resolve()
     if "/" in given or given.endswith(".sif"):
-        raise BadInput(f"--image {given}: no such file")
+        raise BadInput(f"--image {given}: {'a folder; name a SIF file' if path.is_dir() else 'no such file'}")
     for folder in (Path("build/images"), Path("images"), Path()):
         candidate = folder / f"{given}.sif"
         if candidate.is_file():

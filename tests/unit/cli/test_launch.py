@@ -1,0 +1,196 @@
+"""What ``toolkit launch`` refuses before anything is asked, and what it makes of facts and options."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.image.sifs import DATA, sif
+from toolkit.cli import launch, prepare
+from toolkit.errors import BadInput, Missing, ToolkitError
+from toolkit.run.command import Completed
+from toolkit.run.local import LocalRunner
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(tmp_path, monkeypatch):
+    """No image and no data lie about, and no place is to be asked."""
+    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TOOLKIT_CACHE_DIR"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def opened(*_given):
+        raise AssertionError("a place was opened")
+
+    monkeypatch.setattr(launch, "open_runner", opened)
+
+
+@pytest.fixture
+def image(tmp_path):
+    file = tmp_path / "tiny.sif"
+    file.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
+    return file
+
+
+def run(*words):
+    return CliRunner().invoke(launch.command, words, obj={"verbose": False, "quiet": False})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nope"], "there is no trainer 'nope'"),
+        ([], "there is no command to run"),
+        (["--"], "there is no command to run"),
+        (["--nodes", "0", "--", "true"], "--nodes"),
+        (["--ranks-per-node", "0", "--", "true"], "--ranks-per-node"),
+        (["--cpus-per-rank", "-1", "--", "true"], "--cpus-per-rank"),
+        (["--nodes", "two", "--", "true"], "--nodes"),
+        (["--time", "x;y", "--", "true"], "--time"),
+        (["--name", "a b", "--", "true"], "--name"),
+        (["--partition", "a\nb", "--", "true"], "--partition"),
+        (["--account", "", "--", "true"], "--account"),
+        (["--env", "A", "--", "true"], "write NAME=VALUE"),
+        (["--env", "A B=1", "--", "true"], "not a name for a variable"),
+        (["--directory", "~other/x", "--", "true"], "--directory"),
+        (["--directory", "/a,b", "--", "true"], "separator"),
+        (["--image", "/nope.sif", "--", "true"], "--image /nope.sif: no such file"),
+        (["--image", "nope.sif", "--", "true"], "--image nope.sif: no such file"),
+        (["--image", "./", "--", "true"], "a folder"),
+    ],
+)
+def test_a_wrong_option_ends_in_2_before_any_place_is_opened(words, said):
+    done = run("--host", "login.example", *words)
+    code = done.exception.code if isinstance(done.exception, ToolkitError) else done.exit_code
+    assert code == 2, done.exception
+    assert said in done.output + str(done.exception)
+
+
+def test_a_recipe_without_image_ends_in_3_and_in_the_commands_that_make_it():
+    error = run("--image", "mpi-only", "--", "true").exception
+    assert isinstance(error, Missing)
+    assert error.fix == (
+        "toolkit image build mpi-only && toolkit image sif mpi-only -o build/images/mpi-only.sif"
+    )
+
+
+def test_a_recipes_image_is_found_where_it_is_made(tmp_path, image):
+    (tmp_path / "build" / "images").mkdir(parents=True)
+    made = image.rename(tmp_path / "build" / "images" / "mine.sif")
+    assert prepare.find_image("mine") == made
+
+
+def test_data_that_was_not_fetched_ends_in_3_and_in_the_command_that_fetches_it(image):
+    error = run("--image", str(image), "mnist").exception
+    assert isinstance(error, Missing)
+    assert error.fix == "toolkit data get mnist"
+
+
+class Cluster(LocalRunner):
+    """A place that answers the probe as the virtual cluster did, and whose login shell is this machine's."""
+
+    place = "cluster demo"
+
+    def __init__(self, runtime="/usr/bin/apptainer"):
+        answer = (EVIDENCE / "virtual-cluster-login.txt").read_bytes()
+        self._answer = re.sub(rb"\|path \S*/(apptainer|singularity)\n", f"|path {runtime}\n".encode(), answer)
+
+    def run(self, command):
+        if command.words == ("sh", "-s"):
+            return Completed(command, 0, self._answer, b"")
+        return super().run(command)
+
+
+class Told:
+    def __init__(self):
+        self.steps = []
+
+    def step(self, text):
+        self.steps.append(text)
+
+    def detail(self, text):
+        pass
+
+
+def options(image, **changes):
+    given = {
+        "trainer": None, "image": str(image), "nodes": 1, "ranks_per_node": 1, "cpus_per_rank": None,
+        "mode": "srun-pmi2", "force": True, "strategy": None, "data": None, "directory": "/big", "time": "10",
+        "partition": None, "account": None, "name": None, "env": (), "bind": (), "preflight": True,
+    }  # fmt: skip
+    return prepare.Options(**{**given, **changes})
+
+
+def prepared(image, words=("true",), runner=None, tell=None, **changes):
+    given = options(image, **changes)
+    sources = prepare.check(given, words)
+    return prepare.prepare(runner or Cluster(), given, words, sources, tell or Told(), remote=True)
+
+
+def test_a_name_nobody_gave_is_made_fit():
+    assert prepare.script.as_name("a b") == "a-b"
+
+
+@pytest.mark.parametrize(("word", "name"), [("./a b", "a-b"), ("/", "job"), ("/opt/train.py", "train.py")])
+def test_the_command_names_the_job_whatever_it_is(image, word, name):
+    job = prepared(image, (word,))
+    assert job.record.spec.name == name
+    assert f"#SBATCH --job-name={name}\n" in job.script
+
+
+@pytest.mark.parametrize("runtime", ["apptainer", "singularity"])
+def test_the_script_calls_the_runtime_by_the_name_that_the_place_has(image, runtime):
+    script = prepared(image, runner=Cluster(f"/opt/bin/{runtime}")).script
+    assert f"command -v {runtime} " in script
+    assert f"{runtime} exec" in script
+
+
+def test_a_preflight_that_is_left_out_is_said(image):
+    tell = Told()
+    assert not prepared(image, tell=tell).record.spec.preflight
+    assert any("preflight is left out" in step for step in tell.steps)
+    tell = Told()
+    prepared(image, tell=tell, preflight=False)
+    assert not any("preflight" in step for step in tell.steps)
+
+
+def test_records_of_one_second_are_told_apart(image):
+    assert re.search(r"T\d\d:\d\d:\d\d\.\d{6}\+00:00$", prepared(image).record.submitted)
+
+
+@pytest.mark.parametrize(
+    ("given", "there"),
+    [
+        (None, "/big/toolkit"),
+        ("x/y", "/big/x/y"),
+        ("~/x", "HOME/x"),
+        ("~", "HOME"),
+        ("/abs", "/abs"),
+    ],
+)
+def test_the_folder_there_is_found_whatever_the_profile_prints(image, tmp_path, given, there):
+    (tmp_path / ".profile").write_text(
+        "echo Welcome; printf '/no line break'\nWORK=/big\nexport WORK\necho toolkit\n"
+    )
+    directory = prepared(image, directory=given).record.spec.directory
+    assert directory.startswith(there.replace("HOME", str(tmp_path)) + "/runs/")
+
+
+def test_without_a_work_folder_the_home_is_taken(image, tmp_path, monkeypatch):
+    monkeypatch.delenv("WORK", raising=False)
+    assert prepared(image, directory=None).record.spec.directory.startswith(f"{tmp_path}/toolkit/runs/")
+
+
+def test_a_place_that_tells_no_home_is_missing_one(image, monkeypatch):
+    monkeypatch.delenv("WORK", raising=False)
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(Missing, match="did not tell its home"):
+        prepared(image, directory=None)
+
+
+def test_a_bad_directory_is_named():
+    with pytest.raises(BadInput, match="one's own home"):
+        prepare.check(options("x", directory="~ada"), ("true",))
