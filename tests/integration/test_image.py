@@ -1,6 +1,7 @@
 """Images and SIF files, made by a real Docker engine and a real Apptainer."""
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from tests.integration.program import ROOT, toolkit
+from tests.integration.program import ROOT, interrupted_at, toolkit
 from tests.integration.proxy import MortalEngine
 from toolkit.errors import CheckFailed, Missing
 from toolkit.image import recipe, sif
@@ -197,9 +198,26 @@ class TestBuilding:
             build_image(connect(), files, "the image", Silent(), BuildOptions())
         assert "again" in caught.value.fix
 
-    def test_where_no_engine_answers_the_command_says_so(self, tmp_path, monkeypatch):
+    def test_ctrl_c_through_the_program_ends_in_130(self, engine, small, tmp_path):
+        slow = variant(tmp_path, "interrupted", 'packages = ["no-such-package-of-toolkit==2.0"]')
+        before = ours(engine)
+        status, said = interrupted_at("Building", "image", "build", str(tmp_path / "interrupted.toml"))
+        assert (status, said[-1]) == (130, "toolkit: interrupted")
+        assert find(engine, slow) is None
+        assert ours(engine) <= before
+
+    def test_ctrl_c_while_the_image_is_tried_leaves_it_untagged(self, engine, small, tmp_path):
+        tried = variant(tmp_path, "interrupted-trial", "")
+        before = ours(engine)
+        status, said = interrupted_at("Trying", "image", "build", str(tmp_path / "interrupted-trial.toml"))
+        assert (status, said[-1]) == (130, "toolkit: interrupted")
+        assert find(engine, tried) is None
+        assert ours(engine) <= before
+
+    @pytest.mark.parametrize("verb", ["build", "sif"])
+    def test_where_no_engine_answers_the_command_says_so(self, tmp_path, monkeypatch, verb):
         monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-        done = toolkit("image", "build", SMALL, ok=False)
+        done = toolkit("image", verb, SMALL, ok=False)
         assert done.returncode == 3
         assert "no Docker engine answers" in done.stderr
         assert "apt-get install docker.io" in done.stderr
@@ -265,15 +283,28 @@ class TestConverting:
 
     def test_a_flipped_byte_is_noticed_and_mended(self, engine, small, small_sif, tmp_path):
         path = copied(small_sif, tmp_path)
-        with path.open("r+b") as file:
-            file.seek(path.stat().st_size // 2)
-            byte = file.read(1)
-            file.seek(-1, os.SEEK_CUR)
-            file.write(bytes([byte[0] ^ 1]))
+        flip(path, path.stat().st_size // 2)
         done = toolkit("image", "inspect", str(path), ok=False)
         assert done.returncode == 1
-        assert "Traceback" not in done.stderr
-        assert not sif.reusable(path, created(engine, small))
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert done.stderr == (
+            f"toolkit: {path}: its content has changed since it was made: sha256 {found[:12]}…, "
+            f"small.sif.sha256 says {small_sif.sha256[:12]}…\n  fix: make or copy it again\n"
+        )
+        mended = sif.convert(engine, small.tag, path, Silent())
+        assert not mended.reused
+        assert check_digest(path) == mended.sha256
+
+    def test_a_flipped_byte_in_what_is_read_is_noticed_without_a_checksum_too(self, small_sif, tmp_path):
+        path = copied(small_sif, tmp_path)
+        digest_file(path).unlink()
+        start = path.read_bytes().index(b"hsqs", 32768)
+        table = int.from_bytes(path.read_bytes()[start + 72 : start + 80], "little")
+        flip(path, start + table + 6)  # within the first folder's names: a compressed block behind its length
+        done = toolkit("image", "inspect", str(path), ok=False)
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert done.stderr.startswith(f"toolkit: {path}: the image is damaged: ")
 
     def test_a_file_that_was_cut_short_is_noticed(self, small_sif, tmp_path):
         path = copied(small_sif, tmp_path)
@@ -287,6 +318,24 @@ class TestConverting:
         with pytest.raises(Missing) as caught:
             sif.convert(engine, "toolkit/no-such:latest", tmp_path / "a.sif", Silent())
         assert "toolkit image build" in caught.value.fix
+
+    @pytest.mark.parametrize("place", ["/proc/x", "/proc"])
+    def test_a_place_that_takes_no_files_is_a_wrong_call(self, small, place):
+        done = toolkit("image", "sif", SMALL, "-o", f"{place}/y.sif", ok=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"toolkit: -o: {place} cannot be written to: ")
+
+    @pytest.mark.parametrize("step", ["Taking", "Converting", "Checking"])
+    def test_ctrl_c_at_each_step_ends_in_130_and_leaves_nothing(
+        self, engine, small, tmp_path, temporary, step
+    ):
+        before = ours(engine)
+        target = tmp_path / "out" / "a.sif"
+        status, said = interrupted_at(step, "image", "sif", SMALL, "-o", str(target))
+        assert (status, said[-1]) == (130, "toolkit: interrupted")
+        assert list(target.parent.iterdir()) == []
+        assert list(temporary.iterdir()) == []
+        assert ours(engine) <= before
 
     def test_ctrl_c_leaves_no_file_no_container_and_no_temporary_folder(
         self, engine, small, tmp_path, temporary
@@ -402,22 +451,21 @@ def host_with_apptainer(engine):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Mount disks of a given number of MiB; the kernel lets only root do that."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk to fill it")
+    """Mount disks of a given number of MiB; the kernel lets only root do that, so others need sudo."""
+    root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     mounted = []
 
     def mount(mebibytes):
         folder = tmp_path / f"disk{len(mounted)}"
         folder.mkdir()
-        size = f"size={mebibytes}m"
-        subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
+        size = f"size={mebibytes}m,mode=1777"
+        subprocess.run([*root, "mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
         mounted.append(folder)
         return folder
 
     yield mount
     for folder in mounted:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        subprocess.run([*root, "umount", "--lazy", str(folder)], check=True)
 
 
 def sif_path(made):
@@ -445,6 +493,15 @@ def spython_folder():
     import spython
 
     return Path(spython.__file__).parent
+
+
+def flip(path, offset):
+    """Change one bit of a file."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        (byte,) = file.read(1)
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
 
 
 def start_toolkit(*words):
