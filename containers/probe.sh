@@ -3,60 +3,81 @@
 #
 # POSIX sh only: dash, busybox and bash run the same bytes on hosts, compute nodes and inside images.
 # The answer is a text: a version line, then a section a question ("@ name", raw lines behind "|",
-# "@rc N"), then "@end". Nothing is written to disk. No user name, token or whole environment leaves.
+# "@rc N"), then "@end". Nothing stays on disk. No user name, token or whole environment leaves.
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 export LC_ALL PATH
 
-# Run a command for at most $1 seconds; 124 says that it took longer.
-if timeout 1 true </dev/null >/dev/null 2>&1; then
-    limit() { timeout "$@"; }
+# A question gets a process group of its own, so that nothing of it outlives its limit.
+if command -v setsid >/dev/null; then
+    apart() { exec setsid "$@"; }
 else
-    limit() {
-        seconds=$1
-        shift
-        "$@" &
-        asked=$!
-        (
-            sleep "$seconds"
-            kill "$asked"
-        ) >/dev/null 2>&1 &
-        watch=$!
-        wait "$asked"
-        status=$?
-        kill "$watch" 2>/dev/null
-        wait "$watch" 2>/dev/null
-        [ "$status" -eq 143 ] && status=124
-        return "$status"
-    }
+    apart() { exec "$@"; }
+    set -m 2>/dev/null # where there is no terminal, dash and busybox refuse
 fi
 
-# ask NAME SECONDS SHELL-TEXT. Standard input is closed: it is this script.
-ask() {
-    printf '@ %s\n' "$1"
-    answer=$(limit "$2" sh -c "$3" </dev/null 2>&1)
+# Answers go through a file: a pipe would be held open by whatever escapes the group.
+folder=${TMPDIR:-/tmp}/toolkit-probe.$$
+(umask 077 && mkdir "$folder") 2>/dev/null || folder=
+trap '[ -z "$folder" ] || rm -rf "$folder"' EXIT
+trap 'exit 143' HUP INT TERM
+
+# Run a shell text for at most $1 seconds; 124 says that it took longer.
+limit() {
+    (apart sh -c "$2") </dev/null 2>&1 &
+    asked=$!
+    # Killed hard: what ignores TERM would hold us up.
+    (apart sh -c "sleep $1; kill -9 -$asked || kill -9 $asked") </dev/null >/dev/null 2>&1 &
+    watch=$!
+    wait "$asked" 2>/dev/null
     status=$?
-    [ -n "$answer" ] && printf '%s\n' "$answer" | sed -e 's/^/|/' -e '1000q'
+    { kill -9 "-$watch" || kill -9 "$watch"; } 2>/dev/null
+    wait "$watch" 2>/dev/null
+    [ "$status" -eq 137 ] && status=124
+    return "$status"
+}
+
+# The home folder and the name of the person are taken out of every answer.
+escaped() { printf '%s\n' "$1" | sed 's/[][\\.*^$|]/\\&/g'; }
+home=$(escaped "${HOME:-/}") person=$(escaped "$(id -un 2>/dev/null)")
+[ "$home" = / ] && home=/nonexistent
+case $person in '' | root | bin | sys | lib) person=nobody ;; esac
+written() {
+    sed -e "s|$home/|~/|g" -e "s|$home\$|~|" -e "s|$home\([:;, ]\)|~\1|g" -e "s|/$person/|/-/|g" \
+        -e "s|/$person\$|/-|" -e 's/^/|/' -e '1000q'
+}
+
+# ask NAME SECONDS SHELL-TEXT. All questions share one budget; what is asked after it is spent is not known.
+begun=$(date +%s 2>/dev/null) || begun=
+ask() {
+    seconds=$2
+    if [ -n "$begun" ]; then
+        left=$((begun + 40 - $(date +%s)))
+        [ "$seconds" -le "$left" ] || seconds=$left
+    fi
+    printf '@ %s\n' "$1"
+    if [ "$seconds" -le 0 ]; then
+        status=124
+    elif [ -n "$folder" ]; then
+        limit "$seconds" "$3" >"$folder/answer"
+        status=$?
+        [ -s "$folder/answer" ] && written <"$folder/answer"
+    else
+        answer=$(limit "$seconds" "$3")
+        status=$?
+        [ -n "$answer" ] && printf '%s\n' "$answer" | written
+    fi
     printf '@rc %d\n' "$status"
 }
 
 # Prints variables that change how MPI starts with their values, some others by name alone.
-# The home folder and the name of the person are taken out of the values.
 # shellcheck disable=SC2016 # the text is for another shell
 variables='
-    person=$(id -un 2>/dev/null)
-    home=${HOME:-/nonexistent} person=${person:-/} awk '"'"'
-        function without(text, word, mark,   at, done) {
-            while (word != "" && word != "/" && (at = index(text, word))) {
-                done = done substr(text, 1, at - 1) mark
-                text = substr(text, at + length(word))
-            }
-            return done text
-        }
+    awk '"'"'
         /^(OMPI_MCA_|PMIX_MCA_|PRTE_MCA_)[A-Za-z0-9_]*=/ ||
         /^(OPAL_PREFIX|OPAL_LIBDIR|PMIX_PREFIX|PMIX_INSTALL_PREFIX|PRTE_PREFIX|PMIX_VERSION|SLURM_MPI_TYPE)=/ {
-            print without(without($0, ENVIRON["home"], "~"), "/" ENVIRON["person"] "/", "/-/")
+            print
             next
         }
         /^(UCX|FI|NCCL|HOROVOD|I_MPI|MPICH|MPIR|MV2|HYDRA|APPTAINER|APPTAINERENV|SINGULARITY|SINGULARITYENV)_[A-Z0-9_]*=/ ||
@@ -81,13 +102,23 @@ ask partitions 5 'sinfo -h -o "%P|%D|%a|%c|%m|%G"'
 # shellcheck disable=SC2016
 ask pmix 5 '
     folder=$(scontrol show config 2>/dev/null | sed -n "s/^PluginDir *= *//p")
-    for plugin in "${folder:-/nonexistent}"/mpi_pmix_v*.so /usr/lib/*/slurm*/mpi_pmix_v*.so /usr/lib64/slurm/mpi_pmix_v*.so; do
+    seen=
+    for plugin in "${folder:-/nonexistent}"/mpi_pmix.so "${folder:-/nonexistent}"/mpi_pmix_v*.so \
+        /usr/lib/*/slurm*/mpi_pmix.so /usr/lib/*/slurm*/mpi_pmix_v*.so \
+        /usr/lib64/slurm/mpi_pmix.so /usr/lib64/slurm/mpi_pmix_v*.so; do
         [ -f "$plugin" ] || continue
-        printf "plugin %s\n" "$plugin"
-        grep -a -o "/[A-Za-z0-9_./+-]*/libpmix\.so[0-9.]*" "$plugin" | sed "s/^/named /"
-        ldd "$plugin" 2>/dev/null | sed -n "s/.*libpmix\.so[0-9.]* => \(\/[^ ]*\).*/linked \1/p"
-    done | sort -u
-    for file in $(ldconfig -p 2>/dev/null | sed -n "s/.*libpmix\.so[0-9.]* .*=> //p") \
+        printf "plugin %s\n" "$(readlink -f "$plugin")"
+        for found in $({
+            grep -a -o "/[A-Za-z0-9_./+-]*/libpmix\.so[0-9.]*" "$plugin" | sed "s/^/named=/"
+            ldd "$plugin" 2>/dev/null | sed -n "s/.*libpmix\.so[0-9.]* => \(\/[^ ]*\).*/linked=\1/p"
+        } | sort -u); do
+            file=${found#*=}
+            real=$(readlink -f "$file")
+            printf "%s %s\n" "${found%%=*}" "${real:-$file}"
+            seen="$seen ${real:-$file}"
+        done
+    done
+    for file in $seen $(ldconfig -p 2>/dev/null | sed -n "s/.*libpmix\.so[0-9.]* .*=> //p") \
         /usr/lib/*/pmix2/lib/libpmix.so.2 /usr/lib64/libpmix.so.2 /usr/local/lib/libpmix.so.2 /opt/pmix/lib/libpmix.so.2; do
         [ -f "$file" ] && readlink -f "$file"
     done | sort -u | while read -r file; do
@@ -137,8 +168,9 @@ ask user-namespaces 3 '
     for name in user/max_user_namespaces kernel/unprivileged_userns_clone kernel/apparmor_restrict_unprivileged_userns; do
         [ -r "/proc/sys/$name" ] && printf "%s = %s\n" "$name" "$(cat /proc/sys/$name)"
     done
+    [ "$(id -u)" -eq 0 ] && printf "asked as root\n"
     command -v unshare >/dev/null || exit 127
-    unshare -U true'
+    unshare -Ur true'
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
 ask gpu 5 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || exit 127
     cat /proc/driver/nvidia/version 2>/dev/null

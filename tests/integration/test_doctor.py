@@ -1,5 +1,6 @@
 """The probe in real shells, the doctor on the virtual cluster, and its predictions against real launches."""
 
+import contextlib
 import json
 import shutil
 import time
@@ -49,11 +50,14 @@ def image(login, training_sif):
     return there
 
 
-@pytest.mark.parametrize("shell", ["sh", "dash", "bash"])
+SHELLS = [("dash",), ("bash",), *([("busybox", "sh")] if shutil.which("busybox") else [])]
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_the_script_runs_in_every_shell_that_is_here(shell):
-    done = LocalRunner().run(Command.of(shell, "-s", stdin=SCRIPT.read_bytes(), timeout=30))
+    done = LocalRunner().run(Command.of(*shell, "-s", stdin=SCRIPT.read_bytes(), timeout=30))
     assert done.errors == ""
-    assert parse(done.text, shell)["architecture"].ok
+    assert parse(done.text, shell[0])["architecture"].ok
 
 
 def test_a_machine_without_timeout_is_asked_too(tmp_path):
@@ -81,12 +85,46 @@ def test_a_machine_without_timeout_is_asked_too(tmp_path):
     assert sections["slurm"].missing
 
 
-def test_a_question_that_hangs_is_given_up():
-    script = SCRIPT.read_text().replace("ask kernel 2 'uname -r'", "ask kernel 1 'sleep 30'")
+STUBBORN = """ask kernel 1 'trap "" TERM; sleep 31.25 & sleep 31.25; echo woken'"""
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_question_that_hangs_and_ignores_term_is_ended_with_its_children(shell):
+    script = SCRIPT.read_text().replace("ask kernel 2 'uname -r'", STUBBORN)
     begun = time.monotonic()
-    done = LocalRunner().run(Command.of("sh", "-s", stdin=script.encode(), timeout=30))
+    done = LocalRunner().run(Command.of(*shell, "-s", stdin=script.encode(), timeout=30))
     assert parse(done.text, "here")["kernel"].trouble == "no answer in time"
     assert time.monotonic() - begun < 15
+    assert "sleep\x0031.25" not in running()
+
+
+def running() -> str:
+    lines = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended while we looked
+            lines.append(process.read_text(errors="replace"))
+    return "\n".join(lines)
+
+
+def test_all_questions_share_one_budget_and_what_is_asked_after_it_is_not_known():
+    script = SCRIPT.read_text().replace("begun + 40", "begun + 2").replace("'uname -r'", "'sleep 30'")
+    done = LocalRunner().run(Command.of("sh", "-s", stdin=script.encode(), timeout=30))
+    sections = parse(done.text, "here")
+    assert sections["environment"].trouble == "no answer in time"
+
+
+def test_no_answer_names_the_home_or_its_owner(tmp_path):
+    home = tmp_path / "ada.l[x]"
+    (home / "bin").mkdir(parents=True)
+    mpirun = home / "bin" / "mpirun"
+    mpirun.write_text(f"#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4' {home} {home}/x")
+    mpirun.chmod(0o755)
+    environment = {"HOME": str(home), "PATH": f"{home}/bin:/usr/bin:/bin", "OPAL_PREFIX": f"{home}/ompi"}
+    command = Command(("sh", "-s"), stdin=SCRIPT.read_bytes(), env=environment, timeout=60)
+    done = LocalRunner().run(command)
+    assert str(home) not in done.text
+    assert "|path ~/bin/mpirun" in done.text
+    assert "|OPAL_PREFIX=~/ompi" in done.text
 
 
 def test_the_doctor_answers_in_three_seconds(cluster, training_sif):

@@ -168,11 +168,19 @@ def _runtime(section: _Ask, book: _Book) -> ContainerRuntime | None:
 def _user_namespaces(section: Section, book: _Book) -> bool | None:
     found = runtime.user_namespaces(section)
     if found is None:
-        book.unknown["user_namespaces"] = f"unshare -U true: {section.trouble or 'no answer'}"
+        book.unknown["user_namespaces"] = (
+            f"unshare -Ur true: {_refusal(section) or 'works for root, which proves nothing for others'}"
+        )
     else:
-        reason = "works" if found else section.trouble or "is refused"
-        book.note("user_namespaces", f"unshare -U true: {reason}")
+        reason = "works" if found else _refusal(section) or "is refused"
+        book.note("user_namespaces", f"unshare -Ur true: {reason}")
     return found
+
+
+def _refusal(section: Section) -> str:
+    """Return what unshare said, not the switches that were printed before."""
+    said = next((line for line in section.lines if line.startswith("unshare: ")), "")
+    return said or ("there is no unshare" if section.status == 127 else section.trouble)
 
 
 def _squashfuse(section: _Ask, book: _Book) -> str | None:

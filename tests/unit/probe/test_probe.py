@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolkit.errors import BadInput
-from toolkit.probe.probe import Bundle, encode, load
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.probe.probe import Bundle, encode, gather, load
+from toolkit.run.command import Completed
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 
@@ -58,6 +59,50 @@ def test_a_facts_file_is_read_back_as_it_was_written(tmp_path):
     file.write_bytes(encode(Bundle(host=host, raw=raw)))
     assert load(file) == host
     assert msgspec.json.decode(file.read_bytes())["schema"] == "toolkit.facts/1"
+
+
+def test_facts_that_were_printed_are_read_too(tmp_path):
+    host = load(EVIDENCE / "virtual-cluster-login.txt")
+    file = tmp_path / "facts.json"
+    file.write_bytes(msgspec.json.encode(host))
+    assert load(file) == host
+
+
+def test_a_file_of_another_schema_and_an_answer_that_was_cut_say_so(tmp_path):
+    file = tmp_path / "facts.json"
+    file.write_text('{"schema": "toolkit.doctor/1"}')
+    with pytest.raises(BadInput, match=r"schema: 'toolkit.doctor/1' is not one of"):
+        load(file)
+    file.write_text("toolkit-probe/1\n@ kernel\n|6.1\n")
+    with pytest.raises(BadInput, match="was cut after"):
+        load(file)
+
+
+class Answers:
+    """A place that answers as it was recorded; ``timed_out`` as if we had ended the probe."""
+
+    place = "ada@login.example.org"
+
+    def __init__(self, text, *, timed_out=False):
+        self.text, self.timed_out = text, timed_out
+
+    def run(self, command):
+        return Completed(command, 0, self.text.encode(), b"", self.timed_out)
+
+
+def test_the_name_of_who_asked_is_not_saved():
+    bundle = gather(Answers((EVIDENCE / "no-slurm.txt").read_text()))
+    assert bundle.host.place == "login.example.org"
+    assert b"ada@" not in encode(bundle)
+
+
+def test_what_was_answered_before_the_time_was_up_is_kept():
+    whole = (EVIDENCE / "virtual-cluster-login.txt").read_text()
+    host = gather(Answers(whole[: whole.index("@ launchers")], timed_out=True)).host
+    assert host.pmix == "5.0.7"
+    assert "no answer in time" in host.unknown["mpis"]
+    with pytest.raises(CheckFailed, match="did not answer within"):
+        gather(Answers("Welcome", timed_out=True))
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,26 @@ def test_the_pmix_that_the_plugin_names_is_the_one():
     assert found.version == "4.2.9"
 
 
+def test_a_pmix_that_is_named_and_cannot_be_read_leaves_it_unknown():
+    section = said(
+        "plugin /usr/lib64/slurm/mpi_pmix_v4.so\nnamed /opt/pmix/4/lib/libpmix.so.2\n"
+        "file /usr/lib64/libpmix.so.2.9.5"
+    )
+    assert pmix.server(section, ("pmix_v4",)) is None
+
+
+def test_of_several_plugins_the_newest_that_slurm_offers_counts():
+    section = said(
+        "plugin /s/mpi_pmix_v3.so\nnamed /opt/3/libpmix.so.2.2.32\n"
+        "plugin /s/mpi_pmix_v5.so\nnamed /opt/5/libpmix.so.2.13.7\n"
+        "file /opt/3/libpmix.so.2.2.32\nfile /opt/5/libpmix.so.2.13.7"
+    )
+    for types, version in ((("pmix", "pmix_v3", "pmix_v5"), "5.0.7"), (("pmix_v3",), "3.2.2")):
+        found = pmix.server(section, types)
+        assert found is not None
+        assert found.version == version
+
+
 def test_else_the_one_of_the_plugins_major_version():
     section = said("file /usr/lib64/libpmix.so.2.13.7\nfile /opt/lib/libpmix.so.2.9.5")
     found = pmix.server(section, ("pmix_v4",))
@@ -138,6 +158,22 @@ def test_user_namespaces():
     assert runtime.user_namespaces(said("unshare: unshare failed: Operation not permitted", 1)) is False
     assert runtime.user_namespaces(said("user/max_user_namespaces = 0", 127)) is False
     assert runtime.user_namespaces(said("user/max_user_namespaces = 10", 127)) is None
+
+
+APPARMOR = "user/max_user_namespaces = 10\nkernel/apparmor_restrict_unprivileged_userns = 1"
+
+
+def test_what_root_may_says_nothing_of_others_unless_the_switches_allow_it():
+    assert runtime.user_namespaces(said("user/max_user_namespaces = 10\nasked as root")) is True
+    assert runtime.user_namespaces(said("asked as root")) is None
+    assert runtime.user_namespaces(said(f"{APPARMOR}\nasked as root")) is None
+    assert runtime.user_namespaces(said("kernel/unprivileged_userns_clone = 0\nasked as root")) is False
+
+
+def test_apparmor_may_allow_to_apptainer_what_it_forbids_to_unshare():
+    refused = "unshare: write failed /proc/self/uid_map: Operation not permitted"
+    assert runtime.user_namespaces(said(f"{APPARMOR}\n{refused}", 1)) is None
+    assert runtime.user_namespaces(said(f"user/max_user_namespaces = 10\n{refused}", 1)) is False
 
 
 def test_distributions():

@@ -38,14 +38,15 @@ def libraries(section: Section) -> tuple[Library, ...]:
 def server(section: Section, mpi_types: tuple[str, ...]) -> Library | None:
     """Choose the library that Slurm's plugin opens.
 
-    It is the one that the plugin names or is linked with; else one of the plugin's major version
-    (``pmix_v5``); else, where Slurm says nothing, the only one.
+    It is the one that the plugin names or is linked with, and nobody knows which if that one cannot
+    be read; else one of the plugin's major version (``pmix_v5``); else, where Slurm says nothing,
+    the only one.
     """
     found = libraries(section)
-    named = {*section.values("named"), *section.values("linked")}
-    for library in found:
-        if library.path in named:
-            return library
+    if named := _named(section, mpi_types):
+        chosen = [library for library in found if library.path in named]
+        one = len(chosen) == len(named) and len({library.version for library in chosen}) == 1
+        return chosen[0] if one else None
     majors = sorted((m[1] for t in mpi_types if (m := re.fullmatch(r"pmix_v(\d+)", t))), reverse=True)
     for major in majors:
         for library in found:
@@ -54,3 +55,25 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> Library | None:
     if majors or not found:
         return None
     return found[0] if len({f.version for f in found}) == 1 else None
+
+
+def _named(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
+    """Return what the plugin that ``--mpi=pmix`` loads names: ``mpi_pmix.so``, else the newest."""
+    by_plugin: dict[str, set[str]] = {}
+    plugin = ""
+    for line in section.lines:
+        word, _, rest = line.partition(" ")
+        if word == "plugin":
+            plugin = rest.rpartition("/")[2]
+            by_plugin.setdefault(plugin, set())
+        elif word in {"named", "linked"}:
+            by_plugin.setdefault(plugin, set()).add(rest)
+    offered = {f"mpi_{name}.so" for name in mpi_types}
+    usable = {name: paths for name, paths in by_plugin.items() if name in offered} or by_plugin
+    newest = max(usable, key=_major, default="")
+    return usable.get(newest, set())
+
+
+def _major(plugin: str) -> int:
+    found = re.search(r"_v(\d{1,4})\.so", plugin, re.ASCII)
+    return int(found[1]) if found else 0

@@ -40,18 +40,24 @@ def _setuid(section: Section, configured: dict[str, str]) -> bool | None:
 def user_namespaces(section: Section) -> bool | None:
     """Tell whether an ordinary user may make a user namespace.
 
-    ``unshare -U true`` was tried; where there is no ``unshare`` the kernel's switches can only say no.
+    ``unshare -Ur true`` was tried; where there is no ``unshare`` the kernel's switches can only say no.
+    What root may proves nothing for others, unless the switches are there and allow it. AppArmor
+    may forbid it to ``unshare`` and allow it to Apptainer, which has a profile of its own.
     """
-    if section.ok:
-        return True
     switches = dict(_switch(line) for line in section.lines if " = " in line)
     off = (
         switches.get("user/max_user_namespaces") == "0"
         or switches.get("kernel/unprivileged_userns_clone") == "0"
     )
-    if off or any("unshare failed" in line for line in section.lines):
+    if off:
         return False
-    return None
+    restricted = switches.get("kernel/apparmor_restrict_unprivileged_userns") == "1"
+    if section.ok:
+        by_root = "asked as root" in section.lines
+        told = "user/max_user_namespaces" in switches
+        return True if not by_root or (told and not restricted) else None
+    refused = any(line.startswith("unshare: ") for line in section.lines)
+    return False if refused and not restricted else None
 
 
 def _switch(line: str) -> tuple[str, str]:
