@@ -14,7 +14,9 @@ from toolkit.image.digest import check_digest, digest_file, sha256
 from toolkit.image.emit import CREATED
 from toolkit.image.layout import write_layout
 from toolkit.image.siffile import read_sif
+from toolkit.image.trial import prevented, read_through
 from toolkit.model.progress import Tell
+from toolkit.model.stack import STACK_PATH
 from toolkit.run.builder import contained
 from toolkit.run.engine import find_image, saved
 from toolkit.run.folders import writable
@@ -30,8 +32,6 @@ _LEVEL = 6
 _LEAST_SHARE = 8
 """No training image gets smaller than an eighth; less room than that is refused before any work."""
 _FULL = "no space left on device"
-_NOT_HERE = ("namespace", "fuse", "mount", "permitted", "loop device", "setuid")
-"""What a runtime says when this machine does not let it start containers, whatever the image."""
 _KEPT_LINES = 12
 
 
@@ -97,8 +97,7 @@ def verify(sif: Path, maker: SifMaker, created: str = "") -> str:
     Raises:
         CheckFailed: if it is cut short, damaged, from another image, or does not start.
     """
-    with sif.open("rb") as file:
-        read_sif(file, sif)
+    read_through(sif, (STACK_PATH,) if created else ())
     labels = maker.labels(sif)
     if created and labels.get(CREATED) != created:
         raise CheckFailed(f"{sif.name}: this is not the image that was converted")
@@ -108,8 +107,9 @@ def verify(sif: Path, maker: SifMaker, created: str = "") -> str:
     if done.status == 0:
         return ""
     last = done.said.strip().splitlines()[-_KEPT_LINES:]
-    if any(word in done.said.lower() for word in _NOT_HERE):
-        return last[-1]
+    # The cause is looked for and not read from what the runtime says: it says "mount" of a broken image too.
+    if why := prevented():
+        return why
     raise CheckFailed("the SIF was made but no command runs in it", detail=last)
 
 

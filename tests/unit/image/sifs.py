@@ -71,3 +71,45 @@ def elf(
         "<IIQQQQQQ", 2, 6, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8
     )
     return header + load + segment + dynamic + bytes(strings) + text
+
+
+def squashfs(files: dict[str, bytes]) -> bytes:
+    """Return a squashfs without any compression that holds a few small files."""
+    start, data, inodes, folders = 96, bytearray(), bytearray(), bytearray()
+
+    def inode(kind: int, rest: bytes) -> int:
+        inodes.extend(struct.pack("<HHHHII", kind, 0o755, 0, 0, 0, 1) + rest)
+        return len(inodes) - 16 - len(rest)
+
+    def put(folder: dict) -> int:
+        entries = bytearray()
+        for name, below in sorted(folder.items()):
+            if isinstance(below, dict):
+                number, kind = put(below), 1
+            else:
+                words = struct.pack("<I", len(below) | 1 << 24) if below else b""
+                at = struct.pack("<4I", start + len(data), 0xFFFFFFFF, 0, len(below))
+                number, kind = inode(2, at + words), 2
+                data.extend(below)
+            entries += struct.pack("<HhHH", number, 0, kind, len(name) - 1) + name.encode()
+        offset = len(folders)
+        if entries:
+            folders.extend(struct.pack("<3I", len(folder) - 1, 0, 1) + entries)
+        return inode(1, struct.pack("<IIHHI", 0, 2, len(folders) - offset + 3, offset, 1))
+
+    tree: dict = {}
+    for path, content in files.items():
+        *above, name = path.strip("/").split("/")
+        here = tree
+        for part in above:
+            here = here.setdefault(part, {})
+        here[name] = content
+    root = put(tree)
+    tables = [struct.pack("<H", len(table) | 0x8000) + table for table in (inodes, folders)]
+    first, second = start + len(data), start + len(data) + len(tables[0])
+    head = struct.pack(
+        "<5I6H8Q",
+        *(0x73717368, 1, 0, 1 << 17, 0, 1, 17, 0, 1, 4, 0),
+        *(root, second + len(tables[1]), 0, 0, first, second, 0, 0),
+    )
+    return head + bytes(data) + tables[0] + tables[1]

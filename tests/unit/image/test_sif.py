@@ -1,12 +1,14 @@
 """What surrounds a conversion: options, full disks, and what a runtime's refusal means."""
 
 import errno
-import struct
 
 import pytest
 
+from tests.unit.image.sifs import sif as packed
+from tests.unit.image.sifs import squashfs
 from toolkit.errors import CheckFailed
-from toolkit.image import sif
+from toolkit.image import sif, trial
+from toolkit.model.stack import STACK_PATH
 from toolkit.run.singularity import HostApptainer, Outcome
 
 
@@ -22,16 +24,14 @@ class Refusing(HostApptainer):
         return Outcome(255, self.said)
 
 
+START = {"/bin/sh": b"shell", "/.singularity.d/actions/exec": b"#!/bin/sh"}
+
+
 @pytest.fixture
 def whole(tmp_path):
-    """The smallest file that has a SIF's table of contents."""
-    header = struct.pack(
-        "<32s10s3s3s16s8q", b"#!", b"SIF_MAGIC", b"01", b"02", b"", 0, 0, 0, 1, 128, 585, 713, 4
-    )
-    part = struct.pack("<ii", 1, 2) + b"02"
-    table = struct.pack("<i?III7q128s384s", 0x4004, True, 1, 0, 0, 713, 4, 4, 0, 0, 0, 0, b"", part)
+    """The smallest SIF in which a command could be started."""
     file = tmp_path / "a.sif"
-    file.write_bytes(header + table + b"hsqs")
+    file.write_bytes(packed(squashfs(START)))
     return file
 
 
@@ -52,22 +52,71 @@ def test_other_faults_of_the_disk_are_left_as_they_are(tmp_path):
         raise PermissionError(errno.EACCES, "Permission denied", "/where")
 
 
-def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole):
-    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5", True)
-    maker.__class__.said = "ERROR  : Failed to create user namespace: user namespace disabled"
-    assert sif.verify(whole, maker) == maker.said
+SAID = "ERROR  : Failed to create user namespace: user namespace disabled"
 
 
-def test_an_image_in_which_nothing_runs_is_refused(whole):
+def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole, monkeypatch):
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5", True)
-    maker.__class__.said = "FATAL:   exec /bin/sh failed: no such file or directory"
+    maker.__class__.said = SAID
+    monkeypatch.setattr(sif, "prevented", lambda: "this machine gives no user namespaces")
+    assert sif.verify(whole, maker) == "this machine gives no user namespaces"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "FATAL:   exec /bin/sh failed: no such file or directory",
+        "FATAL:   while mounting image: mount /proc/self/fd/3: squashfuse: operation not permitted",
+        SAID,
+    ],
+)
+def test_where_containers_start_an_image_in_which_nothing_runs_is_refused(whole, said, monkeypatch):
+    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5", True)
+    maker.__class__.said = said
+    monkeypatch.setattr(sif, "prevented", lambda: "")
     with pytest.raises(CheckFailed, match="no command runs in it") as caught:
         sif.verify(whole, maker)
-    assert caught.value.detail == (maker.said,)
+    assert caught.value.detail == (said,)
+
+
+def test_a_machine_without_fuse_is_said_to_be_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(trial, "_FUSE", str(tmp_path / "fuse"))
+    assert "fuse is not there or may not be used" in trial.prevented()
+
+
+def test_a_machine_without_user_namespaces_is_said_to_be_so(monkeypatch, tmp_path):
+    fuse, unshare = tmp_path / "fuse", tmp_path / "unshare"
+    fuse.touch()
+    monkeypatch.setattr(trial, "_FUSE", str(fuse))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert trial.prevented() == ""
+    unshare.write_text("#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2\nexit 1\n")
+    unshare.chmod(0o755)
+    assert trial.prevented().endswith("no user namespaces: unshare failed: Operation not permitted")
+
+
+@pytest.mark.parametrize("missing", [*START, STACK_PATH])
+def test_a_sif_without_what_every_start_needs_is_refused(tmp_path, missing):
+    file = tmp_path / "a.sif"
+    inside = {**START, STACK_PATH: b"{}"}
+    file.write_bytes(packed(squashfs(inside)))
+    trial.read_through(file, (STACK_PATH,))
+    file.write_bytes(packed(squashfs({k: v for k, v in inside.items() if k != missing})))
+    with pytest.raises(CheckFailed, match=f"{missing} is not in it"):
+        trial.read_through(file, (STACK_PATH,))
+
+
+def test_a_sif_whose_file_system_is_broken_is_refused_whatever_the_runtime_says(whole):
+    content = bytearray(whole.read_bytes())
+    content[-20:] = b"\xff" * 20
+    whole.write_bytes(content)
+    with pytest.raises(CheckFailed, match="damaged"):
+        sif.verify(whole, Refusing("/bin/apptainer", "apptainer version 1.4.5", True))
 
 
 def test_another_image_than_the_one_converted_is_refused(whole):
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5", True)
+    whole.write_bytes(packed(squashfs({**START, STACK_PATH: b"{}"})))
     with pytest.raises(CheckFailed, match="not the image that was converted"):
         sif.verify(whole, maker, created="2026-01-01")
 
