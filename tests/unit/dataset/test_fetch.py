@@ -1,3 +1,4 @@
+import gzip
 import hashlib
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 
 from tests.unit.dataset.server import cut, packed, serving, stalling, whole
 from toolkit.dataset import fetch
-from toolkit.dataset.catalogue import DataFile, Dataset, HttpSource
+from toolkit.dataset.catalogue import DataFile, Dataset, HttpSource, NpmSource
 from toolkit.dataset.fetch import get
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Silent
@@ -197,6 +198,33 @@ def test_a_source_that_is_away_is_asked_once_and_finished_files_stay(folder):
         done = fetched(folder, half, good)
     assert done.fetched == ("images", "labels")
     assert (asked, rest) == (["/images.gz", "/labels.gz"], ["/labels.gz"])
+
+
+NOT_ARCHIVES = [
+    b"<html>log in first</html>",
+    b"",
+    gzip.compress(b"no archive at all" * 100),
+    gzip.compress(bytes(range(256)) * 40)[:60],
+    b"\x1f\x8b\x08\x00" + b"\xff" * 40,
+]
+
+
+@pytest.mark.parametrize("content", NOT_ARCHIVES)
+def test_a_package_that_is_no_archive_is_told_and_the_next_source_is_tried(
+    folder, tmp_path, monkeypatch, content
+):
+    # An npm that leaves what a broken registry would send.
+    (tmp_path / "sent").write_bytes(content)
+    program = tmp_path / "npm"
+    program.write_text(f"#!/bin/sh\ncp {tmp_path}/sent tiny-1.0.0.tgz\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    heard = Heard()
+    with serving(GOOD) as (url, _):
+        sources = (NpmSource("tiny", "1.0.0", "package"), HttpSource(f"{url}/{{name}}.gz"))
+        get(Dataset("toolkit.dataset/1", "tiny", "Tiny", FILES, sources), folder, LocalRunner(), heard)
+    assert any("archive" in step for step in heard.steps), heard.steps
+    assert names(folder) == ["images", "labels"]
 
 
 def test_an_interrupt_leaves_no_part(folder):
