@@ -35,6 +35,15 @@ fi
 wait $!
 """
 
+FAULT = """
+import os
+if os.environ.get("OMPI_COMM_WORLD_RANK") == "1":
+    from toolkit.trainers import shares
+    def share(**_):
+        raise RuntimeError("a fault of this rank")
+    shares.share = share
+"""
+
 # What srun without a common PMI does: each process is a world of its own.
 ALONE = """
 for rank in 0 1; do
@@ -221,12 +230,25 @@ def test_data_that_no_rank_has_is_told_once(inside, tmp_path, out):
     ]
 
 
-def test_an_exception_on_one_rank_is_shown_once_and_ends_the_job(train, few, out):
-    (out / "metrics.jsonl").mkdir(parents=True)
-    done = train(few, ranks=2)
+def test_an_exception_on_one_rank_is_shown_once_and_ends_the_job(inside, few, tmp_path, out):
+    out.mkdir()
+    (tmp_path / "sitecustomize.py").write_text(FAULT)
+    words = (*TWO, *TRAIN, "--strategy", "horovod", "--data", "/data")
+    binds = {few: "/data:ro", out: "/out", tmp_path / "sitecustomize.py": "/fault/sitecustomize.py:ro"}
+    done = inside(*words, binds=binds, env={"PYTHONPATH": "/fault"})
     assert done.status == 1
     assert sum("Traceback" in line for line in done.lines) == 1, done.lines
-    assert sum("IsADirectoryError" in line for line in done.lines) == 1
+    assert sum("RuntimeError: a fault of this rank" in line for line in done.lines) == 1
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "model.keras"])
+def test_a_file_that_cannot_be_written_is_one_line_and_status_1(train, few, out, name):
+    (out / name).mkdir(parents=True)
+    done = train(few, "--epochs", "2", ranks=2)
+    assert done.status == 1
+    told = [line for line in done.lines if line.startswith("mnist: ")]
+    assert f"mnist: /out/{name}: cannot be written: Is a directory" in told, done.lines
+    assert not any("Traceback" in line for line in done.lines)
 
 
 def test_a_rank_that_is_killed_takes_the_job_down_and_leaves_readable_metrics(inside, mnist, out):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import Missing
 from toolkit.report.result import Result, Training
-from toolkit.report.training import title
+from toolkit.report.training import speed, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
 
 def _head(figure: "Figure", result: Result) -> None:
-    said = f"test accuracy {result.test_accuracy:.4f}   {result.images_per_second:,.0f} images/s"
+    said = f"test accuracy {result.test_accuracy:.4f}   {speed(result)}"
     if not result.complete:
         said += f"   partial: {result.epochs} of {result.epochs_planned} epochs"
     figure.suptitle(f"{title(result)}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")

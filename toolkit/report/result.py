@@ -81,8 +81,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     test_accuracy: float
     test_loss: float
     accuracy: float
-    images_per_second: float
-    """Of all ranks together, over all epochs; evaluation and start are left out."""
+    images_per_second: float | None
+    """Of all ranks together, over all epochs; evaluation and start are left out. Null if they took 0 s."""
     images: int
     seconds: float
     seconds_per_epoch: tuple[float, ...]
@@ -158,7 +158,7 @@ def summarise(training: Training, record: JobRecord | None) -> Result:
         test_accuracy=last.test_accuracy,
         test_loss=last.test_loss,
         accuracy=last.accuracy,
-        images_per_second=round(images / seconds, 1),
+        images_per_second=round(images / seconds, 1) if seconds else None,
         images=images,
         seconds=round(seconds, 4),
         seconds_per_epoch=tuple(one.seconds for one in epochs),

@@ -32,12 +32,17 @@ def title(result: Result) -> str:
     return ", ".join(filter(None, (result.trainer, result.strategy, f"{ranks} on {nodes}", result.mode)))
 
 
+def speed(result: Result) -> str:
+    """Say how fast it was; ``-`` for a training too short to tell."""
+    return "-" if result.images_per_second is None else f"{result.images_per_second:,.0f} images/s"
+
+
 def summary(result: Result) -> str:
     """Return what is worth remembering of a training, a line each."""
     lines = [
         ("trained", title(result)),
         ("test accuracy", f"{result.test_accuracy:.4f}"),
-        ("speed", f"{result.images_per_second:,.0f} images/s over {result.seconds:.1f} s"),
+        ("speed", f"{speed(result)} over {result.seconds:.1f} s"),
         ("batch", f"{result.batch_size} each, {result.global_batch_size} in all"),
         ("image", result.image_digest),
         ("job", f"{result.job} ({result.job_id})" if result.job else None),

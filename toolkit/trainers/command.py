@@ -31,11 +31,17 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         world = open_world(options.strategy)
         if world.size == 1:
             world.agree(trouble)
-        threads = prepare_devices(world)
+        threads = 0
+        try:
+            threads = prepare_devices(world)
+        except Trouble as found:
+            trouble = trouble or found
         # A trouble of any rank is one of all; who has found one still joins the others to say so.
         world.agree(trouble)
         train(trainer, options, world, threads)
     except Trouble as error:
+        # Where Horovod cannot be loaded there is no world yet to abort. The exit status ends the others,
+        # who wait for this rank: mpirun ends a job for it, srun does with --kill-on-bad-exit.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except KeyboardInterrupt:

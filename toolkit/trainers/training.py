@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 from toolkit import __version__
 from toolkit.trainers.loop import Loop, Samples
-from toolkit.trainers.metrics import Metrics
+from toolkit.trainers.metrics import Metrics, writing
+from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.world import Strategy, World
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 MODEL = "model.keras"
+_SHORTEST = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
 
     begun = time.monotonic()
     tf.keras.utils.set_random_seed(options.seed)
-    samples, test = trainer.load(options.data)
+    samples, test = _load(trainer, options.data)
     loop = Loop(
         trainer.model(),
         samples,
@@ -123,17 +125,28 @@ def save(model: "tf.keras.Model", path: Path) -> None:
     """Save a model so that under its name there is either the old one or the whole new one."""
     # Keras chooses the format by the ending, which the temporary name therefore keeps.
     beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    with writing(path):
+        try:
+            model.save(beside)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _load(trainer: Trainer, data: Path) -> tuple[Samples, Samples]:
     try:
-        model.save(beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        return trainer.load(data)
+    except OSError as error:
+        # It was there when it was checked: a file server that went away, or someone who tidied up.
+        where = error.filename or data
+        raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
 
 def _epoch(loop: Loop, number: int, test: Samples, images: int) -> Epoch:
     begun = time.monotonic()
     score = loop.epoch(number)
-    seconds = time.monotonic() - begun
+    # What is written is rounded to this; less would be written as nothing, and nobody can divide by that.
+    seconds = max(time.monotonic() - begun, _SHORTEST)
     held_back = loop.evaluate(test)
     return Epoch(
         epoch=number + 1,

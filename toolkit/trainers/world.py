@@ -101,11 +101,8 @@ class Horovod:
         self.versions = {"horovod": horovod.__version__}
         if hvd.mpi_enabled():
             self.versions["mpi"] = _mpi_version()
-        if self.size == 1 and started_size(os.environ) > 1:
-            _complain_once(
-                f"MPI reports a world of 1 where {started_size(os.environ)} processes were started: "
-                "every rank is alone; see `toolkit doctor`"
-            )
+        if self.size < started_size(os.environ):
+            _complain_once(split_world(self.size, started_size(os.environ)))
 
     def distribute(self, optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.Optimizer":
         return self._hvd.DistributedOptimizer(optimizer)
@@ -146,6 +143,17 @@ class Horovod:
             if self._hvd.mpi_enabled():
                 _mpi().COMM_WORLD.Abort(code)
         os._exit(code)
+
+
+def split_world(size: int, started: int) -> str:
+    """Say that there are several worlds, each of which would train all and write over the others' output.
+
+    A world that is larger than what was started is none: a variable is then that of another launcher.
+    """
+    each = "every rank is alone" if size == 1 else f"the job has come apart into worlds of {size}"
+    return (
+        f"MPI reports a world of {size} where {started} processes were started: {each}; see `toolkit doctor`"
+    )
 
 
 def open_world(strategy: Strategy) -> World:

@@ -5,6 +5,7 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.report.result import parse_metrics, read_record, read_training, summarise
+from toolkit.report.training import summary
 
 
 def test_a_result_joins_metrics_and_record():
@@ -45,6 +46,12 @@ def test_all_epochs_without_the_last_line_are_partial_too():
 def test_fields_of_a_later_release_are_passed_over():
     later = lines({**HEADER, "gpus": 4}, {**EPOCHS[0], "lr": 1}, END)
     assert parse_metrics(later).epochs[0].epoch == 1
+
+
+def test_a_training_too_short_for_its_clock_has_no_speed():
+    result = summarise(parse_metrics(lines(HEADER, {**EPOCHS[0], "seconds": 0.0}, END)), None)
+    assert (result.seconds, result.images_per_second) == (0.0, None)
+    assert "speed          - over 0.0 s" in summary(result).splitlines()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-import os
-
 import pytest
 
 from toolkit.trainers.launcher import cores, started_rank, started_size
@@ -22,6 +20,9 @@ from toolkit.trainers.launcher import cores, started_rank, started_size
             5,
             8,
         ),
+        # MPICH's mpirun, and horovodrun with Gloo from within a step of one task.
+        ({"PMI_RANK": "3", "PMI_SIZE": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"}, 3, 4),
+        ({"HOROVOD_RANK": "1", "HOROVOD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, 1, 2),
         ({"SLURM_PROCID": "", "SLURM_STEP_NUM_TASKS": "two"}, 0, 1),
     ],
 )
@@ -29,14 +30,29 @@ def test_the_launchers_own_variables_tell_rank_and_size(environment, rank, size)
     assert (started_rank(environment), started_size(environment)) == (rank, size)
 
 
-def test_cores_are_what_slurm_gave_but_never_more_than_may_be_used():
-    allowed = len(os.sched_getaffinity(0))
-    assert cores({"SLURM_CPUS_PER_TASK": "1"}, local_size=1) == 1
-    assert cores({"SLURM_CPUS_PER_TASK": "4096"}, local_size=1) == allowed
-
-
-def test_without_slurm_ranks_of_a_node_share_its_cores():
-    allowed = len(os.sched_getaffinity(0))
-    assert cores({}, local_size=1) == allowed
-    assert cores({}, local_size=10 * allowed) == 1
-    assert cores({"SLURM_CPUS_PER_TASK": "0"}, local_size=1) == allowed
+@pytest.mark.parametrize(
+    ("environment", "local_size", "allowed", "node", "cores_each"),
+    [
+        # What Slurm gives, but never more than may be used.
+        ({"SLURM_CPUS_PER_TASK": "1"}, 1, 8, 8, 1),
+        ({"SLURM_CPUS_PER_TASK": "4096"}, 1, 8, 8, 8),
+        ({"SLURM_CPUS_PER_TASK": "0"}, 1, 8, 8, 8),
+        # Bound to nothing: all ranks share the node.
+        ({}, 1, 8, 8, 8),
+        ({}, 4, 8, 8, 2),
+        ({}, 80, 8, 8, 1),
+        # Each bound to cores of its own: nothing is left to share.
+        ({}, 2, 4, 8, 4),
+        ({}, 2, 2, 64, 2),
+        ({}, 8, 1, 8, 1),
+        # Two of four ranks bound to each of two sockets.
+        ({}, 4, 32, 64, 16),
+        # A job with half of the node's cores, whose ranks are bound to nothing more.
+        ({"SLURM_CPUS_ON_NODE": "4"}, 2, 4, 8, 2),
+        ({"SLURM_CPUS_ON_NODE": "4"}, 2, 2, 8, 2),
+    ],
+)
+def test_cores_are_divided_among_the_ranks_that_share_them(
+    environment, local_size, allowed, node, cores_each
+):
+    assert cores(environment, local_size, allowed=allowed, node=node) == cores_each

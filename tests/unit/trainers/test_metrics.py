@@ -1,8 +1,10 @@
 import json
+import os
 
 import pytest
 
 from toolkit.trainers.metrics import FILE, Metrics
+from toolkit.trainers.trouble import Trouble
 
 
 def test_each_line_is_whole_as_soon_as_it_is_written(tmp_path):
@@ -39,5 +41,36 @@ def test_other_ranks_write_nothing(tmp_path):
 
 
 def test_no_file_ever_holds_what_json_has_no_word_for(tmp_path):
+    with Metrics(tmp_path) as metrics:
+        metrics.header(trainer="mnist")
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            metrics.epoch(loss=float("nan"))
+
+
+def test_a_run_that_does_not_get_to_its_header_leaves_the_earlier_result(tmp_path):
+    (tmp_path / FILE).write_text("old\n")
+    with pytest.raises(RuntimeError), Metrics(tmp_path):
+        raise RuntimeError
     with Metrics(tmp_path) as metrics, pytest.raises(ValueError, match="not JSON compliant"):
-        metrics.epoch(loss=float("nan"))
+        metrics.header(learning_rate=float("inf"))
+    assert (tmp_path / FILE).read_text() == "old\n"
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_a_place_that_takes_no_file_is_one_line_with_the_path(tmp_path):
+    (tmp_path / FILE).mkdir()
+    with Metrics(tmp_path) as metrics, pytest.raises(Trouble) as told:
+        metrics.header(trainer="mnist")
+    assert (told.value.code, told.value.message) == (
+        1,
+        f"{tmp_path / FILE}: cannot be written: Is a directory",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_a_full_disk_is_one_line_with_the_path(tmp_path):
+    (tmp_path / f".{FILE}.{os.getpid()}.part").symlink_to("/dev/full")
+    said = r"metrics\.jsonl: cannot be written: No space left on device"
+    with Metrics(tmp_path) as metrics, pytest.raises(Trouble, match=said):
+        metrics.header(trainer="mnist")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,81 @@
+"""Which GPU a rank takes, against a stand-in for TensorFlow: the machines of these tests have no GPU."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from toolkit.trainers.devices import gpus_are_own, prepare_devices
+from toolkit.trainers.trouble import Trouble
+
+
+class Config:
+    """What of ``tf.config`` is used; it keeps what it is told."""
+
+    def __init__(self, gpus):
+        self.gpus = [f"GPU:{n}" for n in range(gpus)]
+        self.growing, self.visible, self.threads = [], None, {}
+        self.experimental = SimpleNamespace(set_memory_growth=self._grow)
+        self.threading = SimpleNamespace(
+            set_intra_op_parallelism_threads=lambda n: self.threads.update(intra=n),
+            set_inter_op_parallelism_threads=lambda n: self.threads.update(inter=n),
+        )
+
+    def list_physical_devices(self, kind):
+        assert kind == "GPU"
+        return self.gpus
+
+    def set_visible_devices(self, device, kind):
+        assert kind == "GPU"
+        self.visible = device
+
+    def _grow(self, gpu, enabled):
+        assert enabled
+        self.growing.append(gpu)
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    for name in ("SLURM_GPUS_PER_TASK", "SLURM_GPUS_ON_NODE", "SLURM_CPUS_ON_NODE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
+
+    def prepare(gpus, local_rank, local_size, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        config = Config(gpus)
+        monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
+        threads = prepare_devices(SimpleNamespace(local_rank=local_rank, local_size=local_size))
+        assert config.threads == {"intra": threads, "inter": 2}
+        return config
+
+    return prepare
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_each_rank_sees_the_gpu_of_its_number_and_all_grow(prepared, rank):
+    config = prepared(4, rank, 4)
+    assert config.visible == f"GPU:{rank}"
+    assert config.growing == config.gpus
+
+
+def test_without_a_gpu_nothing_is_hidden(prepared):
+    assert prepared(0, 1, 2).visible is None
+
+
+@pytest.mark.parametrize(("gpus", "size", "said"), [(1, 2, "with 1 GPU;"), (2, 4, "with 2 GPUs;")])
+def test_more_ranks_than_gpus_are_refused(prepared, gpus, size, said):
+    with pytest.raises(Trouble, match=said) as told:
+        prepared(gpus, 0, size)
+    assert f"{size} ranks were started on a node" in told.value.message
+    assert "CUDA_VISIBLE_DEVICES=-1" in told.value.message
+
+
+@pytest.mark.parametrize("environment", [{"SLURM_GPUS_PER_TASK": "1"}, {"SLURM_GPUS_ON_NODE": "4"}])
+def test_a_rank_that_is_shown_its_own_gpu_only_takes_it(prepared, environment):
+    assert prepared(1, 3, 4, **environment).visible == "GPU:0"
+
+
+def test_all_gpus_of_the_node_are_not_a_ranks_own():
+    assert not gpus_are_own({"SLURM_GPUS_ON_NODE": "1"}, 1)
+    assert not gpus_are_own({}, 1)

@@ -1,0 +1,62 @@
+"""What surrounds the epochs: faults of the disk, and times too short to divide by."""
+
+import pytest
+
+from toolkit.trainers import training
+from toolkit.trainers.loop import Score
+from toolkit.trainers.mnist import TRAINER
+from toolkit.trainers.trouble import Trouble
+
+
+class Model:
+    """A model whose saving ends as it is told, after it has written a part."""
+
+    def __init__(self, fault=None):
+        self._fault = fault
+
+    def save(self, path):
+        path.write_text("part")
+        if self._fault:
+            raise self._fault
+
+
+def test_a_model_is_saved_under_its_name_and_nothing_else_is_left(tmp_path):
+    training.save(Model(), tmp_path / "model.keras")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]
+
+
+def test_a_full_disk_while_saving_is_one_line_and_keeps_the_old_model(tmp_path):
+    path = tmp_path / "model.keras"
+    path.write_text("old")
+    with pytest.raises(Trouble, match=r"model\.keras: cannot be written: No space left") as told:
+        training.save(Model(OSError(28, "No space left on device")), path)
+    assert told.value.code == 1
+    assert path.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]
+
+
+def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
+    def gone(folder):
+        raise OSError(116, "Stale file handle", str(folder / "images"))
+
+    trainer = training.Trainer("mnist", TRAINER.check, gone, TRAINER.model, 4, 32, 0.001)
+    with pytest.raises(Trouble, match=r"images: cannot be read any more: Stale file handle") as told:
+        training._load(trainer, tmp_path)
+    assert told.value.code == 1
+
+
+class Instant:
+    """A loop whose epochs take no time that a clock shows."""
+
+    def epoch(self, number):
+        return Score(0.5, 0.9)
+
+    def evaluate(self, samples):
+        return Score(0.5, 0.9)
+
+
+def test_an_epoch_that_takes_no_time_has_a_speed_all_the_same(monkeypatch):
+    monkeypatch.setattr(training.time, "monotonic", lambda: 5.0)
+    done = training._epoch(Instant(), 0, None, 640)
+    assert done.seconds > 0
+    assert training._result([done])["images_per_second"] == 6_400_000.0

@@ -1,0 +1,89 @@
+"""Joining the ranks, as far as no MPI is needed: the rest is in the integration tests."""
+
+import os
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from toolkit.trainers import world
+from toolkit.trainers.trouble import Trouble
+
+
+@pytest.fixture
+def horovod(monkeypatch):
+    """A Horovod that reports the world it is told to: worlds that come apart cannot be made at will."""
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "PMI", "OMPI_", "HOROVOD_"))]:
+        monkeypatch.delenv(name)
+
+    def reports(size, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        hvd = ModuleType("horovod.tensorflow.keras")
+        numbers = {"rank": 0, "size": size, "local_rank": 0, "local_size": size, "cross_size": 1}
+        vars(hvd).update({name: lambda value=value: value for name, value in numbers.items()})
+        hvd.init, hvd.mpi_enabled = lambda: None, lambda: False
+        tensorflow = SimpleNamespace(keras=hvd)
+        root = ModuleType("horovod")
+        root.__version__, root.tensorflow = "0.28.1", tensorflow
+        for name, module in (
+            ("horovod", root),
+            ("horovod.tensorflow", tensorflow),
+            ("horovod.tensorflow.keras", hvd),
+        ):
+            monkeypatch.setitem(sys.modules, name, module)
+        return world.open_world("horovod")
+
+    return reports
+
+
+@pytest.mark.parametrize(
+    ("size", "environment", "said"),
+    [
+        (
+            1,
+            {"SLURM_STEP_NUM_TASKS": "2"},
+            "a world of 1 where 2 processes were started: every rank is alone",
+        ),
+        (2, {"SLURM_STEP_NUM_TASKS": "4"}, "a world of 2 where 4 .* come apart into worlds of 2"),
+        (2, {"PMI_SIZE": "4", "SLURM_STEP_NUM_TASKS": "2"}, "a world of 2 where 4 "),
+        (2, {"OMPI_COMM_WORLD_SIZE": "4"}, "a world of 2 where 4 "),
+    ],
+)
+def test_worlds_that_are_smaller_than_what_was_started_are_refused(horovod, size, environment, said):
+    with pytest.raises(Trouble, match=said):
+        horovod(size, **environment)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"SLURM_STEP_NUM_TASKS": "4"},
+        # mpirun on two nodes: Slurm counts its daemons.
+        {"OMPI_COMM_WORLD_SIZE": "4", "SLURM_STEP_NUM_TASKS": "2"},
+        # A launcher without variables of its own, from within a step of one task.
+        {"SLURM_STEP_NUM_TASKS": "1"},
+    ],
+)
+def test_a_world_of_all_ranks_is_joined(horovod, environment):
+    assert horovod(4, **environment).size == 4
+
+
+def test_only_the_first_process_says_that_the_world_came_apart(horovod, monkeypatch):
+    slept = []
+    monkeypatch.setattr(world.time, "sleep", slept.append)
+    monkeypatch.setattr(world.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
+    with pytest.raises(SystemExit) as end:
+        horovod(2, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="3")
+    assert (end.value.code, slept) == (2, [world._WAIT_TO_BE_ENDED])
+
+
+def test_one_process_is_a_world_of_its_own(monkeypatch):
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "HOROVOD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    alone = world.open_world("single")
+    assert (alone.rank, alone.size, alone.nodes, alone.total([1.5, 2])) == (0, 1, 1, [1.5, 2.0])
+    alone.agree(None)
+    with pytest.raises(Trouble, match="wrong"):
+        alone.agree(Trouble("wrong"))
