@@ -29,6 +29,18 @@ def launched(on, *words, ok=True, **more):
     return toolkit("launch", *on, *words, ok=ok, **more)
 
 
+def on_login(cluster, line, stdin=""):
+    """Return what a shell line says on the login node, to the person's own ssh."""
+    words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
+    done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=120)
+    return done.stdout + done.stderr
+
+
+def run_folder(script):
+    """Return the folder of the run that a script binds, which exists only once the job is launched."""
+    return re.search(r"--bind (\S*/runs/\S+)", script)[1]
+
+
 def last_record():
     return json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"][-1]
 
@@ -63,7 +75,8 @@ def test_a_mode_that_is_predicted_to_fail_is_refused_with_the_reason(on, mnist):
 def test_forced_on_it_fails_as_predicted_and_the_cause_is_named(on, mnist):
     done = launched(on, "mnist", "--nodes", "2", "--mode", "srun-pmi2", "--force", ok=False)
     assert done.returncode == 1
-    assert "cause:" in done.stderr
+    assert re.search(r"^ *cause: .* \(image-lacks-pmi2\)$", done.stderr, re.MULTILINE)
+    assert "fix: srun --mpi=pmix, mode srun-pmix" in done.stderr
     assert "this was forced; the prediction for srun-pmi2 was 'init-failure'" in done.stderr
     record = last_record()
     assert record["forced"]
@@ -112,11 +125,11 @@ def test_hostile_words_pass_through_sbatch_srun_and_singularity_unharmed(on):
     assert json.loads(line.removeprefix("words:")) == [words, value]
 
 
-def test_what_sbatch_refuses_is_told_and_leaves_no_record(on):
+def test_what_sbatch_refuses_is_told_and_leaves_no_record(on, cluster):
     before = toolkit("jobs", "list").stdout
     done = launched(on, "--partition", "nowhere", "--", "true", ok=False)
     assert done.returncode == 1
-    assert "sbatch on cluster test refused the job: " in done.stderr
+    assert f"sbatch on cluster {cluster.name} refused the job: " in done.stderr
     assert "nvalid partition" in done.stderr
     assert toolkit("jobs", "list").stdout == before
 
@@ -154,12 +167,14 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(on):
     assert toolkit("jobs", "wait", record["key"], ok=False).returncode == 1
 
 
-def test_it_works_from_inside_the_login_node(cluster, on, training_sif):
+def test_what_runs_on_the_login_node_starts_ranks_on_all_nodes(cluster, on):
+    launched(on, "--no-preflight", "--", "true")
     there = last_record()["spec"]["image"]
     inside = toolkit(
         "cluster", "exec", "--name", cluster.name, "--user", cluster.user, "--",
         "sh", "-lc", f"cd /work/{cluster.user} && toolkit launch --image {there} --nodes 2 -- hostname",
     )  # fmt: skip
+    assert re.search(r"preflight: .*2", inside.stdout)
     assert "node1" in inside.stdout
     assert "[rank 1] node2" in inside.stdout
     listed = toolkit(
@@ -176,6 +191,66 @@ def test_it_works_from_inside_the_login_node(cluster, on, training_sif):
         "--json",
     )
     assert json.loads(listed.stdout)["jobs"][-1]["state"] == "completed"
+
+
+def test_a_controller_that_is_away_for_a_while_ends_no_following(cluster, on):
+    def controller(signal_name):
+        where = ("--name", cluster.name, "--user", "root")
+        toolkit("cluster", "exec", *where, "--", "pkill", f"-{signal_name}", "-x", "slurmctld")
+
+    words = ("launch", *on, "--no-preflight", "--", "sh", "-c", "echo begun; sleep 15; echo over")
+    process = subprocess.Popen(
+        toolkit.words(*words), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stderr
+    assert any("begun" in line for line in iter(process.stdout.readline, ""))
+    controller("STOP")
+    try:
+        assert any("does not answer" in line for line in iter(process.stderr.readline, ""))
+    finally:
+        controller("CONT")
+    out, _ = process.communicate(timeout=60)
+    assert "over" in out
+    assert process.returncode == 0
+    assert last_record()["state"] == "completed"
+
+
+def test_ctrl_c_while_the_image_is_copied_leaves_nothing_here_and_there(cluster, training_sif):
+    before = toolkit("jobs", "list", "--json").stdout
+    # The same bytes by another name are copied again, as images are told apart by name and digest.
+    image = training_sif.with_name("interrupted.sif")
+    image.unlink(missing_ok=True)
+    image.hardlink_to(training_sif)
+    words = toolkit.words("launch", "--cluster", cluster.name, "--image", str(image), "--", "true")
+    process = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr
+        assert any("Copying" in line for line in iter(process.stderr.readline, ""))
+        time.sleep(0.3)
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+        image.unlink()
+    assert process.returncode == 130
+    assert toolkit("jobs", "list", "--json").stdout == before
+    assert "interrupted" not in on_login(cluster, f"ls -A /work/{cluster.user}/toolkit/images")
+
+
+def test_a_contained_mpirun_that_hangs_in_the_preflight_is_ended_with_its_ranks(cluster, on):
+    words = ("--nodes", "1", "--ranks-per-node", "2", "--mode", "mpirun-container", "--force", "--dry-run")
+    script = launched(on, *words, "--", "true").stdout
+    launched(on, "--no-preflight", "--", "true")
+    script = script.replace("--kill-after=10 300", "--kill-after=10 5")
+    script = script.replace('python -m toolkit.trainers.preflight --tasks "$SLURM_NTASKS"', "sleep 98765")
+    script = script.replace(f"--bind {run_folder(script)}", "")
+    folder = f"/work/{cluster.user}/hang"
+    submit = "cat > job.sh && sbatch --wait --nodelist=node1 job.sh"
+    said = on_login(cluster, f"mkdir -p {folder} && cd {folder} && {submit}; cat output.log", stdin=script)
+    assert "preflight: MPI did not start within" in said
+    ps = "pgrep -x sleep -a || true"
+    assert "98765" not in on_login(cluster, f"srun --nodelist=node1 sh -c '{ps}'")
 
 
 def test_doctor_predicts_each_mode(cluster, training_sif):

@@ -2,7 +2,9 @@
 
 import hashlib
 import re
+import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +42,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     for parcel in missing:
         size = parcel.source.stat().st_size
         tell.step(f"Copying {parcel.source.name} ({size / 1e6:.0f} MB) to {runner.place}")
-        runner.upload(parcel.source, parcel.target, lambda done, total: tell.detail(f"{done / total:.0%}"))
+        _upload(runner, parcel, tell)
     arrived = remote_hashes(runner, [p.target for p in missing])
     for parcel in missing:
         if parcel.target not in arrived:
@@ -52,6 +54,25 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
                 fix="launch again; if it happens twice, the disk there may be full or failing",
             )
     return len(missing)
+
+
+def _upload(runner: Runner, parcel: Parcel, tell: Tell) -> None:
+    """Copy in a thread of its own, so that an interrupt ends it between two packets.
+
+    Within one it would leave the connection in disorder: the part file could not be removed any more.
+    """
+    stopped = threading.Event()
+
+    def progress(done: int, total: int) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        tell.detail(f"{done / total:.0%}")
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            pool.submit(runner.upload, parcel.source, parcel.target, progress).result()
+        finally:
+            stopped.set()
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:

@@ -1,3 +1,7 @@
+import os
+import signal
+import time
+
 import pytest
 
 from toolkit.errors import BadInput, CheckFailed
@@ -101,6 +105,26 @@ def test_an_interrupted_copy_leaves_nothing_there(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         stage(LocalRunner(), [Parcel.of(tmp_path / "a", str(tmp_path / "there" / "b"))], Interrupted())
     assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_an_interrupt_reaches_a_copy_between_two_packets(tmp_path):
+    ended = []
+
+    class Slow(LocalRunner):
+        def upload(self, source, target, progress=None):
+            os.kill(os.getpid(), signal.SIGINT)
+            try:
+                for _ in range(1000):
+                    time.sleep(0.01)
+                    progress(1, 2)
+            except KeyboardInterrupt:
+                ended.append("in its own callback")
+                raise
+
+    (tmp_path / "a").write_text("x")
+    with pytest.raises(KeyboardInterrupt):
+        stage(Slow(), [Parcel.of(tmp_path / "a", str(tmp_path / "b"))], Silent())
+    assert ended == ["in its own callback"]
 
 
 def test_an_unreadable_source_is_named(tmp_path):
