@@ -48,13 +48,16 @@ def command(
     """Predict what every way of launching IMAGE will do, why, and what mends it.
 
     Exits 0 if a way works (with --mode: if that one does), 1 if none, 2 for a bad file or
-    option, 3 if the place cannot be reached. Without IMAGE it looks at the host alone.
+    option, 3 if the place cannot be reached. Without IMAGE it looks at the host alone, and
+    exits 1 if nothing could be launched there.
 
     \b
     Examples:
       toolkit doctor my.sif --cluster virtual
       toolkit doctor my.sif --facts facts.json --nodes 4
     """
+    if facts is not None and (host is not None or cluster is not None or ssh_config is not None):
+        raise BadInput("--facts, --host, --cluster and --ssh-config: facts come from a file or from a place")
     if rules or page:
         _tell_rules(page, as_json=as_json)
         return
@@ -62,8 +65,9 @@ def command(
 
     known = _host(facts, host, cluster, ssh_config)
     if image is None:
-        _show_host(known, examine(known), as_json=as_json)
-        return
+        found = examine(known)
+        _show_host(known, found, as_json=as_json)
+        ctx.exit(1 if any(f.severity == "error" for f in found) else 0)
     from toolkit.image.inspect import inspect
 
     inside = inspect(image)
@@ -80,8 +84,6 @@ def _host(facts: Path | None, host: str | None, cluster: str | None, ssh_config:
     from toolkit.probe.probe import load, probe
 
     if facts is not None:
-        if host is not None or cluster is not None:
-            raise BadInput("--facts, --host and --cluster: give one of them")
         return load(facts)
     runner = open_runner(host, cluster, ssh_config)
     try:
@@ -91,7 +93,13 @@ def _host(facts: Path | None, host: str | None, cluster: str | None, ssh_config:
 
 
 def _show(
-    host: HostFacts, image: ImageFacts, verdict: Verdict, request: Request, advice: str, *, as_json: bool
+    host: HostFacts,
+    image: ImageFacts,
+    verdict: Verdict,
+    request: Request,
+    next_command: str,
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
         from toolkit.report.doctor_json import verdict_json
@@ -107,7 +115,8 @@ def _show(
             image,
             verdict,
             request,
-            next_command=advice,
+            next_command=next_command,
+            advice=_advice(verdict, request),
             style=style_of_stdout(),
             width=width_of_stdout(),
         )
@@ -127,10 +136,11 @@ def _show_host(host: HostFacts, found: "tuple[Finding, ...]", *, as_json: bool) 
 
 
 def _next(verdict: Verdict, image: ImageFacts, request: Request, place: list[str]) -> str:
-    """Return the command to type next: the launch, or what mends the worst finding."""
+    """Return the command to type next, or empty text where no command helps."""
     if verdict.chosen is None:
-        mending = next((f.fix for f in verdict.findings if f.severity == "error"), "")
-        return mending or "give the facts that are missing: toolkit probe on the cluster's login node"
+        return (
+            shlex.join(["toolkit", "probe", *place, "-o", "facts.json"]) if _missing(verdict, request) else ""
+        )
     mode = ["--mode", request.mode] if request.mode else []
     ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
     what = ["mnist"] if image.stack and image.horovod else []
@@ -138,22 +148,34 @@ def _next(verdict: Verdict, image: ImageFacts, request: Request, place: list[str
     return shlex.join([*words, *mode, *place]) + ("" if what else " -- COMMAND")
 
 
+def _advice(verdict: Verdict, request: Request) -> str:
+    """Say what stands in the way where nothing works: the facts that are missing, or the worst finding."""
+    if verdict.chosen is not None:
+        return ""
+    if missing := _missing(verdict, request):
+        return f"These facts decide, and are not known: {', '.join(missing)}. Probe the cluster's login node."
+    asked = [p.findings for p in verdict.predictions if request.mode in {None, p.mode}]
+    ids = {name for names in asked for name in names}
+    return next((f.fix for f in verdict.findings if f.severity != "info" and f.id in ids), "")
+
+
+def _missing(verdict: Verdict, request: Request) -> tuple[str, ...]:
+    asked = [p for p in verdict.predictions if request.mode in {None, p.mode} and p.outcome == "unknown"]
+    return tuple(dict.fromkeys(name for p in asked for name in p.missing))
+
+
 def _tell_rules(page: str | None, *, as_json: bool) -> None:
     from toolkit.engine.registry import RULES
 
-    if page is None and as_json:
-        from toolkit.report.doctor_json import rules_json
-
-        click.echo(rules_json(RULES))
-        return
-    if page is None:
-        for rule in RULES:
-            click.echo(f"{rule.severity:8} {rule.id:28} {rule.title}")
-        return
-    from toolkit.report.rules import rule_page
-
-    chosen = next((rule for rule in RULES if rule.id == page), None)
-    if chosen is None:
+    chosen = [rule for rule in RULES if page in {None, rule.id}]
+    if not chosen:
         choices = ", ".join(rule.id for rule in RULES)
         raise BadInput(f"--explain {page}: there is no such rule; choices: {choices}")
-    click.echo(rule_page(chosen))
+    if as_json:
+        from toolkit.report.doctor_json import rules_json
+
+        click.echo(rules_json(chosen))
+        return
+    from toolkit.report.rules import rule_list, rule_page
+
+    click.echo(rule_page(chosen[0]) if page else rule_list(chosen))

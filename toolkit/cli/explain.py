@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from toolkit.errors import BadInput, CheckFailed
 
 _MOST = 64 << 20
-"""Bytes of output that are read; causes stand at the beginning or the end, so the middle is left out."""
+"""Bytes of output that are kept; causes stand at the beginning or the end, so the middle is left out."""
 
 
 @click.command("explain")
@@ -26,7 +27,8 @@ def command(file: str, as_json: bool) -> None:
     from toolkit.engine.explain import explain
     from toolkit.report.doctor import findings
 
-    found = explain(_read(file).decode("utf-8", "replace"))
+    head, skipped, tail = _read(file)
+    found = explain(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"), skipped)
     if as_json:
         value = {"schema": "toolkit.explain/1", "findings": found}
         click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
@@ -39,14 +41,24 @@ def command(file: str, as_json: bool) -> None:
         )
 
 
-def _read(file: str) -> bytes:
+def _read(file: str) -> tuple[bytes, int, bytes]:
     if file == "-":
-        return sys.stdin.buffer.read(_MOST)
+        return ends(sys.stdin.buffer, _MOST // 2)
     try:
         with Path(file).open("rb") as opened:
-            head = opened.read(_MOST // 2)
-            size = opened.seek(0, 2)
-            opened.seek(max(len(head), size - _MOST // 2))
-            return head + opened.read(_MOST // 2)
+            return ends(opened, _MOST // 2)
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror}", fix="give the file that sbatch wrote, or -") from error
+
+
+def ends(stream: BinaryIO, half: int) -> tuple[bytes, int, bytes]:
+    """Return the beginning, how many line breaks were left out behind it, and the end."""
+    head = stream.read(half)
+    tail, skipped, whole = bytearray(), 0, True
+    while chunk := stream.read(1 << 20):
+        tail += chunk
+        if (over := len(tail) - half) > 0:
+            skipped += tail.count(b"\n", 0, over)
+            del tail[:over]
+            whole = False
+    return (head + bytes(tail), 0, b"") if whole else (head, skipped, bytes(tail))

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
@@ -68,5 +70,13 @@ def examine(host: HostFacts) -> tuple[Finding, ...]:
     """Judge a host without an image: the rules that ask about nothing else."""
     image = ImageFacts(path="", format="")
     rules = tuple(r for r in RULES if r.needs and all(n.startswith("host.") for n in r.needs))
-    judged = [judge(Case(host, image, Request(), propose(host, image, Request(), m)), rules) for m in MODES]
-    return _merged(finding for _, found in judged for finding in found)
+    # The smallest job that needs its ranks to find each other: what else is asked for is not known here.
+    request = Request(nodes=1, ranks_per_node=2)
+    judged = [judge(Case(host, image, request, propose(host, image, request, m)), rules) for m in MODES]
+    return _merged(_milder(finding) for finding in _merged(f for _, found in judged for f in found))
+
+
+def _milder(finding: Finding) -> Finding:
+    """What rules out some ways of launching only is no error of the host, as another way may do."""
+    bound = finding.severity == "error" and finding.modes
+    return msgspec.structs.replace(finding, severity="info") if bound else finding

@@ -30,10 +30,11 @@ def page(
     request: Request,
     *,
     next_command: str,
+    advice: str = "",
     style: Style = unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the whole page for an image on a host."""
+    """Return the whole page for an image on a host; ``advice`` stands where no command can be given."""
     width = min(width, _WIDEST)
     lines = [*_heading(host, image, request, style), "", *side_by_side(host, image, style, width), ""]
     lines += [style("Ways to launch", "bold"), *_ways(verdict, style, width), ""]
@@ -43,8 +44,11 @@ def page(
         lines += [style("Findings", "bold"), *findings(here, style, width)]
     if others:
         lines += [style("Why not the other ways", "bold"), *findings(others, style, width)]
-    lines += [style("Next", "bold"), f"  {next_command}"]
-    return "\n".join(lines)
+    if advice:
+        lines += [style("What would mend it", "bold"), *_wrapped(advice, 2, width), ""]
+    if next_command:
+        lines += [style("Next", "bold"), f"  {next_command}"]
+    return "\n".join(lines).rstrip()
 
 
 def host_page(

@@ -45,6 +45,7 @@ def rules_json(rules: Iterable[Rule]) -> bytes:
     """Return the JSON of the list of rules."""
     return _text(
         {
+            "schema": "toolkit.rules/1",
             "rules": [
                 {
                     "id": r.id,
@@ -54,9 +55,10 @@ def rules_json(rules: Iterable[Rule]) -> bytes:
                     "modes": r.modes,
                     "fix": r.fix,
                     "source": r.source,
+                    "advice": r.advice,
                 }
                 for r in rules
-            ]
+            ],
         }
     )
 

@@ -1,18 +1,23 @@
 """``doctor``, ``probe`` and ``explain`` as a person sees them, from recorded facts and made images."""
 
+import io
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.unit.engine.examples import with_
 from tests.unit.image.sifs import sandbox
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.explain import command as explain
+from toolkit.cli.explain import ends
 from toolkit.cli.places import open_runner
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.probe.probe import load
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 CLUSTER = str(EVIDENCE / "virtual-cluster-login.txt")
@@ -92,9 +97,57 @@ def test_every_rule_is_listed_and_has_a_page():
     listed = json.loads(run("--rules", "--json").stdout)["rules"]
     assert [r["id"] for r in listed] == [r.id for r in RULES]
     assert all(r["title"] and r["severity"] and r["source"] for r in listed)
-    assert run("--rules").stdout.count("\n") == len(RULES)
+    shown = run("--rules").stdout
+    assert sum(not line.startswith(" ") for line in shown.splitlines()) == len(RULES)
+    assert max(map(len, shown.splitlines())) <= 80
     for rule in RULES:
-        assert rule.source in run("--explain", rule.id).stdout
+        page = run("--explain", rule.id).stdout
+        assert rule.source in " ".join(page.split())
+        assert max(map(len, page.splitlines())) <= 80
+
+
+def test_rules_in_json_have_a_schema_and_one_can_be_asked_for():
+    assert json.loads(run("--rules", "--json").stdout)["schema"] == "toolkit.rules/1"
+    (one,) = json.loads(run("--explain", "slurm-absent", "--json").stdout)["rules"]
+    assert one["id"] == "slurm-absent"
+
+
+def test_a_host_on_which_nothing_can_be_launched_exits_1():
+    assert run("--facts", str(EVIDENCE / "no-slurm.txt")).exit_code == 1
+
+
+def test_no_mpirun_on_a_host_is_no_error_where_srun_works(tmp_path):
+    host = with_(load(Path(CLUSTER)), mpis=())
+    facts = tmp_path / "facts.json"
+    facts.write_bytes(msgspec.json.encode(host))
+    result = run("--facts", str(facts), "--json")
+    assert result.exit_code == 0
+    found = {f["id"]: f["severity"] for f in json.loads(result.stdout)["findings"]}
+    assert found["host-launcher-absent"] == "info"
+
+
+def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_command(image):
+    result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
+    assert "not known: host.slurm" in " ".join(result.stdout.split())
+    assert result.stdout.splitlines()[-1] == "  toolkit probe --host LOGIN_NODE -o facts.json"
+
+
+def test_where_no_command_helps_the_advice_is_wrapped_and_no_command_is_promised(image):
+    result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2")
+    assert "What would mend it" in result.stdout
+    assert "\nNext\n" not in result.stdout
+
+
+def test_facts_and_a_place_are_one_too_many(image, tmp_path):
+    assert isinstance(raised(image, "--facts", CLUSTER, "--ssh-config", str(tmp_path / "c")), BadInput)
+
+
+def test_the_ends_of_much_output_keep_their_line_numbers():
+    text = b"".join(b"line %d\n" % n for n in range(1, 1001))
+    head, skipped, tail = ends(io.BytesIO(text), 500)
+    first = head.count(b"\n") + skipped + 1
+    assert tail.split(b"\n")[1] == b"line %d" % (first + 1)
+    assert ends(io.BytesIO(text), 1 << 20) == (text, 0, b"")
 
 
 def test_explain_names_the_cause_and_the_line(tmp_path):

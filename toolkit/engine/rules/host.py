@@ -11,7 +11,7 @@ from toolkit.engine.rule import Hit, Lacks, rule
     "Slurm is not on this machine",
     severity="error",
     fix="ask about the cluster: --host LOGIN, --cluster NAME, or --facts FILE that was saved there",
-    source="design: every launch is a Slurm job",
+    source="sbatch(1), srun(1): every launch is a job of Slurm",
     needs=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
