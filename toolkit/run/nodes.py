@@ -5,7 +5,6 @@ Everything is found again by its label, so that nothing has to be remembered to 
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +13,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.run.command import Command, Completed
 from toolkit.run.engine import connect
 from toolkit.run.engine_errors import speaking
+from toolkit.run.interrupts import undisturbed
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -121,8 +121,8 @@ class Nodes:
 
     def make(self, machine: Machine) -> None:
         """Create a container, and leave it to be filled before it is started."""
-        with speaking(f"making {machine.name}"):
-            _whole(lambda: self._api.create_container_from_config(configuration(machine), machine.name))
+        with undisturbed(), speaking(f"making {machine.name}"):
+            self._api.create_container_from_config(configuration(machine), machine.name)
 
     def put(self, name: str, archive: bytes) -> None:
         """Unpack a tar archive at the root of a container, running or not."""
@@ -144,15 +144,14 @@ class Nodes:
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
         """Make a network if there is none of that name; the engine picks its addresses."""
-        with speaking(f"making the network {name}"):
+        with undisturbed(), speaking(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
-                made = {"driver": "bridge", "labels": dict(labels), "check_duplicate": True}
-                _whole(lambda: self._api.create_network(name, **made))
+                self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
         """Make a volume if there is none of that name."""
-        with speaking(f"making the volume {name}"):
-            _whole(lambda: self._api.create_volume(name, labels=dict(labels)))
+        with undisturbed(), speaking(f"making the volume {name}"):
+            self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:
         """Remove every container, network and volume that carries ``label``; return how many."""
@@ -221,15 +220,6 @@ class Nodes:
 
         with contextlib.suppress(docker.errors.NotFound):
             remove(name, **how)
-
-
-def _whole(call: Callable[[], object]) -> None:
-    """Make a call to its end even if we are interrupted meanwhile, and pass the interrupt on then.
-
-    The engine finishes what it was asked for, and what nobody waited for could not be removed.
-    """
-    with ThreadPoolExecutor(1) as calling:  # leaving it waits for the call
-        calling.submit(call).result()
 
 
 def _as_found(entry: Mapping[str, Any]) -> Found:

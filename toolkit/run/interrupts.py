@@ -1,0 +1,28 @@
+"""Hold interrupts back while something is made that could not be removed before it is there."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put off what signals ask for until the block has ended.
+
+    For calls of an engine that finishes what it was asked for: what nobody waited for is not removed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python hands signals to the main thread alone
+        return
+    came: list[int] = []
+    kept = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
