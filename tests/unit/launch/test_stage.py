@@ -112,6 +112,7 @@ def test_an_interrupt_reaches_a_copy_between_two_packets(tmp_path):
 
     class Slow(LocalRunner):
         def upload(self, source, target, progress=None):
+            time.sleep(0.1)  # until the other thread waits
             os.kill(os.getpid(), signal.SIGINT)
             try:
                 for _ in range(1000):
