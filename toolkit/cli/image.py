@@ -125,7 +125,11 @@ def sif(ctx: click.Context, recipe: str, output: Path | None, fresh: bool, as_js
 @click.argument("image", type=click.Path(path_type=Path))
 @_JSON
 def inspect(image: Path, as_json: bool) -> None:
-    """Say what is in IMAGE, a file or folder, without starting it."""
+    """Say what is in IMAGE, a file or folder, without starting it.
+
+    A checksum beside it, IMAGE.sha256, is compared first. Without one, only damage in the parts that are
+    read here is noticed.
+    """
     from toolkit.image.inspect import inspect as look_into
 
     facts = look_into(image)
