@@ -72,6 +72,12 @@ def test_a_mode_that_is_predicted_to_fail_is_refused_with_the_reason(on, mnist):
     assert toolkit("jobs", "list").stdout == before
 
 
+def test_a_setting_whose_effect_nobody_measured_is_not_called_ok(on):
+    done = launched(on, "--nodes", "2", "--env", "OMPI_MCA_btl=openib", "--", "true", ok=False)
+    assert done.returncode == 1
+    assert "OMPI_MCA_btl" in done.stderr
+
+
 def test_forced_on_it_fails_as_predicted_and_the_cause_is_named(on, mnist):
     done = launched(on, "mnist", "--nodes", "2", "--mode", "srun-pmi2", "--force", ok=False)
     assert done.returncode == 1

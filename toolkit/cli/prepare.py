@@ -90,7 +90,12 @@ def prepare(
     image = sources.image
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
     facts = inspect(image)
-    request = Request(nodes=options.nodes, ranks_per_node=options.ranks_per_node, mode=options.mode)
+    request = Request(
+        nodes=options.nodes,
+        ranks_per_node=options.ranks_per_node,
+        mode=options.mode,
+        env=_environment(options.env),
+    )
     host = probe(runner)
     choice = choose.choose(predict(host, facts, request), options.mode, force=options.force)
     if options.preflight and facts.stack is None:
