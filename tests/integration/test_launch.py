@@ -204,7 +204,7 @@ def test_a_controller_that_is_away_for_a_while_ends_no_following(cluster, on):
         where = ("--name", cluster.name, "--user", "root")
         toolkit("cluster", "exec", *where, "--", "pkill", f"-{signal_name}", "-x", "slurmctld")
 
-    words = ("launch", *on, "--no-preflight", "--", "sh", "-c", "echo begun; sleep 15; echo over")
+    words = ("launch", *on, "--no-preflight", "--", "sh", "-c", "echo begun; sleep 40; echo over")
     process = subprocess.Popen(
         toolkit.words(*words), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
