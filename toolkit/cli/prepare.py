@@ -101,7 +101,8 @@ def prepare(
     if options.preflight and facts.stack is None:
         tell.step(f"The preflight is left out: {image.name} does not say that it has one")
     base = _directory(runner, options, remote=remote)
-    digest = sha256(image)
+    # Reading the image took its digest already, unless it is large and has no checksum beside it.
+    digest = (facts.digest or "").removeprefix("sha256:") or sha256(image)
     # The digest in the name lets images of one name live side by side, and a running job keep its own.
     there = (
         posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}") if remote else str(image)
