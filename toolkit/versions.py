@@ -7,7 +7,7 @@ The upstream number counts; a packager's revision and epoch do not.
 import re
 from functools import cache
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 _UPSTREAM = re.compile(r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*)?")
 _CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")
@@ -21,7 +21,7 @@ def parse(text: str) -> Version | None:
         return None
     try:
         return Version(found["number"] + (found["pre"] or ""))
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion; and a number of thousands of digits, which Python does not read
         return None
 
 
@@ -35,6 +35,12 @@ def same(left: str, right: str) -> bool:
     """Tell whether two texts name the same upstream version; texts that name none must be equal."""
     a, b = parse(left), parse(right)
     return left == right if a is None or b is None else a == b
+
+
+def older(left: str | None, right: str | None) -> bool:
+    """Tell whether ``left`` comes before ``right``; false where one of them names no version."""
+    a, b = parse(left or ""), parse(right or "")
+    return a is not None and b is not None and a < b
 
 
 def within(text: str, bounds: str) -> bool:

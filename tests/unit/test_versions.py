@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.versions import parse, same, upstream, within
+from toolkit.versions import older, parse, same, upstream, within
 
 numbers = st.lists(st.integers(0, 99), min_size=1, max_size=4).map(lambda n: ".".join(map(str, n)))
 versions = st.tuples(numbers, st.sampled_from(["", "a1", "rc2", "-1+deb12u1", "~rc1-2+b1"])).map("".join)
@@ -75,3 +75,24 @@ def test_any_text_is_taken(text):
     parse(text)
     upstream(text)
     within(text, ">=1")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("525.60.13", "525.105.17", True),
+        ("2.6.32-754.el6.x86_64", "3.2.0", True),
+        ("6.1.0-28-amd64", "3.2.0", False),
+        ("3.2", "3.2.0", False),
+        ("N/A", "3.2.0", False),
+        ("3.2.0", None, False),
+        (None, None, False),
+    ],
+)
+def test_older_compares_what_both_name_and_nothing_else(left: str | None, right: str | None, expected: bool):
+    assert older(left, right) is expected
+
+
+@pytest.mark.parametrize("text", ["9" * 6000, "1." + "9" * 6000, "\u0663.\u0664", "", "v", "nonsense"])
+def test_what_names_no_version_is_none(text: str):
+    assert parse(text) is None

@@ -25,8 +25,11 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     """``mpi_types`` are the names that ``srun --mpi=list`` prints, with the versions of PMIx plugins."""
 
     version: str | None = None
+    """Version of Slurm, as ``sinfo --version`` prints it."""
     mpi_types: tuple[str, ...] | None = None
+    """What ``srun --mpi=list`` prints: ``pmix``, ``pmi2``, ``none``."""
     mpi_default: str | None = None
+    """What srun offers where no ``--mpi`` is given."""
     nodes: int | None = None
     partitions: tuple[str, ...] | None = None
     settings: dict[str, str] = {}
@@ -34,10 +37,16 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI launcher found on the host.
+    """An MPI found on the host by its launcher.
 
     ``leaks`` are the variables that it sets for its children and that name its own installation;
     ``pmix`` is the version of the PMIx server that it runs. ``None`` where that could not be seen.
+    The rest is of its library, which can be bound into an image: ``prefix`` is the folder that it is
+    installed in, ``library`` the real path of its libmpi, ``needs`` every library that is loaded with it
+    (sonames, the C library's own left out), ``folders`` where those are, ``outside`` those of them that are
+    not below ``prefix``, ``ucx`` the version of the UCX among them, ``glibc_needed`` the newest
+    version of the C library that any of them needs, ``plugins`` the folder with its components where
+    they are files, ``relocatable`` that it finds its files wherever its prefix is.
     """
 
     implementation: str
@@ -45,6 +54,17 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str
     leaks: tuple[str, ...] | None = None
     pmix: str | None = None
+    prefix: str | None = None
+    library: str | None = None
+    soname: str | None = None
+    interfaces: tuple[str, ...] | None = None
+    needs: tuple[str, ...] | None = None
+    folders: tuple[str, ...] | None = None
+    outside: tuple[str, ...] | None = None
+    ucx: str | None = None
+    glibc_needed: str | None = None
+    plugins: str | None = None
+    relocatable: bool | None = None
 
 
 class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +74,7 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     path: str
     setuid: bool | None = None
+    """It is installed with setuid root, and mounts images by the kernel."""
     settings: dict[str, str] = {}
 
 
@@ -63,7 +84,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     schema: str = "toolkit.host/1"
     place: str
     architecture: str | None = None
+    """What ``uname -m`` prints."""
     kernel: str | None = None
+    """What ``uname -r`` prints."""
     distribution: str | None = None
     glibc: str | None = None
     slurm: SlurmFacts | None = None
@@ -73,11 +96,52 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     mpis: tuple[HostMpi, ...] | None = None
     """Launchers on PATH, the one that is found first at the front; empty where there is none."""
     runtime: ContainerRuntime | None = None
+    """Apptainer or Singularity, the one that is found first on PATH."""
     user_namespaces: bool | None = None
+    """A person can make user namespaces, which an unprivileged runtime needs."""
     squashfuse: str | None = None
     """Path of the program that mounts a SIF without privileges."""
     gpu_driver: str | None = None
     """NVIDIA driver version; ``absent`` where there is no GPU."""
+    gpus: tuple[str, ...] | None = None
+    """Names of the GPUs, one an entry, as nvidia-smi prints them."""
+    gpu_libraries_glibc: str | None = None
+    """Newest version of the C library that a driver library which ``--nv`` binds needs."""
+    cpu_level: str | None = None
+    """``x86-64-v1`` to ``x86-64-v4``: the newest level of which the processor has everything."""
+    shm: int | None = None
+    """Size of /dev/shm in bytes."""
+    locked_memory: int | None = None
+    """Bytes that a process may lock; -1 where there is no limit."""
+    interfaces: tuple[str, ...] | None = None
+    """Network interfaces, without the loopback."""
+    libfabric: str | None = None
+    """Path of the host's libfabric.so.1, which can be mounted into an image that has none."""
+    infiniband: tuple[str, ...] | None = None
+    """Devices of InfiniBand, Omni-Path or RoCE (/sys/class/infiniband); empty where there is none."""
+    fabrics: tuple[str, ...] | None = None
+    """Other fast networks that were seen: ``slingshot``, ``aries``, ``omni-path``, ``efa``."""
+    ptrace_scope: int | None = None
+    """Yama's switch; 0 allows cross-memory attach between processes of one user."""
+    xpmem: bool | None = None
+    """The kernel module xpmem is there, by which a rank maps the memory of another."""
+    mca_params: dict[str, str] | None = None
+    """Settings of ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``, which a container obeys
+    where the home folder is mounted; empty where there is no such file."""
+    user_packages: tuple[str, ...] | None = None
+    """Python versions (``3.11``) with a folder of packages below ``~/.local/lib``; empty where none has."""
+    munge: bool | None = None
+    """A munge socket is there, by which PMIx's psec/munge proves who asks."""
+    tmpdir: str | None = None
+    """The folder that TMPDIR names, with the user's name replaced; ``absent`` where it is not set."""
+    tmpdir_usable: bool | None = None
+    """Whether that folder is there and can be written; ``absent`` where TMPDIR is not set."""
+    compute_nodes: tuple[str, ...] | None = None
+    """The equal compute nodes on which what concerns a rank was read; ``None`` where no compute node was
+    asked or answered, and all facts are those of the machine that was asked first."""
+    differs: dict[str, str] = {}
+    """Facts that are not the same on all compute nodes that answered: dotted name → what it is where
+    (``"node[1-2]: 2.36; node3: 2.28"``)."""
     environment: dict[str, str] = {}
     """Variables that a job inherits and that change how MPI starts in a container; no others.
 
@@ -94,12 +158,35 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
 
     implementation: str
     version: str | None
+    """Release of the library; of Open MPI and MPICH that of the project."""
     library: str
     interfaces: tuple[str, ...] | None
+    """Launch interfaces that it can use: ``pmix``, ``pmi1``, ``pmi2``."""
     launcher: str | None = None
     """Path of its mpirun, or ``None`` where there is none."""
     plugins: bool | None = None
+    """Its components are files of their own, which a path of the host can hide."""
     markers: tuple[str, ...] = ()
+    soname: str | None = None
+    """What programs name to load it: ``libmpi.so.40``."""
+    library_string: str | None = None
+    """What ``MPI_Get_library_version`` returns, as far as it stands in the library as one text."""
+    device: str | None = None
+    """MPICH's device and its network modules, the one that it tries first in front: ``ch4:ucx,ofi``."""
+    own_shm: bool | None = None
+    """MPICH's ch4 has shared memory of its own; built for UCX alone it leaves ranks of one node to UCX
+    (pmodels/mpich:src/mpid/ch4/subconfigure.m4)."""
+    components: dict[str, tuple[str, ...]] = {}
+    """Open MPI's components by framework (``{"btl": ("self", "tcp", "vader")}``), built in or as files."""
+    how: dict[str, str] = {}
+    """How it came by each interface: ``linked`` (its own code or a library that it is linked with), or
+    ``component NAME`` where a plugin brings it."""
+    prefix: str | None = None
+    """The folder that it is installed in: ``/usr``, ``/opt/venv``."""
+    needs: tuple[str, ...] = ()
+    """Every library that is loaded with it, as the image's loader resolves them: sonames, sorted."""
+    lacks: tuple[str, ...] = ()
+    """Those of them that the image's loader does not find."""
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):
@@ -108,27 +195,79 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     schema: str = "toolkit.image/1"
     path: str
     format: str
+    """``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or how Docker and OCI keep it."""
+    compression: str | None = None
+    """Of the file system in a SIF: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``; else ``absent``."""
     digest: str | None = None
     architecture: str | None = None
+    """Processor architecture of its programs."""
     distribution: str | None = None
     glibc: str | None = None
+    """Version of its C library; ``absent`` where it has another one."""
+    glibc_needed: str | None = None
+    """Newest GLIBC_ version that a program or library which was looked at needs."""
+    cpu_level: str | None = None
+    """Newest level of x86-64 that a library says it needs: ``x86-64-v3``."""
     mpi: ImageMpi | None = None
     """The library that a program in the image really loads."""
     other_mpis: tuple[ImageMpi, ...] = ()
+    mpirun: str | None = None
+    """Real path of the mpirun that PATH finds first; it may belong to another MPI than ``mpi``."""
     pmix: str | None = None
     """Version of the PMIx client, a library of its own or built into the MPI."""
+    pmix_components: dict[str, tuple[str, ...]] = {}
+    """Components of the PMIx client by framework: ``psec``, ``gds``, ``ptl``; built in or as files."""
     ucx: str | None = None
+    """Version of UCX, which carries the messages of some MPIs."""
+    ucx_transports: tuple[str, ...] | None = None
+    """Modules of the UCX in the image: ``tcp`` is always there, ``ib``, ``cma``, ``cuda`` not."""
     libfabric: str | None = None
     """Path of libfabric, which some MPIs open only when they need it."""
+    libfabric_version: str | None = None
+    libfabric_providers: tuple[str, ...] | None = None
+    """Networks that this libfabric speaks: ``tcp``, ``verbs``, ``psm2``, ``cxi``."""
+    verbs_providers: tuple[str, ...] | None = None
+    """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty where there is none."""
+    hwloc: str | None = None
+    programs: dict[str, str] = {}
+    """Path of a program or extension that loads an MPI → the library that it would really load; empty text
+    where the image's loader finds none."""
     ssh: str | None = None
     """Path of the ssh that a launcher inside would start remote ranks with."""
     python: str | None = None
+    """Version of Python."""
     tensorflow: str | None = None
+    """Version of TensorFlow."""
+    tensorflow_cuda: str | None = None
+    """CUDA that TensorFlow was built for; ``absent`` where it was built without."""
+    tensorflow_cudnn: str | None = None
+    """cuDNN that TensorFlow was built for."""
+    pytorch: str | None = None
+    """Version of PyTorch."""
+    pytorch_cuda: str | None = None
+    """CUDA that PyTorch was built for; ``absent`` where it was built without."""
+    cuda: str | None = None
+    """Version of the CUDA runtime library in the image."""
+    cudnn: str | None = None
+    """Version of the cuDNN library."""
+    nccl: str | None = None
+    """Version of the NCCL library."""
+    cuda_compat: str | None = None
+    """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
     horovod: str | None = None
+    """Version of Horovod."""
+    horovod_built: tuple[str, ...] | None = None
+    """What Horovod's native libraries were built with: ``mpi``, ``gloo``, ``nccl``, ``cuda``."""
+    horovod_frameworks: tuple[str, ...] | None = None
+    """``tensorflow``, ``torch``, ``mxnet``: those that Horovod has a native library for."""
+    horovod_tensorflow: str | None = None
+    """The TensorFlow that Horovod's library was built against, where the library tells."""
     mpi4py: str | None = None
     labels: dict[str, str] = {}
     environment: dict[str, str] = {}
     """What the image sets for its programs, as far as it concerns MPI and search paths."""
+    entrypoint: tuple[str, ...] | None = None
+    """What ``run`` starts, entry point and command together; ``exec`` passes it by."""
     stack: dict[str, object] | None = None
     """``/opt/toolkit/stack.json`` as it stands, or ``None`` where the image does not describe itself."""
     disagreements: tuple[str, ...] = ()

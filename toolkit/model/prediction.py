@@ -6,8 +6,8 @@ import msgspec
 
 from toolkit.model.finding import Finding
 
-Mode = Literal["srun-pmix", "srun-pmi2", "mpirun-host", "mpirun-container"]
-"""Ways to start ranks that this release can judge and launch; design words, kept for life."""
+Mode = Literal["srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "mpirun-container", "bind", "gloo"]
+"""Ways to start ranks that can be judged and launched; design words, kept for life."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -29,13 +29,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The shape of the job that is asked about.
 
     ``batch`` says that the launcher starts in a batch script, as ``toolkit launch`` does it: then
-    it shares a node with ranks of its own. ``env`` is what a person wants set inside the container.
+    it shares a node with ranks of its own. ``allocation`` says that there is an allocation of Slurm
+    around it; without one an mpirun starts its ranks by itself, on this machine. ``env`` is what a
+    person wants set inside the container.
     """
 
     nodes: int = 2
     ranks_per_node: int = 1
     mode: Mode | None = None
     batch: bool = True
+    allocation: bool = True
     env: dict[str, str] = {}
 
     @property
@@ -52,6 +55,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     within the container (``mpirun-container``), else it runs on the host and starts the container.
     ``container`` holds options for ``singularity exec``. ``env`` is set inside the container,
     ``unset`` names host variables that must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``.
+    ``wrapper`` holds words in front of the ranks' command, inside the container.
     """
 
     mode: Mode
@@ -61,6 +65,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     unset: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
+    wrapper: tuple[str, ...] = ()
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
