@@ -1,0 +1,7 @@
+"""What is known beforehand: the tables of ``recipes/knowledge``, a module a file."""
+
+from toolkit.knowledge.mpi import bundled_pmix, counts, mpi, mpi_of_file
+from toolkit.knowledge.pmix import pmix, pmix_of_file
+from toolkit.knowledge.signatures import signatures
+
+__all__ = ["bundled_pmix", "counts", "mpi", "mpi_of_file", "pmix", "pmix_of_file", "signatures"]

@@ -1,0 +1,119 @@
+"""``cuda.toml``: what CUDA, its libraries, drivers and GPUs need of each other."""
+
+import re
+from functools import cache
+
+import msgspec
+
+from toolkit.knowledge.reading import Row, read
+from toolkit.versions import parse, within
+
+
+class Minima(Row, frozen=True, kw_only=True):
+    """The oldest driver for each release of CUDA."""
+
+    minimum: dict[str, str]
+
+
+class Compat(Row, frozen=True, kw_only=True):
+    """Branches of the driver on which a release of ``cuda-compat`` works; bounds, one a branch."""
+
+    cuda: str
+    drivers: tuple[str, ...]
+
+
+class Gpu(Row, frozen=True, kw_only=True):
+    """A kind of GPU: a pattern for its name, and the releases of CUDA that have code for it."""
+
+    name: str
+    family: str
+    compute: str
+    first: str
+    data_centre: bool
+    last: str = ""
+
+
+class Wheel(Row, frozen=True, kw_only=True):
+    """What the wheels of some releases of TensorFlow have code for, as compute capabilities."""
+
+    versions: str
+    cuda: str
+    native: tuple[str, ...]
+    ptx: str
+
+
+class Nccl(Row, frozen=True, kw_only=True):
+    """Releases of NCCL that are built for a major release of CUDA."""
+
+    cuda: str
+    versions: str
+
+
+class Dropped(Row, frozen=True, kw_only=True):
+    """Releases of a library that have no code for some GPUs; both are bounds."""
+
+    compute: str
+    versions: str
+
+
+class Plugin(Row, frozen=True, kw_only=True):
+    """Networks that a library speaks through a plugin only."""
+
+    fabrics: tuple[str, ...]
+    library: str
+
+
+class CudaKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``cuda.toml``."""
+
+    toolkit_driver: Minima
+    major_driver: Minima
+    compat: tuple[Compat, ...]
+    gpu: tuple[Gpu, ...]
+    tensorflow: tuple[Wheel, ...]
+    nccl: tuple[Nccl, ...]
+    nccl_gpu: tuple[Dropped, ...]
+    cudnn_gpu: tuple[Dropped, ...]
+    nccl_plugin: Plugin
+
+
+@cache
+def cuda() -> CudaKnowledge:
+    """Return what is known of CUDA."""
+    return read("cuda", CudaKnowledge)
+
+
+def gpu_of(name: str) -> Gpu | None:
+    """Tell the kind of a GPU from the name that ``nvidia-smi`` prints; ``None`` for one that is not known."""
+    return next((row for row in cuda().gpu if re.search(row.name, name, re.IGNORECASE)), None)
+
+
+def major(version: str) -> str:
+    """Return the first number of a version; empty text where there is none."""
+    found = parse(version)
+    return str(found.major) if found else ""
+
+
+def series(version: str) -> str:
+    """Return the first two numbers of a version, as ``12.4`` of ``12.4.127``."""
+    found = parse(version)
+    return f"{found.major}.{found.minor}" if found else ""
+
+
+def full_driver(version: str) -> str | None:
+    """Return the driver that came with a release of CUDA; ``None`` for a release that is not in the table."""
+    return cuda().toolkit_driver.minimum.get(series(version))
+
+
+def least_driver(version: str) -> str | None:
+    """Return the oldest driver on which a release of CUDA works at all; ``None`` where that is not known.
+
+    From CUDA 11 on any driver of the major family does; before, it has to be the one of the release.
+    """
+    return cuda().major_driver.minimum.get(major(version)) or full_driver(version)
+
+
+def compat_takes(version: str, driver: str) -> bool | None:
+    """Tell whether ``cuda-compat`` of a release works on a driver; ``None`` where the table lacks it."""
+    row = next((r for r in cuda().compat if r.cuda == series(version)), None)
+    return None if row is None else any(within(driver, branch) for branch in row.drivers)

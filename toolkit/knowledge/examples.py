@@ -1,0 +1,30 @@
+"""``examples.toml``: for every rule, what it says of one launch on which it fires."""
+
+from functools import cache
+
+import msgspec
+
+from toolkit.knowledge.reading import read
+from toolkit.model.prediction import Mode, Outcome
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One finding, and what was predicted of the launch; made from the tests of the rule."""
+
+    title: str
+    evidence: tuple[str, ...]
+    mode: Mode
+    outcome: Outcome
+    because: str
+
+
+class ExampleKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``examples.toml``."""
+
+    rule: dict[str, Example]
+
+
+@cache
+def example(rule: str) -> Example | None:
+    """Return the example of a rule; ``None`` for one that has none."""
+    return read("examples", ExampleKnowledge).rule.get(rule)

@@ -1,0 +1,57 @@
+"""``glibc.toml``: what the C library and the programs of an image need of kernel and processor."""
+
+from functools import cache
+
+import msgspec
+
+from toolkit.knowledge.reading import Row, read
+from toolkit.versions import within
+
+
+class Kernel(Row, frozen=True, kw_only=True):
+    """The oldest kernel on which some releases of glibc start a program."""
+
+    glibc: str
+    kernel: str
+    architecture: str = ""
+
+
+class Levels(Row, frozen=True, kw_only=True):
+    """Levels of x86-64, oldest first."""
+
+    levels: tuple[str, ...]
+
+
+class Instructions(Row, frozen=True, kw_only=True):
+    """A package that needs instructions which some levels of processors lack."""
+
+    package: str
+    versions: str
+    lacking: tuple[str, ...]
+    doubtful: tuple[str, ...]
+
+
+class GlibcKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``glibc.toml``."""
+
+    kernel: tuple[Kernel, ...]
+    cpu: Levels
+    avx: Instructions
+
+
+@cache
+def glibc() -> GlibcKnowledge:
+    """Return what is known of the C library."""
+    return read("glibc", GlibcKnowledge)
+
+
+def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
+    """Return the row that fits a release of glibc; ``None`` for one that is older than the table."""
+    rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
+    return next(rows, None)
+
+
+def level(name: str) -> int | None:
+    """Return the rank of a level of x86-64, from 0; ``None`` for a name that is none."""
+    levels = glibc().cpu.levels
+    return levels.index(name) if name in levels else None

@@ -1,0 +1,152 @@
+"""``mpi.toml``: how MPI libraries and launchers behave."""
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from toolkit.knowledge.reading import Row, read
+from toolkit.model.prediction import Mode, Outcome
+from toolkit.versions import within
+
+Count = Literal["one", "several", "any"]
+
+
+class Mismatch(Row, frozen=True, kw_only=True):
+    """What a library does that does not speak the interface which the launcher offers."""
+
+    implementation: str
+    outcome: Outcome
+    because: str
+    versions: str = ""
+    sees: Literal["pmix", "pmi2", "none", ""] = ""
+    step: bool | None = None
+    marker: str = ""
+
+
+class Inside(Row, frozen=True, kw_only=True):
+    """What a launcher inside the container does with an allocation around it."""
+
+    implementation: str
+    outcome: Outcome
+    because: str
+    nodes: Count
+    versions: str = ""
+    ssh: bool | None = None
+    allocation: bool | None = None
+    forked: bool | None = None
+
+
+class Defect(Row, frozen=True, kw_only=True):
+    """A fault of single releases; a variable or an option of the container in the plan may lift it.
+
+    ``lift`` is the value that does where there is no fast fabric, which it would shut out;
+    ``{interface}`` in it stands for the host's network interface, if it has one only.
+    """
+
+    id: str
+    implementation: str
+    versions: str
+    outcome: Outcome
+    title: str
+    fix: str
+    nodes: Count = "any"
+    ranks_per_node: Count = "any"
+    served_by: Literal["pmi", "pmix", ""] = ""
+    mode: Mode | None = None
+    lifted_by: str = ""
+    lift: str = ""
+
+
+class OutsideStep(Row, frozen=True, kw_only=True):
+    """Launchers that start ranks outside any step of Slurm, and libraries that need to see one."""
+
+    variable: str
+
+
+class SharedMemory(Row, frozen=True, kw_only=True):
+    """What a library does with less shared memory than ``least`` bytes; with ``enough`` it works.
+
+    ``device`` begins MPICH's, ``own_shm`` and ``ucx`` (bounds) are facts of the image. ``least`` and
+    ``enough`` count for two ranks on a node; between them nothing was measured.
+    """
+
+    implementation: str
+    outcome: Outcome
+    least: int
+    enough: int
+    device: str = ""
+    own_shm: bool | None = None
+    ucx: str = ""
+
+
+class Namespaces(Row, frozen=True, kw_only=True):
+    """What ranks of one node do that are in user namespaces of their own."""
+
+    implementation: str
+    outcome: Outcome
+    because: str
+    versions: str = ""
+    device: str = ""
+    own_shm: bool | None = None
+    ucx: str = ""
+    ptrace: bool | None = None
+    several_nodes: Outcome | None = None
+    lifted_by: str = ""
+
+
+class Libfabric(Row, frozen=True, kw_only=True):
+    """What a library does that opens libfabric and finds none; ``alone``: it finds no launcher either."""
+
+    implementation: str
+    versions: str
+    outcome: Outcome
+    alone: bool
+    nodes: Count = "any"
+
+
+class Variables(Row, frozen=True, kw_only=True):
+    """Names of variables that belong to the host's own MPI."""
+
+    paths: tuple[str, ...]
+    hide_plugins: tuple[str, ...]
+    harmful_prefixes: tuple[str, ...]
+    harmful: tuple[str, ...]
+    container_options: tuple[str, ...]
+
+
+class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mpi.toml``."""
+
+    mismatch: tuple[Mismatch, ...]
+    inside: tuple[Inside, ...]
+    outside_step: OutsideStep
+    defect: tuple[Defect, ...]
+    shared_memory: tuple[SharedMemory, ...]
+    namespaces: tuple[Namespaces, ...]
+    libfabric: tuple[Libfabric, ...]
+    bundled_pmix: dict[str, str]
+    library_file: dict[str, str]
+    variables: Variables
+
+
+@cache
+def mpi() -> MpiKnowledge:
+    """Return what is known of MPI libraries and launchers."""
+    return read("mpi", MpiKnowledge)
+
+
+def mpi_of_file(path: str) -> str | None:
+    """Tell the release of an MPI from the real file name of its library."""
+    return mpi().library_file.get(Path(path).name)
+
+
+def bundled_pmix(open_mpi: str) -> str | None:
+    """Tell the release of PMIx that an Open MPI carries inside itself."""
+    return next((p for v, p in mpi().bundled_pmix.items() if within(open_mpi, f"=={v}")), None)
+
+
+def counts(wanted: Count, number: int) -> bool:
+    """Tell whether a number of nodes or ranks is ``one`` or ``several``, as a row wants it."""
+    return wanted == "any" or (wanted == "one") == (number == 1)

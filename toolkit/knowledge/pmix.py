@@ -1,0 +1,60 @@
+"""``pmix.toml``: how PMIx servers and clients get on."""
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from toolkit.knowledge.mpi import Count
+from toolkit.knowledge.reading import Row, read
+from toolkit.model.prediction import Outcome
+
+
+class Pair(Row, frozen=True, kw_only=True):
+    """How a PMIx server and a PMIx client get on; ``launcher`` bounds the host's Open MPI."""
+
+    client: str
+    outcome: Outcome
+    because: str
+    server: str = ""
+    launcher: str = ""
+    nodes: Count = "any"
+    batch: bool | None = None
+    unset: tuple[str, ...] = ()
+
+
+class Shared(Row, frozen=True, kw_only=True):
+    """What clients do that were all given the identity of one process of their node."""
+
+    client: str
+    outcome: Outcome
+
+
+class Caution(Row, frozen=True, kw_only=True):
+    """A release of the PMIx client that needs care under Slurm."""
+
+    client: str
+    title: str
+    slurm: str = ""
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class PmixKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``pmix.toml``."""
+
+    srun: tuple[Pair, ...]
+    mpirun: tuple[Pair, ...]
+    shared: tuple[Shared, ...]
+    caution: tuple[Caution, ...]
+    library_file: dict[str, str]
+
+
+@cache
+def pmix() -> PmixKnowledge:
+    """Return what is known of PMIx."""
+    return read("pmix", PmixKnowledge)
+
+
+def pmix_of_file(path: str) -> str | None:
+    """Tell the release of PMIx from the real file name of its library."""
+    return pmix().library_file.get(Path(path).name)

@@ -1,0 +1,60 @@
+"""``runtime.toml``: what releases of Apptainer and Singularity can do."""
+
+from functools import cache
+
+import msgspec
+
+from toolkit.knowledge.fabric import Small
+from toolkit.knowledge.reading import Row, read
+from toolkit.versions import within
+
+
+class Unreadable(Row, frozen=True, kw_only=True):
+    """Formats of images that some releases of a runtime cannot start."""
+
+    name: str
+    versions: str
+    formats: tuple[str, ...]
+    because: str
+
+
+class Retired(Row, frozen=True, kw_only=True):
+    """Releases that are mended no more, and what took their place."""
+
+    name: str
+    versions: str
+    successor: str
+
+
+class Compression(Row, frozen=True, kw_only=True):
+    """The oldest kernel that mounts a squashfs with this compression."""
+
+    name: str
+    kernel: str
+
+
+class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``runtime.toml``."""
+
+    unreadable: tuple[Unreadable, ...]
+    retired: tuple[Retired, ...]
+    compression: tuple[Compression, ...]
+    squashfuse: Row
+    session: Small
+
+
+@cache
+def runtime() -> RuntimeKnowledge:
+    """Return what is known of Apptainer and Singularity."""
+    return read("runtime", RuntimeKnowledge)
+
+
+def unreadable(name: str, version: str, form: str) -> Unreadable | None:
+    """Return why a runtime cannot start an image of this format; ``None`` where it can."""
+    rows = (r for r in runtime().unreadable if r.name == name and form in r.formats)
+    return next((r for r in rows if within(version, r.versions)), None)
+
+
+def retired(name: str, version: str) -> Retired | None:
+    """Return what took the place of a runtime; ``None`` where it is still mended."""
+    return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)

@@ -1,0 +1,66 @@
+"""``settings.toml``: what variables do that steer an MPI."""
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from toolkit.knowledge.reading import Row, read
+from toolkit.model.prediction import Outcome
+
+Kind = Literal["components", "interfaces", "path", "transport", "netmod", "value", "fabric", "harmless"]
+
+
+class Setting(Row, frozen=True, kw_only=True):
+    """One variable, and how its value is judged.
+
+    ``components``: a list of components of ``framework``; one that the image lacks ends in ``outcome``.
+    ``interfaces``: names of network interfaces; one that the host lacks ends in ``outcome``.
+    ``path``: a folder of the host in which plugins are looked for. ``transport``: fabrics of the host
+    that must be there, unless one of ``value`` is named. ``netmod``: one of MPICH's network modules.
+    ``value``: the value itself decides. ``fabric``: read only where the host has a fast fabric, and what it
+    does there was not measured. ``harmless``: no value changes how ranks start.
+
+    It counts for MPIs of ``implementation``, ``versions``, a device that begins with one of ``device``,
+    PMIx clients within ``client``, and with ``speaks`` only for MPIs of that interface; for others the
+    variable is not read.
+    """
+
+    name: str
+    kind: Kind
+    implementation: tuple[str, ...] = ()
+    versions: str = ""
+    device: tuple[str, ...] = ()
+    client: str = ""
+    speaks: Literal["pmix", ""] = ""
+    framework: str = ""
+    value: tuple[str, ...] = ()
+    outcome: Outcome = "ok"
+    because: str = ""
+
+
+class Component(Row, frozen=True, kw_only=True):
+    """What happens where only this component of Open MPI is allowed, though the image has it.
+
+    ``fabric`` says that a fast fabric may carry it, ``unless`` which settings let it do without one.
+    """
+
+    framework: str
+    name: str
+    outcome: Outcome
+    because: str
+    fabric: bool = False
+    unless: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class SettingKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``settings.toml``; the first row that fits a variable counts."""
+
+    setting: tuple[Setting, ...]
+    component: tuple[Component, ...]
+
+
+@cache
+def settings() -> SettingKnowledge:
+    """Return what is known of settings."""
+    return read("settings", SettingKnowledge)
