@@ -1,119 +1,191 @@
 """Describe an image from its files: what is really inside, and where that differs from what it says."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from toolkit.image import cuda, fabric, horovod, needs, wireup
 from toolkit.image import tree as files
+from toolkit.image.book import Book
 from toolkit.image.bounded import BoundedTree, Budget
-from toolkit.image.libraries import glibc, hwloc, operations, ucx
+from toolkit.image.config import ImageConfig, settings, started
+from toolkit.image.libraries import Finder, glibc
 from toolkit.image.loader import Loader, environment
-from toolkit.image.mpi import MpiFound, find_mpis
-from toolkit.image.packages import Found, Untold, debian, python_package, sites
+from toolkit.image.mpi import find_mpis
+from toolkit.image.packages import Found, Untold, debian, python_package
+from toolkit.image.programs import loading
+from toolkit.image.python import python
+from toolkit.image.search import places as walk
 from toolkit.image.stated import Also, disagreements, labels, stack
 from toolkit.image.tree import FileTree
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import ImageFacts
 from toolkit.model.stack import STACK_PATH
 
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH")
-_KEPT_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "OPAL_", "UCX_", "FI_", "HOROVOD_", "I_MPI_", "MPICH_", "MPIR_")
+_KEPT_PREFIXES = (
+    "OMPI_",
+    "PMIX_",
+    "PRTE_",
+    "OPAL_",
+    "UCX_",
+    "FI_",
+    "HOROVOD_",
+    "I_MPI_",
+    "MPICH_",
+    "MPIR_",
+    "MV2_",
+    "NCCL_",
+)
 _MOST = 1 << 16
-_SURELY = {"digest"}
-"""Absent for a reason that no file can change."""
-_PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls")
-
-
-@dataclass
-class _Book:
-    """Collects the facts' evidence while they are read."""
-
-    evidence: dict[str, str] = field(default_factory=dict)
-    absent: dict[str, str] = field(default_factory=dict)
-    unknown: dict[str, str] = field(default_factory=dict)
-
-    def take(self, name: str, found: Found | Untold | None, looked_for: str) -> str | None:
-        """Keep a fact's evidence, or that it is not there or not told, and return its value."""
-        if isinstance(found, Untold):
-            self.unknown[name] = found.reason
-            return None
-        if found is None:
-            self.absent[name] = looked_for
-            return None
-        self.evidence[name] = found.evidence
-        return found.version
-
-    def doubt(self, unread: Mapping[str, str]) -> None:
-        """Call unknown what was not found, where it may be in something that could not be read."""
-        if not unread:
-            return
-        path, reason = next(iter(unread.items()))
-        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-        for name in self.absent.keys() - _SURELY:
-            self.unknown[name] = f"{self.absent.pop(name)}; but {path}{more} cannot be read: {reason}"
+_NOT_WHOLE = "there are more of them than are searched"
+_NO_HOROVOD = "horovod: no native library of that package"
 
 
 def describe(
-    opened: FileTree, path: Path, form: str, *, architecture: str | None, digest: str | None, budget: Budget
+    opened: FileTree,
+    path: Path | str,
+    form: str,
+    *,
+    architecture: str | None,
+    digest: str | None,
+    budget: Budget,
+    config: ImageConfig | None = None,
 ) -> ImageFacts:
-    """Read everything that the rules ask about an image.
+    """Read everything that the rules ask about an image; ``config`` is what stands beside its files.
 
     Raises:
         CheckFailed: if the image is made so that its reading would not end.
     """
     tree = BoundedTree(opened, budget)
-    book = _Book()
-    given = environment(tree)
+    book = Book()
+    given = settings(config, environment(tree))
     loader = Loader(tree, given)
-    packages, places = debian(tree), sites(tree)
-    mpis = find_mpis(loader, packages)
+    packages, walked = debian(tree), walk(tree, given)
+    entrypoint = _entrypoint(tree, config, book)
+    programs = loading(loader, walked, entrypoint or ())
+    mpis = find_mpis(loader, packages, walked, programs)
     first = mpis[0] if mpis else None
+    finder = Finder(loader, walked, packages, first.loads if first else {})
+    hvd = horovod.read(loader, walked.sites)
     facts = ImageFacts(
         path=str(path),
         format=form,
         digest=_digest(digest, form, book),
-        architecture=_architecture(loader, architecture, book),
+        architecture=_architecture(loader, architecture, config, book),
         distribution=book.take("distribution", _distribution(tree), "/etc/os-release: not in the image"),
         glibc=book.take("glibc", glibc(tree), "libc.so.6: not in the image (musl, or no system at all)"),
-        mpi=_mpi(first, book),
-        other_mpis=tuple(m.mpi for m in mpis[1:]),
-        pmix=_pmix(first, book),
-        ucx=book.take(
-            "ucx", ucx(loader, packages), "libucp.so.0: neither a package nor on the loader's path"
-        ),
-        libfabric=_path(
-            "libfabric", loader.find("libfabric.so.1"), "libfabric.so.1 on the loader's path", book
-        ),
+        mpi=wireup.first(first, book),
+        other_mpis=wireup.others(mpis, book),
+        programs=wireup.programs(programs, book),
+        pmix=wireup.pmix(first, book),
+        pmix_components=wireup.pmix_components(first, book),
+        mpirun=_path("mpirun", _real(loader, "mpirun"), "mpirun on the image's PATH", book),
         ssh=_path("ssh", loader.program("ssh"), "ssh on the image's PATH", book),
-        python=book.take("python", _python(tree, loader), "python3 on the image's PATH: not in the image"),
-        tensorflow=_package(tree, places, "tensorflow", book, "tensorflow_cpu", "tensorflow_intel"),
-        horovod=_package(tree, places, "horovod", book),
-        mpi4py=_package(tree, places, "mpi4py", book),
-        labels=labels(tree),
+        python=book.take("python", python(loader, packages), "python3 on the image's PATH: not in the image"),
+        mpi4py=_package(tree, walked.sites, "mpi4py", book),
+        labels={**(config.labels if config else {}), **labels(tree)},
+        entrypoint=entrypoint,
         environment={k: v for k, v in given.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)},
         stack=_stack(tree, book),
+    )
+    facts = _fabric(facts, finder, book)
+    facts = _learning(facts, finder, hvd, book)
+    looked_at = loader.looked_at()
+    facts = msgspec.structs.replace(
+        facts,
+        glibc_needed=book.take(
+            "glibc_needed",
+            needs.glibc_needed(looked_at),
+            "no program that was looked at needs a GLIBC_ version",
+        ),
+        cpu_level=book.take(
+            "cpu_level", needs.cpu_level(looked_at), "nothing that was looked at asks for a level of x86-64"
+        ),
+    )
+    also = _also(finder, facts, hvd)
+    book.doubt(tree.unread if walked.whole else {**tree.unread, "what lies deep in folders": _NOT_WHOLE})
+    return msgspec.structs.replace(
+        facts,
+        disagreements=disagreements(facts, also),
         evidence=book.evidence,
         absent=book.absent,
         unknown=book.unknown,
     )
-    also = _also(loader, packages, places, tree)
-    book.doubt(tree.unread)
-    return msgspec.structs.replace(facts, disagreements=disagreements(facts, also))
 
 
-def _also(loader: Loader, packages: dict[str, str], places: tuple[str, ...], tree: BoundedTree) -> Also:
-    numpy, found = python_package(tree, places, "numpy"), hwloc(loader, packages)
-    whole = not tree.unread
-    return Also(
-        numpy=numpy.version if numpy else "" if whole else None,
-        hwloc=found.version if isinstance(found, Found) else "" if found is None and whole else None,
-        operations=operations(tree, places),
+def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:
+    """Add what carries messages between nodes."""
+    mpi = facts.mpi
+    path = fabric.libfabric(finder, mpi.prefix if mpi else None)
+    lists = {
+        "ucx_transports": fabric.ucx_transports(finder),
+        "libfabric_providers": fabric.providers(finder, path),
+        "verbs_providers": fabric.verbs(finder),
+    }
+    return msgspec.structs.replace(
+        facts,
+        ucx=book.take("ucx", fabric.ucx(finder), "libucp.so.0: neither a package nor on the loader's path"),
+        libfabric=_path("libfabric", path, "libfabric.so.1 on the loader's path", book),
+        libfabric_version=book.take(
+            "libfabric_version", fabric.libfabric_version(finder, path), "libfabric.so.1: not in the image"
+        ),
+        hwloc=book.take(
+            "hwloc",
+            fabric.hwloc(finder, mpi.components.get("hwloc", ()) if mpi else ()),
+            "libhwloc: not on the loader's path, nor built into the MPI",
+        ),
+        **{name: book.list(name, parts.names, parts.line) for name, parts in lists.items()},
     )
 
 
-def _digest(digest: str | None, form: str, book: _Book) -> str | None:
+def _learning(facts: ImageFacts, finder: Finder, hvd: horovod.Horovod, book: Book) -> ImageFacts:
+    """Add what trains networks, and what of CUDA is there."""
+    nothing = "no Python package of that name"
+    tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
+    built = {
+        "tensorflow_cuda": cuda.tensorflow_built(finder, "cuda_version") if tensorflow else None,
+        "tensorflow_cudnn": cuda.tensorflow_built(finder, "cudnn_version") if tensorflow else None,
+        "pytorch_cuda": cuda.pytorch_cuda(finder) if pytorch else None,
+        "horovod_tensorflow": horovod.built_for(finder.loader, hvd, "tensorflow"),
+    }
+    whose = {"tensorflow_cuda": tensorflow, "tensorflow_cudnn": tensorflow, "pytorch_cuda": pytorch}
+    without = {name: "it was built without CUDA" if has else nothing for name, has in whose.items()}
+    without["horovod_tensorflow"] = "Horovod has no native library for TensorFlow"
+    libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
+    where = f"extensions {', '.join(hvd.libraries.values())}"
+    there = bool(hvd.libraries)
+    return msgspec.structs.replace(
+        facts,
+        tensorflow=book.take("tensorflow", tensorflow, f"tensorflow: {nothing}"),
+        pytorch=book.take("pytorch", pytorch, f"torch: {nothing}"),
+        horovod=_package(finder.loader.tree, finder.places.sites, "horovod", book),
+        horovod_built=book.list(
+            "horovod_built", hvd.built if there else None, where if there else _NO_HOROVOD
+        ),
+        horovod_frameworks=book.list(
+            "horovod_frameworks", tuple(hvd.libraries) if there else None, where if there else _NO_HOROVOD
+        ),
+        cuda_compat=book.take("cuda_compat", cuda.compat(finder), "/usr/local/cuda*/compat: no libcuda.so"),
+        **{name: book.take(name, found, f"{name}: {without[name]}") for name, found in built.items()},
+        **{
+            name: book.take(name, cuda.library(finder, soname), f"{soname}.so: not in the image")
+            for name, soname in libraries.items()
+        },
+    )
+
+
+def _also(finder: Finder, facts: ImageFacts, hvd: horovod.Horovod) -> Also:
+    numpy = python_package(finder.loader.tree, finder.places.sites, "numpy")
+    whole = "hwloc" in facts.absent or facts.hwloc
+    return Also(
+        numpy=numpy.version if numpy else "" if whole else None,
+        hwloc=facts.hwloc or ("" if whole else None),
+        operations=hvd.operations,
+    )
+
+
+def _digest(digest: str | None, form: str, book: Book) -> str | None:
     if digest is None and form == "sandbox":
         book.absent["digest"] = "a sandbox is a folder, of which there is no digest"
     elif digest is None:
@@ -121,47 +193,42 @@ def _digest(digest: str | None, form: str, book: _Book) -> str | None:
     return digest
 
 
-def _mpi(found: MpiFound | None, book: _Book) -> ImageMpi | None:
-    if found is None:
-        book.absent["mpi"] = "libmpi, libmpich: neither on the loader's path nor in the usual places"
-        return None
-    book.evidence.update(found.evidence)
-    book.unknown.update(found.unknown)
-    if found.mpi.launcher is None:
-        book.absent["mpi.launcher"] = "mpirun, mpiexec: neither beside the library nor on the image's PATH"
-    return found.mpi
+def _real(loader: Loader, name: str) -> str | None:
+    """Return what a program on the image's PATH really is."""
+    found = loader.program(name)
+    return (files.resolve(loader.tree, found) or found) if found else None
 
 
-def _pmix(found: MpiFound | None, book: _Book) -> str | None:
-    if found is not None and found.mpi.interfaces is None:
-        book.unknown["pmix"] = f"{found.mpi.library}: {found.unknown['mpi.interfaces']}"
-        return None
-    if found is not None and found.pmix is None and "pmix" in (found.mpi.interfaces or ()):
-        book.unknown["pmix"] = f"{found.mpi.library} speaks PMIx, of which release could not be told"
-        return None
-    return book.take("pmix", found.pmix if found else None, "the MPI in the image has no PMIx client")
-
-
-def _path(name: str, path: str | None, looked_for: str, book: _Book) -> str | None:
+def _path(name: str, path: str | None, looked_for: str, book: Book) -> str | None:
     book.take(name, Found(path, path) if path else None, f"{looked_for}: not in the image")
     return path
 
 
-def _package(tree: FileTree, places: tuple[str, ...], name: str, book: _Book, *others: str) -> str | None:
+def _package(tree: FileTree, places: tuple[str, ...], name: str, book: Book, *others: str) -> str | None:
     found = python_package(tree, places, name, *others)
     return book.take(name, found, f"{name}: no Python package of that name")
 
 
-def _architecture(loader: Loader, stated: str | None, book: _Book) -> str | None:
+def _entrypoint(tree: FileTree, config: ImageConfig | None, book: Book) -> tuple[str, ...] | None:
+    found, where = started(tree, config)
+    if found:
+        book.evidence["entrypoint"] = where
+    else:
+        book.absent["entrypoint"] = where
+    return found or None
+
+
+def _architecture(loader: Loader, stated: str | None, config: ImageConfig | None, book: Book) -> str | None:
     if stated:
         book.evidence["architecture"] = f"the SIF's header: {stated}"
         return stated
-    for program in _PROGRAMS:
-        elf = loader.elf(program)
-        if elf and elf.architecture:
-            book.evidence["architecture"] = f"{program}: {elf.architecture}"
-            return elf.architecture
-    book.unknown["architecture"] = f"none of {', '.join(_PROGRAMS)} is a program that can be read"
+    if config and config.architecture:
+        book.evidence["architecture"] = f"{config.origin}: {config.architecture}"
+        return config.architecture
+    if loader.architecture:
+        book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
+        return loader.architecture[0]
+    book.unknown["architecture"] = "neither the shell nor another program of the system can be read"
     return None
 
 
@@ -176,23 +243,7 @@ def _distribution(tree: FileTree) -> Found | Untold | None:
     return Found(shown, f"/etc/os-release: {shown}") if shown else Untold("/etc/os-release has no ID")
 
 
-def _python(tree: FileTree, loader: Loader) -> Found | Untold | None:
-    """Read the version of the first python3 on PATH: from pyvenv.cfg beside it, or its real name."""
-    program = loader.program("python3")
-    if program is None:
-        return None
-    settings = f"{program.removesuffix('/bin/python3')}/pyvenv.cfg"
-    written = files.text(tree, settings, _MOST) or ""
-    if said := re.search(
-        r"^version(?:_info)?[ \t]*=[ \t]*(\d{1,2}\.\d{1,3}\.\d{1,3})", written, re.MULTILINE
-    ):
-        return Found(said[1], f"{settings}: version = {said[1]}")
-    real = files.resolve(tree, program) or program
-    said = re.search(r"python(\d{1,2}\.\d{1,3})$", real)
-    return Found(said[1], f"{program} is {real}") if said else Untold(f"{program} does not tell its version")
-
-
-def _stack(tree: FileTree, book: _Book) -> dict[str, object] | None:
+def _stack(tree: FileTree, book: Book) -> dict[str, object] | None:
     found, why = stack(tree)
     if found is not None:
         book.evidence["stack"] = f"{STACK_PATH}: {len(found)} entries"

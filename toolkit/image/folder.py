@@ -46,5 +46,10 @@ class FolderTree:
         with self._here(path).open("rb") as file:
             return file.read(limit)
 
+    def piece(self, path: str, offset: int, size: int) -> bytes:
+        with self._here(path).open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+
     def _here(self, path: str) -> Path:
         return self._root / path.lstrip("/")

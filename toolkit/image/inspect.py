@@ -1,43 +1,102 @@
-"""Look into an image without starting it: no root, no container runtime, nothing is written."""
+"""Look into an image without starting it: no root, no container runtime, nothing is unpacked on disk."""
 
+from contextlib import ExitStack
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
+import msgspec
+
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.image import dockersave, oci
+from toolkit.image.assemble import HASHED_UNASKED, Chosen, assemble
+from toolkit.image.blobs import ArchiveBlobs, Blobs, FolderBlobs
 from toolkit.image.bounded import Budget
+from toolkit.image.config import ImageConfig, architecture
+from toolkit.image.daemon import taken
 from toolkit.image.describe import describe
 from toolkit.image.digest import check_digest, sha256
 from toolkit.image.folder import FolderTree
+from toolkit.image.inflate import is_packed
+from toolkit.image.reference import Reference, refer
 from toolkit.image.siffile import is_sif, read_sif
+from toolkit.image.source import FileSource
 from toolkit.image.squash import SquashTree
+from toolkit.image.tar import is_tar
+from toolkit.image.tree import FileTree
 from toolkit.model.facts import ImageFacts
+from toolkit.model.progress import Silent, Tell
 
 _SQUASHFS = b"hsqs"
-_HASHED_UNASKED = 1 << 30
-"""Bytes of an image whose digest is taken though nothing says what it should be; about a second's work."""
+_HEAD = 512
 
 
-def inspect(path: Path) -> ImageFacts:
-    """Read what is in a SIF, a squashfs or a sandbox folder.
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    tree: FileTree
+    form: str
+    digest: str | None = None
+    architecture: str | None = None
+    config: ImageConfig | None = None
 
-    If ``FILE.sha256`` lies beside it, the file is held against it first.
+
+def inspect(image: str | Path, *, platform: str = "", tell: Tell | None = None) -> ImageFacts:
+    """Read what is in an image: a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or archive.
+
+    A text may also name an image of the Docker engine, or have a transport before it
+    (:mod:`toolkit.image.reference`). ``platform`` chooses in an image for several (``linux/arm64``), and is
+    held against any other. If ``FILE.sha256`` lies beside a file, that is held against it first.
 
     Raises:
-        BadInput: if ``path`` is no image.
+        BadInput: if it is no image, or there are several and none is chosen.
         CheckFailed: if the image is damaged, cut short or not the one that its digest names.
+        Missing: if the Docker engine is asked and does not answer.
     """
-    if path.is_dir():
-        return _sandbox(path)
-    try:
-        with path.open("rb") as file:
-            return _file(file, path)
-    except OSError as error:
+    reference = refer(image)
+    budget = Budget(reference.shown)
+    with ExitStack() as stack:
+        try:
+            found = _open(reference, platform, tell or Silent(), budget, stack)
+            facts = describe(
+                found.tree,
+                reference.shown,
+                found.form,
+                architecture=found.architecture,
+                digest=found.digest,
+                budget=budget,
+                config=found.config,
+            )
+        except OSError as error:
+            raise BadInput(
+                f"{reference.shown}: {error.strerror}", fix="give the path of an image that you may read"
+            ) from error
+    _check_platform(facts, platform)
+    return _with_compression(facts, found.tree)
+
+
+def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: ExitStack) -> _Opened:
+    if ref.transport == "docker-daemon":
+        file = stack.enter_context(taken(ref.tag, tell))
+        size = file.seek(0, 2)
+        blobs = ArchiveBlobs(FileSource(file), size, ref.shown, budget)
+        return _layered(blobs, dockersave.choose(blobs, ""), "docker-daemon", budget)
+    if ref.path.is_dir():
+        if ref.transport == "oci" or (ref.transport is None and (ref.path / oci.MARK).is_file()):
+            folder = FolderBlobs(ref.path, ref.shown, budget, stack)
+            return _layered(folder, oci.choose(folder, ref.tag, platform), "oci-layout", budget)
+        if ref.transport is not None:
+            raise BadInput(f"{ref.shown}: a folder, and {ref.transport} is a file")
+        return _Opened(_sandbox(ref.path), "sandbox")
+    if ref.transport == "oci":
         raise BadInput(
-            f"{path}: {error.strerror}", fix="give the path of a SIF file or a sandbox folder"
-        ) from error
+            f"{ref.shown}: a file, and oci is a folder", fix="for the archive of one: oci-archive:FILE"
+        )
+    if not ref.path.is_file() and ref.path.exists():
+        raise BadInput(f"{ref.shown}: neither a file nor a folder")
+    return _file(stack.enter_context(ref.path.open("rb")), ref, platform, budget)
 
 
-def _sandbox(path: Path) -> ImageFacts:
+def _sandbox(path: Path) -> FolderTree:
     tree = FolderTree(path)
     try:
         system = any(tree.kind(p) for p in ("/bin", "/usr", "/etc"))
@@ -45,30 +104,68 @@ def _sandbox(path: Path) -> ImageFacts:
         raise BadInput(f"{path}: {error.strerror}", fix="make it readable for you") from error
     if not system:
         raise BadInput(f"{path}: a folder, but no sandbox: it has neither /bin nor /usr nor /etc")
-    return describe(tree, path, "sandbox", architecture=None, digest=None, budget=Budget(str(path)))
+    return tree
 
 
-def _file(file: BufferedReader, path: Path) -> ImageFacts:
-    head = file.read(64)
+def _file(file: BufferedReader, ref: Reference, platform: str, budget: Budget) -> _Opened:
+    head = file.read(_HEAD)
     if not head:
-        raise CheckFailed(f"{path}: the file is empty", fix="copy or build it again")
+        raise CheckFailed(f"{ref.shown}: the file is empty", fix="copy or build it again")
+    if ref.transport or is_tar(head) or is_packed(head):
+        check_digest(ref.path)
+        return _archive(file, ref, platform, budget)
     if not is_sif(head) and not head.startswith(_SQUASHFS):
         raise BadInput(
-            f"{path}: neither a SIF, a squashfs nor a sandbox folder",
+            f"{ref.shown}: neither a SIF, a squashfs nor a sandbox folder, nor a docker or OCI archive",
             fix="convert it first: toolkit image sif, or apptainer build",
         )
-    digest, budget = _digest(path), Budget(str(path))
+    digest = _digest(ref.path)
     if not is_sif(head):
-        tree = SquashTree(file, 0, str(path), budget)
-        return describe(tree, path, "squashfs", architecture=None, digest=digest, budget=budget)
-    sif = read_sif(file, path)
-    tree = SquashTree(file, sif.root.offset, str(path), budget)
-    return describe(tree, path, "sif", architecture=sif.architecture, digest=digest, budget=budget)
+        return _Opened(SquashTree(file, 0, ref.shown, budget), "squashfs", digest)
+    sif = read_sif(file, ref.path)
+    return _Opened(SquashTree(file, sif.root.offset, ref.shown, budget), "sif", digest, sif.architecture)
+
+
+def _archive(file: BufferedReader, ref: Reference, platform: str, budget: Budget) -> _Opened:
+    blobs = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, budget)
+    # What docker save writes today is an OCI archive too.
+    if ref.transport == "docker-archive" or (ref.transport is None and blobs.part(dockersave.MANIFEST)):
+        return _layered(blobs, dockersave.choose(blobs, ref.tag), "docker-archive", budget)
+    if ref.transport is None and not blobs.part(oci.INDEX):
+        raise BadInput(
+            f"{ref.shown}: a tar, but no image: neither {dockersave.MANIFEST} nor {oci.INDEX} is in it",
+            fix="docker save writes one; docker export leaves out what an image sets",
+        )
+    return _layered(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
+
+
+def _layered(blobs: Blobs, chosen: Chosen, form: str, budget: Budget) -> _Opened:
+    tree = assemble(blobs, chosen, budget)
+    return _Opened(tree, form, chosen.digest, config=chosen.config)
 
 
 def _digest(path: Path) -> str | None:
     """Return the digest of the file, after holding it against the one that lies beside it."""
     noted = check_digest(path)
-    if not noted and path.stat().st_size > _HASHED_UNASKED:
+    if not noted and path.stat().st_size > HASHED_UNASKED:
         return None
     return f"sha256:{noted or sha256(path)}"
+
+
+def _with_compression(facts: ImageFacts, tree: FileTree) -> ImageFacts:
+    if isinstance(tree, SquashTree):
+        told = {**facts.evidence, "compression": f"the superblock of its squashfs: {tree.compression}"}
+        return msgspec.structs.replace(facts, compression=tree.compression, evidence=told)
+    told = {
+        **facts.absent,
+        "compression": f"{facts.format}: it is no squashfs, which is what a kernel mounts",
+    }
+    return msgspec.structs.replace(facts, absent=told)
+
+
+def _check_platform(facts: ImageFacts, asked: str) -> None:
+    if not asked:
+        return
+    wanted = architecture(asked.removeprefix("linux/").partition("/")[0])
+    if facts.architecture not in {None, wanted}:
+        raise BadInput(f"--platform {asked}: {facts.path} is for {facts.architecture}")

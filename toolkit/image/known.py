@@ -13,10 +13,15 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class MpiPackages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An MPI that a distribution carries: what to install to build against it, and to run with it."""
+    """An MPI that a distribution carries: what to install to build against it, and to run with it.
+
+    ``speaks`` are the launch interfaces that it was built with, ``pmix`` the PMIx client beside it.
+    """
 
     implementation: str
     version: str
+    speaks: tuple[str, ...] = ()
+    pmix: str | None = None
     build: tuple[str, ...]
     run: tuple[str, ...]
 
@@ -28,6 +33,7 @@ class BaseRow(_Row, frozen=True, kw_only=True):
     image: str
     release: str
     python: str
+    glibc: str | None = None
     mpi: tuple[MpiPackages, ...]
 
 

@@ -1,10 +1,13 @@
-"""Versions of libraries that are found as the loader finds them, whichever packager put them there."""
+"""Libraries as the programs of an image find them, and their versions, whichever packager put them there."""
 
+import posixpath
 import re
+from dataclasses import dataclass
 
 from toolkit.image import tree as files
 from toolkit.image.loader import Loader
 from toolkit.image.packages import Found, Untold
+from toolkit.image.search import Places
 from toolkit.image.tree import FileTree
 
 _LIBC = (
@@ -12,15 +15,65 @@ _LIBC = (
     "/usr/lib/*-linux-gnu*/libc.so.6",
     "/lib64/libc.so.6",
     "/usr/lib64/libc.so.6",
+    "/lib/libc.so.6",
+    "/usr/lib/libc.so.6",
 )
-_ELSEWHERE = (
-    "/opt/*/venv/lib",
-    "/opt/venv/lib",
-    "/venv/lib",
-    "/opt/*/lib",
-    "/opt/*/*/lib",
-    "/usr/local/lib*",
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """``loads`` are the libraries that the MPI or its plugins load: soname → path."""
+
+    loader: Loader
+    places: Places
+    packages: dict[str, str]
+    loads: dict[str, str]
+
+    def reachable(self, soname: str) -> str | None:
+        """Return the library that the MPI loads, else the one that any program would."""
+        return self.loads.get(soname) or self.loader.find(soname)
+
+    def anywhere(self, soname: str) -> str | None:
+        """Return a library that can be loaded, else one that only lies in the image."""
+        lying = (f"{folder}/{soname}" for folder in self.places.libraries)
+        return self.reachable(soname) or next((p for p in lying if files.is_file(self.loader.tree, p)), None)
+
+    def version(self, path: str | None, names: tuple[str, ...], form: bytes) -> Found | Untold | None:
+        """Tell a library's version by its package, else by the only number in it that can be it."""
+        package = next((name for name in names if name in self.packages), None)
+        if package and (path is None or _of_system(self.loader, path)):
+            return Found(self.packages[package], f"dpkg: {package} {self.packages[package]}")
+        if path is None:
+            return None
+        # Best it stands alone; but the compiler may put what is no text right before it.
+        for before in (rb"\0", rb"(?<![\d.])"):
+            said = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
+            if len(said) == 1:
+                return Found(version := said.pop().decode(), f"{path} says {version}")
+        return Untold(f"{path} does not tell its version")
+
+    def folder(self, path: str) -> str:
+        """Return the folder that a library really lies in."""
+        return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
+
+    def loadable(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
+        """Return name → path of the plugins in a folder, and of those that cannot be loaded what they lack.
+
+        ``form`` matches a file name and has one group, the name of the plugin.
+        """
+        good: dict[str, str] = {}
+        bad: dict[str, str] = {}
+        for file in files.names(self.loader.tree, folder):
+            named = form.match(file)
+            path = posixpath.join(folder, file)
+            if named is None or named[1] in good or not files.is_file(self.loader.tree, path):
+                continue
+            lacks = [s for s, where in self.loader.closure(path)[0].items() if where is None]
+            if lacks:
+                bad[named[1]] = " ".join(lacks)
+            else:
+                good[named[1]] = path
+        return good, {name: why for name, why in bad.items() if name not in good}
 
 
 def glibc(tree: FileTree) -> Found | Untold | None:
@@ -31,45 +84,6 @@ def glibc(tree: FileTree) -> Found | Untold | None:
         if said := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
             return Found(said[1].decode(), f"{path}: release version {said[1].decode()}")
     return Untold(f"{seen} does not tell its release") if seen else None
-
-
-def ucx(loader: Loader, packages: dict[str, str]) -> Found | Untold | None:
-    """Find UCX by its main library, libucp."""
-    return _library(loader, packages, "libucp.so.0", ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
-
-
-def hwloc(loader: Loader, packages: dict[str, str]) -> Found | Untold | None:
-    """Find the hwloc that programs load."""
-    return _library(
-        loader, packages, "libhwloc.so.15", ("libhwloc15", "libhwloc15t64"), rb"2\.\d{1,3}\.\d{1,3}"
-    )
-
-
-def operations(tree: FileTree, places: tuple[str, ...]) -> frozenset[str] | None:
-    """Return the tensor operations that Horovod's library has classes for; ``None`` if it has none."""
-    for path in (p for s in places for p in files.glob(tree, f"{s}/horovod/tensorflow/mpi_lib*.so")):
-        content = files.read(tree, path) or b""
-        found = {name.lower() for name in ("MPI", "Gloo", "NCCL") if f"{name}Allreduce".encode() in content}
-        return frozenset(found) or None
-    return None
-
-
-def _library(
-    loader: Loader, packages: dict[str, str], soname: str, names: tuple[str, ...], form: bytes
-) -> Found | Untold | None:
-    """Find a library, and its version by its package, else by the only number in it that can be it."""
-    found = loader.find(soname)
-    path = found or next((p for e in _ELSEWHERE for p in files.glob(loader.tree, f"{e}/{soname}")), None)
-    package = next((name for name in names if name in packages), None)
-    if package and (path is None or _of_system(loader, path)):
-        return Found(packages[package], f"dpkg: {package} {packages[package]}")
-    if path is None:
-        return None
-    # The compiler may put what is no text right before the number; the zero after it is sure.
-    said = set(re.findall(rb"(?<![\d.])(" + form + rb")(?=\0)", files.read(loader.tree, path) or b""))
-    if len(said) == 1:
-        return Found(version := said.pop().decode(), f"{path} says {version}")
-    return Untold(f"{path} does not tell its version")
 
 
 def _of_system(loader: Loader, path: str) -> bool:

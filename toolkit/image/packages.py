@@ -7,19 +7,6 @@ from dataclasses import dataclass
 from toolkit.image import tree as files
 from toolkit.image.tree import FileTree
 
-_SITES = (
-    "/opt/*/venv/lib/python3.*/site-packages",
-    "/opt/venv/lib/python3.*/site-packages",
-    "/opt/*/lib/python3.*/site-packages",
-    "/venv/lib/python3.*/site-packages",
-    "/usr/local/lib/python3.*/site-packages",
-    "/usr/local/lib/python3.*/dist-packages",
-    "/usr/lib/python3/dist-packages",
-    "/usr/lib/python3.*/site-packages",
-    "/usr/lib64/python3.*/site-packages",
-)
-
-
 _MOST_TEXT = 32 << 20
 _LONGEST = 100
 
@@ -49,11 +36,6 @@ def debian(tree: FileTree) -> dict[str, str]:
         if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):
             found[name] = version
     return found
-
-
-def sites(tree: FileTree) -> tuple[str, ...]:
-    """Return the folders with Python packages, virtual environments first."""
-    return tuple(dict.fromkeys(path for pattern in _SITES for path in files.glob(tree, pattern)))
 
 
 def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Found | None:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from toolkit.errors import CheckFailed
 from toolkit.image.bounded import Budget
-from toolkit.image.squash_codec import decompressor
+from toolkit.image.squash_codec import decompressor, method
 from toolkit.image.tree import MAX_READ, Kind
 
 _SUPERBLOCK = struct.Struct("<5I6H8Q")
@@ -25,6 +25,8 @@ _KINDS: dict[int, Kind] = {1: "folder", 8: "folder", 2: "file", 9: "file", 3: "l
 _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
+_MAX_BLOCKS = 1 << 14
+"""Of a file; with mksquashfs's own block size they are 2 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class SquashTree:
         if not 4096 <= self._block_size <= 1 << 20:
             raise self._broken(f"a block size of {self._block_size}")
         self._expand: Callable[[bytes, int], bytes] = decompressor(fields[5], name)
+        self.compression = method(fields[5])
         root, _, _, _, self._inodes, self._folders, self._fragment_table, _ = fields[11:19]
         self._root = root
         self._metadata = lru_cache(maxsize=2048)(self._read_metadata)
@@ -90,6 +93,28 @@ class SquashTree:
             rest = found.size - len(data)
             data += self._tail(found.fragment)[found.offset : found.offset + rest]
         return bytes(data[:wanted])
+
+    def piece(self, path: str, offset: int, size: int) -> bytes:
+        """Return a part of a file; the blocks before it are passed over."""
+        found = self._find(path)
+        if found is None or found.kind != "file":
+            return b""
+        end = min(offset + size, found.size)
+        data, position, at = bytearray(), found.start, 0
+        for (word,) in struct.iter_unpack("<I", found.blocks):
+            if at >= end:
+                break
+            stored, expected = word & (_STORED - 1), min(self._block_size, found.size - at)
+            if at + expected > offset:
+                self._budget.read(expected)
+                block = self._block(position, word, expected) if stored else bytes(expected)
+                data += block[max(0, offset - at) : end - at]
+            position += stored
+            at += expected
+        if found.fragment != _NO_FRAGMENT and at < end:
+            rest = self._tail(found.fragment)[found.offset : found.offset + found.size - at]
+            data += rest[max(0, offset - at) : end - at]
+        return bytes(data)
 
     def _find(self, path: str) -> _Inode | None:
         parts = [p for p in path.split("/") if p]
@@ -159,7 +184,7 @@ class SquashTree:
         if fragment == _NO_FRAGMENT and size % self._block_size:
             count += 1
         # Only what may be read is listed: a hostile size must not make a list that fills the memory.
-        listed = min(count, MAX_READ // self._block_size + 1)
+        listed = min(count, _MAX_BLOCKS)
         blocks = take(4 * listed)
         return _Inode("file", size, start, offset, fragment if listed == count else _NO_FRAGMENT, blocks)
 

@@ -9,6 +9,11 @@ from toolkit.errors import BadInput
 _NAMES = {1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
 
 
+def method(number: int) -> str:
+    """Return what a compression is called that a superblock has a number for."""
+    return _NAMES.get(number, f"method {number}")
+
+
 def decompressor(number: int, name: str) -> Callable[[bytes, int], bytes]:
     """Return the function for the compression that a superblock names.
 
@@ -18,7 +23,7 @@ def decompressor(number: int, name: str) -> Callable[[bytes, int], bytes]:
     known = {1: _gzip, 4: _xz, 5: _lz4, 6: _zstd}
     if number not in known:
         raise BadInput(
-            f"{name}: its squashfs is compressed with {_NAMES.get(number, f'method {number}')}",
+            f"{name}: its squashfs is compressed with {method(number)}",
             fix="readable are gzip, xz, lz4 and zstd: build it again with mksquashfs -comp zstd",
         )
     return known[number]
@@ -52,9 +57,12 @@ def _lz4(raw: bytes, expected: int) -> bytes:
         matched, position = _length(raw, position + 2, token & 15)
         if not 0 < distance <= len(out) or len(out) > expected:
             raise ValueError("bad LZ4 block")
-        source = bytes(out[-distance:])
-        # A match may reach into what it is writing: then its bytes repeat.
-        out += (source * ((matched + 4) // distance + 1))[: matched + 4]
+        start, length = len(out) - distance, matched + 4
+        if length <= distance:
+            out += out[start : start + length]
+        else:
+            # A match may reach into what it is writing: then its bytes repeat.
+            out += (out[start:] * (length // distance + 1))[:length]
     if len(out) > expected:
         raise ValueError("LZ4 block is longer than its place")
     return bytes(out)

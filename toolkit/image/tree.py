@@ -4,7 +4,7 @@ import fnmatch
 import posixpath
 from collections import deque
 from collections.abc import Iterator
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Kind = Literal["file", "folder", "link", "other"]
 
@@ -31,6 +31,14 @@ class FileTree(Protocol):
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
         """Return a file's bytes, at most ``limit`` of them."""
+
+
+@runtime_checkable
+class Sliced(Protocol):
+    """A tree that can read from the middle of a file without reading what stands before."""
+
+    def piece(self, path: str, offset: int, size: int) -> bytes:
+        """Return ``size`` bytes of a file from ``offset`` on; fewer where it ends."""
 
 
 def resolve(tree: FileTree, path: str) -> str | None:

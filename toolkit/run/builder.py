@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 BUILDER = "toolkit-builder:latest"
-_RELEASE = "trixie"
-_PUBLISHED = "debian:trixie-slim"
+RELEASE = "trixie"
+"""Debian release of the builder: the oldest whose C library Apptainer's package runs with."""
+
+_DOCKERFILE = "Dockerfile"
+_MOVED = "moved.Dockerfile"
 _SOURCE = "toolkit.source"
 _BUILD_SECONDS = 1800.0
 _ASK_SECONDS = 120.0
@@ -90,18 +93,30 @@ def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
     """Return the name of the builder image, built if it is not there or its Dockerfile has changed."""
-    dockerfile = (shipped("containers") / "builder" / "Dockerfile").read_bytes()
+    return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {}, tell)
+
+
+def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
+    """Return the name of an image of an older ``release`` that has Apptainer with its own C library."""
+    arguments = {"BUILDER": ensure_builder(client, tell)}
+    return _ensure(client, f"{BUILDER.partition(':')[0]}:{release}", _MOVED, release, arguments, tell)
+
+
+def _ensure(
+    client: "DockerClient", name: str, file: str, release: str, arguments: dict[str, str], tell: Tell
+) -> str:
+    dockerfile = (shipped("containers") / "builder" / file).read_bytes()
     source = hashlib.sha256(dockerfile).hexdigest()
-    kept = find_image(client, BUILDER)
+    kept = find_image(client, name)
     if kept is not None and kept.labels.get(_SOURCE) == source:
-        return BUILDER
-    base = ensure_base(client, _RELEASE, _PUBLISHED, tell)
-    tell.step(f"Building {BUILDER}, which holds Apptainer, on {base}")
+        return name
+    base = ensure_base(client, release, f"debian:{release}-slim", tell)
+    tell.step(f"Building {name}, which holds Apptainer, on {base}")
     options = BuildOptions(
         memory=2 << 30,
         timeout=_BUILD_SECONDS,
-        arguments={"BASE": base.reference, **proxies(os.environ)},
+        arguments={**arguments, "BASE": base.reference, **proxies(os.environ)},
         labels={_SOURCE: source},
     )
-    tag_image(client, build_image(client, {"Dockerfile": dockerfile}, BUILDER, tell, options), BUILDER)
-    return BUILDER
+    tag_image(client, build_image(client, {"Dockerfile": dockerfile}, name, tell, options), name)
+    return name

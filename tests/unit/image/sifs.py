@@ -46,8 +46,15 @@ def elf(
     rpath: str = "",
     text: bytes = b"",
     machine: int = 62,
+    versions: tuple[str, ...] = (),
+    symbols: dict[str, str] | None = None,
+    level: int = 0,
 ) -> bytes:
-    """Return a small 64-bit shared object with a dynamic section, and ``text`` at its end."""
+    """Return a small 64-bit shared object with a dynamic section, and ``text`` at its end.
+
+    ``versions`` are what it needs of libc.so.6, ``symbols`` texts that it defines by name, ``level`` that
+    of x86-64 which its property note asks for.
+    """
     strings = bytearray(b"\0")
 
     def put(word: str) -> int:
@@ -58,19 +65,59 @@ def elf(
     tags += [(14, put(soname))] if soname else []
     tags += [(15, put(rpath))] if rpath else []
     tags += [(29, put(runpath))] if runpath else []
-    dynamic_at, count = 64 + 2 * 56, len(tags) + 3
-    strings_at = dynamic_at + count * 16
+    names = {name: put(name) for name in symbols or {}}
+    wanted = [put(version) for version in versions]
+    dynamic_at, count = 64 + 3 * 56, len(tags) + 3 + bool(symbols) + bool(versions)
+    symbols_at = dynamic_at + count * 16
+    strings_at = symbols_at + len(names) * 24
+    needs_at = strings_at + len(strings)
+    entries = [struct.pack("<IHHII", 0, 0, 2, name, 16 if name != wanted[-1] else 0) for name in wanted]
+    needs = struct.pack("<HHIII", 1, len(wanted), 0, 16, 0) + b"".join(entries) if wanted else b""
+    note_at = needs_at + len(needs)
+    note = struct.pack("<III4sIIII", 4, 16, 5, b"GNU", 0xC0008002, 4, 1 << level - 1, 0) if level else b""
+    values_at = note_at + len(note)
+    table, values = b"", b""
+    for name, value in (symbols or {}).items():
+        table += struct.pack("<IBBHQQ", names[name], 17, 0, 1, values_at + len(values), len(value) + 1)
+        values += value.encode() + b"\0"
+    tags += [(6, symbols_at)] if symbols else []
+    tags += [(0x6FFFFFFE, needs_at)] if wanted else []
     tags += [(5, strings_at), (10, len(strings)), (0, 0)]
     dynamic = b"".join(struct.pack("<qQ", *tag) for tag in tags)
-    total = strings_at + len(strings) + len(text)
+    total = values_at + len(values) + len(text)
     header = struct.pack(
-        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01" + bytes(9), 3, machine, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01" + bytes(9), 3, machine, 1, 0, 64, 0, 0, 64, 56, 3, 0, 0, 0
     )
-    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, total, total, 4096)
-    segment = struct.pack(
-        "<IIQQQQQQ", 2, 6, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8
+    segments = (
+        (1, 0, total),
+        (2, dynamic_at, len(dynamic)),
+        (0x6474E553 if level else 0, note_at, len(note)),
     )
-    return header + load + segment + dynamic + bytes(strings) + text
+    heads = b"".join(
+        struct.pack("<IIQQQQQQ", kind, 5, at, at, at, size, size, 8) for kind, at, size in segments
+    )
+    return header + heads + dynamic + table + bytes(strings) + needs + note + values + text
+
+
+def component(project: str, release: str, framework: str, name: str) -> bytes:
+    """Return the structure by which Open MPI, PMIx and PRRTE describe a component."""
+    numbers = struct.pack("<3i", *map(int, release.split(".")))
+    words = ((project, 16), (framework, 32), (name, 64))
+    return b"".join(word.encode().ljust(size, b"\0") + numbers for word, size in words)
+
+
+def index(listed: dict[str, str], *, flags: int = 0x0303) -> bytes:
+    """Return an /etc/ld.so.cache."""
+    strings, entries = bytearray(), bytearray()
+    start = 48 + 24 * len(listed)
+    for soname, path in listed.items():
+        places = []
+        for word in (soname, path):
+            places.append(start + len(strings))
+            strings += word.encode() + b"\0"
+        entries += struct.pack("<iIIIQ", flags, *places, 0, 0)
+    head = b"glibc-ld.so.cache1.1" + struct.pack("<II", len(listed), len(strings))
+    return head.ljust(48, b"\0") + bytes(entries) + bytes(strings)
 
 
 def squashfs(files: dict[str, bytes]) -> bytes:

@@ -66,7 +66,8 @@ def test_open_mpi_of_debian_is_read_with_its_pmix(tmp_path):
     assert (facts.mpi.implementation, facts.mpi.version) == ("openmpi", "4.1.4")
     assert facts.mpi.interfaces == ("pmix",)
     assert facts.mpi.plugins
-    assert facts.mpi.launcher == "/usr/bin/mpirun"
+    assert facts.mpi.launcher == "/usr/bin/orterun"
+    assert facts.cite("mpi.launcher") == "/usr/bin/mpirun is /usr/bin/orterun"
     assert facts.pmix == "4.2.2"
     assert (facts.glibc, facts.architecture, facts.ssh) == ("2.36", "x86_64", "/usr/bin/ssh")
     assert facts.distribution == "debian 12 (bookworm)"
@@ -264,14 +265,14 @@ def test_what_cannot_be_read_makes_the_rest_unknown_and_not_absent(tmp_path, mon
 
 def test_a_library_that_cannot_be_read_tells_no_interfaces(tmp_path, monkeypatch):
     root = sandbox(tmp_path, {**BASE, **OPEN_MPI_4})
-    content = FolderTree.content
+    piece = FolderTree.piece
 
-    def refusing(tree, path, *limit):
+    def refusing(tree, path, *place):
         if "libmpi.so" in path:
             raise PermissionError(13, "Permission denied")
-        return content(tree, path, *limit)
+        return piece(tree, path, *place)
 
-    monkeypatch.setattr(FolderTree, "content", refusing)
+    monkeypatch.setattr(FolderTree, "piece", refusing)
     facts = inspect(root)
     assert facts.mpi is not None
     assert facts.mpi.interfaces is None

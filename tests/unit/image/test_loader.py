@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.image.sifs import elf, sandbox
+from tests.unit.image.sifs import elf, index, sandbox
 from toolkit.image.folder import FolderTree
 from toolkit.image.loader import Loader, environment
 
@@ -92,3 +92,56 @@ def test_a_variable_that_doubles_itself_stays_within_bounds(tmp_path):
     script = "export PATH=/x\n" + "export PATH=$PATH:$PATH\n" * 64
     tree = FolderTree(sandbox(tmp_path, {"/.singularity.d/env/10-docker.sh": script}))
     assert len(environment(tree)["PATH"]) < 10_000
+
+
+def test_a_library_of_another_architecture_is_passed_over(tmp_path):
+    files = {USER: elf(rpath="/arm:/x86"), "/arm/libx.so.1": elf(machine=183), "/x86/libx.so.1": elf()}
+    assert found(tmp_path, files) == "/x86/libx.so.1"
+
+
+@pytest.mark.parametrize("lib", ["lib/x86_64-linux-gnu", "lib64"])
+def test_lib_stands_for_what_the_distribution_calls_its_folder(tmp_path, lib):
+    files = {USER: elf(runpath="/app/${LIB}:$ORIGIN/../$LIB"), f"/app/{lib}/libx.so.1": elf()}
+    assert found(tmp_path, files, given="") == f"/app/{lib}/libx.so.1"
+
+
+def test_a_library_that_is_needed_by_its_path_is_found_there_alone(tmp_path):
+    files = {**EVERYWHERE, USER: elf(rpath="/rpath")}
+    assert found(tmp_path / "a", files, soname="/runpath/libx.so.1") == "/runpath/libx.so.1"
+    assert found(tmp_path / "b", files, soname="/nowhere/libx.so.1") is None
+
+
+def test_the_index_names_the_library_and_the_systems_folders_come_after_it(tmp_path):
+    files = {
+        **EVERYWHERE,
+        USER: elf(),
+        "/usr/bin/env": elf(),
+        "/etc/ld.so.cache": index({"libx.so.1": "/runpath/libx.so.1", "liby.so": "/gone/liby.so"}),
+        "/usr/lib/liby.so": elf(),
+    }
+    assert found(tmp_path / "a", files, given="") == "/runpath/libx.so.1"
+    assert found(tmp_path / "b", files, given="") != found(tmp_path / "c", files)
+    assert found(tmp_path / "d", files, soname="liby.so", given="") == "/usr/lib/liby.so"
+
+
+def test_musl_searches_its_own_folders_or_those_of_its_file(tmp_path):
+    files = {
+        "/lib/ld-musl-x86_64.so.1": elf(),
+        "/usr/local/lib/libx.so.1": elf(),
+        "/own/libx.so.1": elf(),
+        USER: elf(),
+    }
+    assert found(tmp_path / "a", files, given="") == "/usr/local/lib/libx.so.1"
+    written = {**files, "/etc/ld-musl-x86_64.path": "/own\n/usr/local/lib\n"}
+    assert found(tmp_path / "b", written, given="") == "/own/libx.so.1"
+
+
+def test_little_is_kept_of_what_was_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("toolkit.image.loader._KEPT", 3000)
+    files = {f"/lib/lib{n}.so": elf(text=b"x" * 1000) for n in range(9)}
+    loader = Loader(FolderTree(sandbox(tmp_path, files)), {})
+    for path in files:
+        assert b"x" * 1000 in loader.texts(path)
+    assert sum(map(len, loader._texts.values())) <= 3000
+    assert sum(pages.held for pages in loader._pages.values()) <= 3000 + 1300  # and the one in use
+    assert len(loader.looked_at()) == 0

@@ -1,0 +1,104 @@
+"""What carries messages: UCX, libfabric, verbs, hwloc; and what it all needs of C library and processor."""
+
+import pytest
+
+from tests.unit.image.sifs import component, elf, sandbox
+from tests.unit.image.test_inspect import BASE, LIB
+from toolkit.image.inspect import inspect
+
+OWN = "/opt/venv/lib/openmpi"
+FUNCTIONS = b"".join(
+    b"\0" + name for p in (b"xnet", b"smr") for name in (p + b"_" + w * 3 for w in b"a b c d e".split())
+)
+WHEEL = {
+    **BASE,
+    "/opt/venv/lib/libmpi.so.40": elf(
+        soname="libmpi.so.40",
+        needed=("libucp.so.0", "libuct.so.0", "libfabric.so.1"),
+        runpath="$ORIGIN/openmpi",
+        text=b"ompi_mpi_comm_world\0" + component("opal", "4.1.8", "hwloc", "hwloc201"),
+        versions=("GLIBC_2.4", "GLIBC_2.17"),
+    ),
+    f"{OWN}/libucp.so.0": elf(soname="libucp.so.0", text=b"\x001.18.1\0"),
+    f"{OWN}/libuct.so.0": elf(soname="libuct.so.0", text=b"\0uct_tcp_tl\0uct_self_tl\0"),
+    f"{OWN}/ucx/libuct_cma.so.0": elf(),
+    f"{OWN}/ucx/libuct_ib.so.0": elf(needed=("libibverbs.so.1",)),
+    f"{OWN}/libfabric.so.1": elf(soname="libfabric.so.1", text=FUNCTIONS + b"\0vrb_one\x002.4.0\0"),
+    f"{OWN}/libfabric/libpsmx2-fi.so": elf(),
+    f"{OWN}/libfabric/libverbs-fi.so": elf(needed=("libibverbs.so.1",)),
+}
+RDMA = {
+    f"{LIB}/libibverbs.so.1": "->libibverbs.so.1.14.44.0",
+    f"{LIB}/libibverbs.so.1.14.44.0": elf(soname="libibverbs.so.1"),
+    f"{LIB}/libibverbs/libmlx5-rdmav34.so": elf(),
+    f"{LIB}/libibverbs/libefa-rdmav34.so": elf(needed=("libefa.so.1",)),
+}
+
+
+def test_what_the_mpi_carries_beside_itself_is_read_where_it_lies(tmp_path):
+    facts = inspect(sandbox(tmp_path, WHEEL))
+    assert (facts.ucx, facts.libfabric_version, facts.hwloc) == ("1.18.1", "2.4.0", "2.0.1")
+    assert facts.libfabric == f"{OWN}/libfabric.so.1"
+    assert facts.ucx_transports == ("cma", "self", "tcp")
+    assert facts.libfabric_providers == ("psm2", "shm", "tcp")
+    assert "ib lacks libibverbs.so.1" in facts.cite("ucx_transports")
+    assert "verbs lacks libibverbs.so.1" in facts.cite("libfabric_providers")
+    assert facts.verbs_providers is None
+    assert "verbs_providers" in facts.absent
+
+
+def test_modules_count_once_their_libraries_are_there(tmp_path):
+    facts = inspect(sandbox(tmp_path, {**WHEEL, **RDMA}))
+    assert facts.ucx_transports == ("cma", "ib", "self", "tcp")
+    assert facts.libfabric_providers == ("psm2", "shm", "tcp", "verbs")
+    assert facts.verbs_providers == ("mlx5",)
+    assert "efa lacks libefa.so.1" in facts.cite("verbs_providers")
+
+
+def test_verbs_without_drivers_are_none_and_not_absent(tmp_path):
+    facts = inspect(sandbox(tmp_path, {**BASE, f"{LIB}/libibverbs.so.1": elf()}))
+    assert facts.verbs_providers == ()
+
+
+def test_an_image_without_a_fabric_says_so(tmp_path):
+    facts = inspect(sandbox(tmp_path, BASE))
+    for name in ("ucx", "ucx_transports", "libfabric", "libfabric_version", "libfabric_providers", "hwloc"):
+        assert getattr(facts, name) is None
+        assert name in facts.absent
+
+
+def test_intel_mpi_has_a_libfabric_in_a_folder_of_its_own(tmp_path):
+    own = "/opt/intel/oneapi/mpi/2021.13"
+    facts = inspect(
+        sandbox(
+            tmp_path,
+            {
+                **BASE,
+                f"{own}/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"I_MPI_ROOT\0"),
+                f"{own}/opt/mpi/libfabric/lib/libfabric.so.1": elf(),
+                f"{own}/opt/mpi/libfabric/lib/prov/libtcp-fi.so": elf(),
+            },
+        )
+    )
+    assert facts.libfabric == f"{own}/opt/mpi/libfabric/lib/libfabric.so.1"
+    assert facts.libfabric_providers == ("tcp",)
+
+
+def test_the_newest_c_library_that_is_needed_is_told_with_what_needs_it(tmp_path):
+    facts = inspect(
+        sandbox(tmp_path, {**WHEEL, "/opt/probe": elf(needed=("libmpi.so.40",), versions=("GLIBC_2.9",))})
+    )
+    assert facts.glibc_needed == "2.17"
+    assert facts.cite("glibc_needed") == "/opt/venv/lib/libmpi.so.40 needs GLIBC_2.17"
+
+
+def test_what_the_c_library_needs_of_itself_does_not_count(tmp_path):
+    files = {f"{LIB}/libc.so.6": elf(versions=("GLIBC_2.36",)), "/usr/bin/env": elf(needed=("libc.so.6",))}
+    assert "glibc_needed" in inspect(sandbox(tmp_path, {**BASE, **files})).absent
+
+
+@pytest.mark.parametrize(("level", "told"), [(0, None), (1, "x86-64-v1"), (3, "x86-64-v3")])
+def test_the_level_of_the_processor_is_what_any_library_asks_for(tmp_path, level, told):
+    facts = inspect(sandbox(tmp_path, {**BASE, "/usr/local/lib/libmpi.so.40": elf(level=level)}))
+    assert facts.cpu_level == told
+    assert ("cpu_level" in facts.absent) is (told is None)

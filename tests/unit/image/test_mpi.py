@@ -1,0 +1,377 @@
+"""The MPIs of an image: which one programs load, and what each says of itself."""
+
+import pytest
+
+from tests.unit.image.sifs import component, elf, index, sandbox
+from tests.unit.image.test_inspect import BASE, LIB, OPEN_MPI_4
+from toolkit.image.inspect import inspect
+
+OMPI = b"ompi_mpi_comm_world\0"
+MPICH_TEXT = b"MPICH\0MPIR_x\0PMI_FD\0MPICH Version:\t%s\nMPICH Device:\t%s\nMPICH CC:\t%s\n\0"
+MPICH_SAYS = {
+    "MPII_Version_string": "4.2.3",
+    "MPII_Version_device": "ch4:ofi ucx",
+    "MPII_Version_CC": "cc -O2",
+}
+
+
+def mpi_of(path, files):
+    facts = inspect(sandbox(path, {**BASE, **files}))
+    assert facts.mpi is not None
+    return facts, facts.mpi
+
+
+def test_components_that_are_built_in_tell_version_interfaces_and_pmix(tmp_path):
+    built_in = component("opal", "4.1.8", "btl", "vader") + component("opal", "4.1.8", "pmix", "pmix3x")
+    pal = elf(soname="libopen-pal.so.40", text=built_in + component("pmix", "3.2.5", "psec", "native"))
+    facts, mpi = mpi_of(
+        tmp_path,
+        {
+            "/opt/x/lib/libmpi.so.40": elf(
+                soname="libmpi.so.40", needed=("libopen-pal.so.40",), runpath="$ORIGIN", text=OMPI
+            ),
+            "/opt/x/lib/libopen-pal.so.40": pal,
+            "/opt/x/bin/mpirun": elf(text=b"orterun"),
+        },
+    )
+    assert (mpi.version, mpi.interfaces, mpi.how) == ("4.1.8", ("pmix",), {"pmix": "linked"})
+    assert mpi.components == {"btl": ("vader",), "pmix": ("pmix3x",)}
+    assert (facts.pmix, facts.pmix_components) == ("3.2.5", {"psec": ("native",)})
+    assert (mpi.prefix, mpi.launcher, mpi.soname) == ("/opt/x", "/opt/x/bin/mpirun", "libmpi.so.40")
+    assert (mpi.needs, mpi.lacks) == (("libopen-pal.so.40",), ())
+    assert "psec native" in facts.cite("pmix_components")
+
+
+def test_a_release_candidate_keeps_its_suffix(tmp_path):
+    text = OMPI + component("ompi", "6.0.0", "pml", "ob1") + b"\0v6.0.0rc2\0"
+    _, mpi = mpi_of(tmp_path, {"/usr/local/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=text)})
+    assert mpi.version == "6.0.0rc2"
+
+
+def test_a_suffix_that_only_the_repository_has_is_left_out(tmp_path):
+    text = OMPI + component("ompi", "5.0.11", "pml", "ob1") + b"\0v5.0.11rc1\x005.0.11\0"
+    _, mpi = mpi_of(tmp_path, {"/usr/local/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=text)})
+    assert mpi.version == "5.0.11"
+
+
+@pytest.mark.parametrize(
+    ("needed", "interfaces", "how"),
+    [
+        ({"s2": "libpmi2.so.0"}, ("pmi2",), {"pmi2": "component s2"}),
+        ({"s1": "libpmi.so.0", "isolated": "libc.so.6"}, ("pmi1",), {"pmi1": "component s1"}),
+        ({"s2": "libnothing.so.0"}, (), {}),
+    ],
+)
+def test_a_plugin_gives_an_interface_only_where_its_libraries_are(tmp_path, needed, interfaces, how):
+    plugins = {
+        f"/opt/x/lib/openmpi/mca_pmix_{name}.so": elf(needed=(soname,)) for name, soname in needed.items()
+    }
+    facts, mpi = mpi_of(
+        tmp_path,
+        {
+            "/opt/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI),
+            f"{LIB}/libpmi2.so.0": elf(),
+            f"{LIB}/libpmi.so.0": elf(),
+            **plugins,
+        },
+    )
+    assert (mpi.interfaces, mpi.how, mpi.plugins) == (interfaces, how, True)
+    if not interfaces:
+        assert "pmix_s2 lacks libnothing.so.0" in facts.cite("mpi.interfaces")
+        assert "pmix_s2 lacks libnothing.so.0" in facts.unknown["mpi.components"]
+
+
+def test_an_open_mpi_of_before_2_speaks_pmi_by_its_component_for_ranks(tmp_path):
+    _, mpi = mpi_of(
+        tmp_path,
+        {
+            "/opt/x/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=OMPI),
+            "/opt/x/lib/openmpi/mca_ess_pmi.so": elf(needed=("libpmi2.so.0",)),
+            f"{LIB}/libpmi2.so.0": elf(),
+        },
+    )
+    assert (mpi.implementation, mpi.interfaces) == ("openmpi", ("pmi2",))
+    assert mpi.how == {"pmi2": "component ess_pmi"}
+
+
+def test_the_place_holder_for_vader_is_no_component(tmp_path):
+    text = OMPI + component("opal", "4.1.4", "btl", "sm") + component("opal", "4.1.4", "btl", "vader")
+    _, four = mpi_of(tmp_path / "4", {"/usr/local/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=text)})
+    text = OMPI + component("opal", "5.0.7", "btl", "sm")
+    _, five = mpi_of(tmp_path / "5", {"/usr/local/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=text)})
+    assert (four.components["btl"], five.components["btl"]) == (("vader",), ("sm",))
+
+
+def test_open_mpi_says_what_it_would_print_where_its_pieces_stand_alone(tmp_path):
+    pieces = (
+        b"Open MPI v%d.%d.%d\0, package: %s\0Open MPI user@host Distribution\0v4.1.8\x004.1.8\0Feb 04, 2025\0"
+    )
+    whole = OMPI + component("ompi", "4.1.8", "pml", "ob1") + b"\0" + pieces
+    _, mpi = mpi_of(tmp_path / "a", {"/usr/local/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=whole)})
+    assert mpi.library_string == (
+        "Open MPI v4.1.8, package: Open MPI user@host Distribution, "
+        "ident: 4.1.8, repo rev: v4.1.8, Feb 04, 2025"
+    )
+    twice = whole + b"Mar 05, 2025\0"
+    facts, mpi = mpi_of(
+        tmp_path / "b", {"/usr/local/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=twice)}
+    )
+    assert mpi.library_string is None
+    assert "mpi.library_string" in facts.unknown
+
+
+def test_mpich_tells_version_device_and_text_by_its_symbols(tmp_path):
+    library = elf(soname="libmpi.so.12", text=b"\0" + MPICH_TEXT, symbols=MPICH_SAYS)
+    facts, mpi = mpi_of(tmp_path, {"/opt/x/lib/libmpi.so.12": library})
+    assert (mpi.implementation, mpi.version, mpi.device) == ("mpich", "4.2.3", "ch4:ofi,ucx")
+    assert mpi.library_string == "MPICH Version:\t4.2.3\nMPICH Device:\tch4:ofi ucx\nMPICH CC:\tcc -O2\n"
+    assert mpi.own_shm is False
+    assert (mpi.interfaces, mpi.how) == (("pmi1",), {"pmi1": "linked"})
+    assert mpi.markers == ("PMI_FD",)
+    assert "mpi.components" not in facts.evidence
+
+
+@pytest.mark.parametrize(
+    ("device", "functions", "line"),
+    [
+        ("ch4:ofi", b"MPIR_Threadcomm_dup_impl\0", "MPICH features:     threadcomm\n"),
+        ("ch3:nemesis", b"", "MPICH features:     \n"),
+        ("ch4:ofi", b"", None),
+    ],
+)
+def test_the_features_of_mpich_are_told_by_the_functions_that_are_there(tmp_path, device, functions, line):
+    text = b"\0MPICH\0MPICH Version:      %s\nMPICH features:     %s\n\0" + functions
+    says = {"MPII_Version_string": "5.0.2", "MPII_Version_device": device}
+    library = elf(soname="libmpi.so.12", text=text, symbols=says)
+    _, mpi = mpi_of(tmp_path, {"/opt/x/lib/libmpi.so.12": library})
+    assert mpi.library_string == (f"MPICH Version:      5.0.2\n{line}" if line else None)
+
+
+TOGETHER = b"\0--with-device=ch4:ucx\x0016:1:4\0\0Wed Apr 17 15:30:02 CDT 2024\x004.2.1\0"
+LINES = b"\0MPICH Version: %s\nMPICH CC: %s\nMPICH FC: %s\n\0MPICH Custom Information:\t%s\n\0"
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (
+            b"\0MPIR_Init\0\0gfortran\0gfortran\0g++ -O2\0\0gcc -g\0\0",
+            "4.2.1\nMPICH CC: gcc -g\nMPICH FC: gfortran\n",
+        ),
+        (
+            b"\0https://x/\0ftn\0ftn\0CC\0cc\0",
+            "4.2.1\nMPICH CC: cc\nMPICH FC: ftn\nMPICH Custom Information:\thttps://x/\n",
+        ),
+        (b"\0something\0else\0", None),
+    ],
+)
+def test_mpich_that_hides_its_symbols_is_read_by_how_they_lie(tmp_path, before, text):
+    library = elf(soname="libmpi.so.12", text=b"MPICH\0" + LINES + before + b"ch4:ucx" + TOGETHER)
+    _, mpi = mpi_of(tmp_path, {"/opt/x/lib/libmpi.so.12": library})
+    assert (mpi.version, mpi.device) == ("4.2.1", "ch4:ucx")
+    assert mpi.library_string == (text and f"MPICH Version: {text}")
+
+
+def test_shared_memory_of_its_own_is_told_by_its_functions_and_not_by_settings(tmp_path):
+    settings = b"\0MPIDI_POSIX_mpi_bcast_release_gather\0"
+    for number, (text, own) in enumerate(((settings, False), (settings + b"MPIDI_POSIX_am_isend\0", True))):
+        library = elf(soname="libmpi.so.12", text=b"\0" + MPICH_TEXT + text, symbols=MPICH_SAYS)
+        _, mpi = mpi_of(tmp_path / str(number), {"/opt/x/lib/libmpi.so.12": library})
+        assert mpi.own_shm is own
+
+
+def test_intel_mpi_tells_its_release_and_text(tmp_path):
+    text = b"I_MPI_ROOT\0PMI_FD\0Intel(R) MPI Library %s for Linux* OS\n\x002021.19.0\0"
+    library = elf(soname="libmpi.so.12", text=text, symbols={"MPII_Version_device": "ch4:ofi"})
+    _, mpi = mpi_of(tmp_path, {"/opt/x/lib/release/libmpi.so.12": library})
+    assert (mpi.device, mpi.own_shm) == ("ch4:ofi", None)
+    assert (mpi.implementation, mpi.version, mpi.prefix) == ("intelmpi", "2021.19.0", "/opt/x")
+    assert mpi.library_string == "Intel(R) MPI Library 2021.19.0 for Linux* OS\n"
+
+
+def test_an_intel_mpi_that_does_not_tell_its_release_leaves_it_unknown(tmp_path):
+    for number, text in enumerate((b"", b"Intel(R) MPI Library %s for Linux* OS\n\0new\0")):
+        library = elf(soname="libmpi.so.12", text=b"I_MPI_ROOT\0" + text)
+        facts, mpi = mpi_of(tmp_path / str(number), {"/opt/x/lib/libmpi.so.12": library})
+        assert (mpi.version, mpi.library_string) == (None, None)
+        assert "mpi.version" in facts.unknown
+
+
+def test_mvapich_is_told_from_mpich(tmp_path):
+    library = elf(soname="libmpi.so.12", text=b"MVAPICH2\0PMI_FD", symbols={"MPIR_Version_string": "2.3.7"})
+    _, mpi = mpi_of(tmp_path, {"/opt/x/lib/libmpi.so.12": library})
+    assert (mpi.implementation, mpi.version) == ("mvapich2", "2.3.7")
+
+
+TWO = {
+    **OPEN_MPI_4,
+    f"{LIB}/libmpich.so.12": elf(soname="libmpich.so.12", text=b"\0" + MPICH_TEXT, symbols=MPICH_SAYS),
+    "/usr/bin/orterun": elf(text=b"orterun"),
+    "/usr/bin/mpiexec.hydra": elf(text=b"HYDRA"),
+    "/usr/bin/mpirun.openmpi": "->orterun",
+    "/usr/bin/mpirun.mpich": "->mpiexec.hydra",
+    "/etc/alternatives/mpirun": "->/usr/bin/mpirun.mpich",
+    "/usr/bin/mpirun": "->/etc/alternatives/mpirun",
+}
+
+
+def test_without_programs_the_mpi_of_the_chosen_mpirun_comes_first(tmp_path):
+    facts, mpi = mpi_of(tmp_path, TWO)
+    assert (mpi.implementation, mpi.launcher) == ("mpich", "/usr/bin/mpiexec.hydra")
+    assert [(m.implementation, m.launcher) for m in facts.other_mpis] == [("openmpi", "/usr/bin/orterun")]
+    assert "pmix (components ext3x isolated)" in facts.evidence["other_mpis.0.interfaces"]
+    assert "programs" in facts.absent
+
+
+@pytest.mark.parametrize(
+    "program", ["/opt/probe", "/opt/app/bin/solver", "/usr/local/bin/solver", "/data1/solver"]
+)
+def test_the_mpi_that_a_program_loads_comes_first_whatever_mpirun_is(tmp_path, program):
+    facts, mpi = mpi_of(tmp_path, {**TWO, program: elf(needed=("libmpi.so.40",))})
+    assert (mpi.implementation, mpi.launcher) == ("openmpi", "/usr/bin/orterun")
+    assert facts.programs == {program: f"{LIB}/libmpi.so.40.30.4"}
+    assert f"loaded by {program}" in facts.cite("mpi")
+
+
+def test_what_most_programs_load_comes_first_and_the_others_are_named(tmp_path):
+    programs = {f"/opt/bin/p{n}": elf(needed=("libmpich.so.12",)) for n in range(2)}
+    facts, mpi = mpi_of(tmp_path, {**TWO, **programs, "/opt/bin/a": elf(needed=("libmpi.so.40",))})
+    assert mpi.implementation == "mpich"
+    assert f"others load {LIB}/libmpi.so.40.30.4" in facts.cite("mpi")
+
+
+def test_programs_of_the_mpi_itself_tell_nothing(tmp_path):
+    facts, mpi = mpi_of(tmp_path, {**TWO, "/usr/local/bin/ompi_info": elf(needed=("libmpi.so.40",))})
+    assert (facts.programs, mpi.implementation) == ({}, "mpich")
+
+
+def test_a_program_whose_mpi_is_not_in_the_image_is_told(tmp_path):
+    facts = inspect(sandbox(tmp_path, {**BASE, "/opt/probe": elf(needed=("libmpi.so.40",))}))
+    assert facts.programs == {"/opt/probe": ""}
+    assert "/opt/probe loads an MPI that is not there" in facts.cite("programs")
+    assert "mpi" in facts.absent
+
+
+def test_a_program_gets_the_mpi_of_its_own_rpath_before_that_of_the_index(tmp_path):
+    own = {"/opt/own/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
+    listed = {"/etc/ld.so.cache": index({"libmpi.so.40": f"{LIB}/libmpi.so.40"})}
+    _, mpi = mpi_of(
+        tmp_path / "a",
+        {**OPEN_MPI_4, **own, **listed, "/opt/probe": elf(needed=("libmpi.so.40",), rpath="/opt/own/lib")},
+    )
+    assert mpi.library == "/opt/own/lib/libmpi.so.40"
+    _, mpi = mpi_of(
+        tmp_path / "b", {**OPEN_MPI_4, **own, **listed, "/opt/probe": elf(needed=("libmpi.so.40",))}
+    )
+    assert mpi.library == f"{LIB}/libmpi.so.40.30.4"
+
+
+def test_the_index_counts_and_not_the_configuration_that_it_is_made_from(tmp_path):
+    files = {
+        "/etc/ld.so.conf.d/x.conf": "/opt/x/lib\n",
+        "/opt/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI),
+        "/opt/probe": elf(needed=("libmpi.so.40",)),
+    }
+    assert inspect(sandbox(tmp_path / "a", {**BASE, **files})).programs["/opt/probe"]
+    stale = {**BASE, **files, "/etc/ld.so.cache": index({})}
+    assert inspect(sandbox(tmp_path / "b", stale)).programs["/opt/probe"] == ""
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/opt/conda/lib",
+        "/opt/conda/envs/train/lib",
+        "/opt/spack/opt/spack/linux-debian12-zen2/gcc-12.2.0/openmpi-4.1.5-abcdefg/lib",
+        "/opt/easybuild/software/OpenMPI/4.1.5-GCC-12.3.0/lib64",
+        "/usr/mpi/gcc/openmpi-4.1.5a1/lib64",
+        "/usr/lib64/openmpi/lib",
+        "/install/lib",
+        "/home/me/env/lib",
+    ],
+)
+def test_an_mpi_is_found_wherever_it_is_installed(tmp_path, folder):
+    prefix = folder.rpartition("/")[0]
+    script = f'export PATH="{prefix}/bin:$PATH"\n' if folder.startswith("/home") else ""
+    _, mpi = mpi_of(
+        tmp_path,
+        {
+            f"{folder}/libmpi.so.40": elf(
+                soname="libmpi.so.40", text=OMPI + component("ompi", "4.1.5", "pml", "ob1")
+            ),
+            f"{prefix}/bin/mpirun": elf(text=b"orterun"),
+            "/.singularity.d/env/90-environment.sh": script,
+        },
+    )
+    assert (mpi.version, mpi.prefix, mpi.launcher) == ("4.1.5", prefix, f"{prefix}/bin/mpirun")
+
+
+def test_pmix_plugins_count_where_they_can_be_loaded(tmp_path):
+    plugins = f"{LIB}/pmix2/lib/pmix"
+    facts = inspect(
+        sandbox(
+            tmp_path,
+            {
+                **BASE,
+                **OPEN_MPI_4,
+                f"{plugins}/mca_psec_native.so": elf(),
+                f"{plugins}/mca_psec_munge.so": elf(needed=("libmunge.so.2",)),
+                f"{plugins}/pmix_mca_gds_hash.so": elf(),
+            },
+        )
+    )
+    assert facts.pmix_components == {"gds": ("hash",), "psec": ("native",)}
+
+
+@pytest.mark.parametrize(
+    ("library", "launcher", "found"),
+    [
+        (b"I_MPI_ROOT\0", b"#!/bin/sh\nI_MPI_HYDRA=mpiexec.hydra\n", True),
+        (b"I_MPI_ROOT\0", b"HYDRA", False),
+        (b"MPICH\0", b"HYDRA says I_MPI_ROOT", False),
+        (b"MPICH\0", b"HYDRA", True),
+        (OMPI, b"prterun", True),
+        (OMPI, b"HYDRA and ompi", False),
+    ],
+)
+def test_a_launcher_counts_where_it_is_of_the_librarys_kind(tmp_path, library, launcher, found):
+    files = {"/usr/local/lib/libmpi.so.12": elf(text=b"\0" + library), "/usr/bin/mpirun": launcher}
+    facts, mpi = mpi_of(tmp_path, files)
+    assert mpi.launcher == ("/usr/bin/mpirun" if found else None)
+    assert ("mpi.launcher" in facts.absent) is not found
+
+
+def test_a_launcher_that_does_not_tell_its_kind_counts_beside_its_library(tmp_path):
+    files = {"/opt/x/lib/libmpi.so.40": elf(text=OMPI), "/opt/x/bin/mpirun": b"#!/opt/x/bin/python\n"}
+    assert mpi_of(tmp_path, files)[1].launcher == "/opt/x/bin/mpirun"
+
+
+def test_a_second_library_for_the_common_abi_is_no_second_mpi(tmp_path):
+    files = {
+        "/opt/x/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"MPICH\0"),
+        "/opt/x/lib/libmpi_abi.so.1": elf(soname="libmpi_abi.so.1", text=b"MPICH\0abi"),
+    }
+    facts, mpi = mpi_of(tmp_path / "a", files)
+    assert (mpi.library, facts.other_mpis) == ("/opt/x/lib/libmpi.so.12", ())
+    program = {"/opt/probe": elf(needed=("libmpi_abi.so.1",), rpath="/opt/x/lib")}
+    _, mpi = mpi_of(tmp_path / "b", {**files, **program})
+    assert mpi.library == "/opt/x/lib/libmpi_abi.so.1"
+
+
+def test_what_an_mpi_lacks_is_told(tmp_path):
+    files = {
+        "/opt/x/lib/libmpi.so.12": elf(
+            soname="libmpi.so.12", text=b"MPICH\0", needed=("libucp.so.0", "libc.so.6")
+        )
+    }
+    facts, mpi = mpi_of(tmp_path, files)
+    assert (mpi.needs, mpi.lacks) == (("libc.so.6", "libucp.so.0"), ("libucp.so.0",))
+    assert facts.cite("mpi.lacks").endswith("not found: libucp.so.0")
+
+
+def test_more_folders_than_are_walked_make_what_is_not_found_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr("toolkit.image.search._MOST_FOLDERS", 3)
+    files = {f"/opt/a{n}/b/c": "" for n in range(9)}
+    facts = inspect(sandbox(tmp_path, {**BASE, **files}))
+    assert "mpi" not in facts.absent
+    assert "more of them than are searched" in facts.unknown["mpi"]

@@ -1,0 +1,67 @@
+"""What a person calls an image."""
+
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import BadInput
+from toolkit.image.reference import for_apptainer, refer
+from toolkit.model.facts import ImageFacts
+
+
+@pytest.mark.parametrize(
+    ("text", "transport", "path", "tag"),
+    [
+        ("a.sif", None, "a.sif", ""),
+        ("a:b", None, "a:b", ""),
+        ("oci:folder", "oci", "folder", ""),
+        ("oci:folder:tag", "oci", "folder", "tag"),
+        ("oci:a:b:tag", "oci", "a:b", "tag"),
+        ("oci-archive:a.sif:docker.io/x/y:1", "oci-archive", "a.sif", "docker.io/x/y:1"),
+        ("docker-archive://a.sif", "docker-archive", "a.sif", ""),
+        ("docker-daemon:x/y:1", "docker-daemon", ".", "x/y:1"),
+        ("docker-daemon://x", "docker-daemon", ".", "x"),
+        ("x/y:1", "docker-daemon", ".", "x/y:1"),
+        ("host.example:5000/x/y:1.2", "docker-daemon", ".", "host.example:5000/x/y:1.2"),
+        (f"x@sha256:{'0' * 64}", "docker-daemon", ".", f"x@sha256:{'0' * 64}"),
+    ],
+)
+def test_paths_transports_and_names_are_told_apart(tmp_path, monkeypatch, text, transport, path, tag):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.sif", "a:b", "folder"):
+        Path(name).touch()
+    found = refer(text)
+    assert (found.transport, str(found.path), found.tag) == (transport, path, tag)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("nothing.sif", "nothing.sif: No such file"),
+        ("/no/where:1", "No such file"),
+        ("x", "No such file"),
+        ("", "No such file"),
+        ("n" * 5000, "No such file"),
+        ("oci:", "nothing stands behind oci:"),
+        ("oci:nowhere:1", "there is no such file or folder"),
+        ("docker://x:1", "no registry is asked here"),
+    ],
+)
+def test_what_is_not_there_is_refused(tmp_path, monkeypatch, text, why):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=why):
+        refer(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "words"),
+    [
+        ("d/x.tar.gz", "docker-archive", ("x.sif", "docker-archive:d/x.tar.gz")),
+        ("oci-archive:x.tar:1", "oci-archive", ("1.sif", "oci-archive:x.tar:1")),
+        ("layout/", "oci-layout", ("layout.sif", "oci:layout/")),
+        ("docker-daemon:a/b:latest", "docker-daemon", ("b.sif", "docker-daemon:a/b:latest")),
+        ("/tmp/box", "sandbox", ("box.sif", "/tmp/box")),
+    ],
+)
+def test_apptainer_is_told_what_to_build_of(path, form, words):
+    assert for_apptainer(ImageFacts(path=path, format=form)) == words

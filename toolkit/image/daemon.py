@@ -1,0 +1,56 @@
+"""Take an image out of the Docker engine, into a file that has no name and is gone when it is closed."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from toolkit.data import cache_dir
+from toolkit.errors import Missing
+from toolkit.model.progress import Tell
+
+_SECONDS = 900
+"""The engine may pack the whole image before it sends the first byte."""
+
+
+@contextmanager
+def taken(name: str, tell: Tell) -> Iterator[BinaryIO]:
+    """Open an image of the engine as docker save writes it.
+
+    The file is in toolkit's cache; no other place is sure to have room for it.
+
+    Raises:
+        BadInput: if the engine has no image of that name.
+        Missing: if no engine answers, or the cache has no room.
+    """
+    from toolkit.run.engine import connect
+    from toolkit.run.engine_images import named_image, save, size_of
+
+    with closing(connect(timeout=_SECONDS)) as client:
+        image = named_image(client, name)
+        size = size_of(image)
+        with _file(cache_dir(), size) as file:
+            tell.step(f"Taking {name} out of the Docker engine ({size >> 20} MiB)")
+            try:
+                save(client, image, file)
+            except OSError as error:
+                raise _no_room(cache_dir(), error.strerror) from error
+            tell.step(f"Reading {name}")
+            yield file
+
+
+def _file(folder: Path, size: int) -> BinaryIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+        if free >= size:
+            return tempfile.TemporaryFile(dir=folder)
+    except OSError as error:
+        raise _no_room(folder, error.strerror) from error
+    raise _no_room(folder, f"{free >> 20} MiB are free, {size >> 20} MiB are needed")
+
+
+def _no_room(folder: Path, why: str | None) -> Missing:
+    return Missing(f"{folder}: {why}", fix="set TOOLKIT_CACHE_DIR to a folder with room for the image")

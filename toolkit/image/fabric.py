@@ -1,0 +1,128 @@
+"""What in an image carries messages over a network: UCX, libfabric, verbs, and hwloc, which places ranks."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from toolkit.image import tree as files
+from toolkit.image.libraries import Finder
+from toolkit.image.packages import Found, Untold
+
+_UCT = re.compile(r"libuct_(\w+)\.so(?:\.\d+)?\Z")
+_UCT_BUILT_IN = re.compile(rb"\0uct_([a-z0-9]+)_tl(?=\0)")
+_PROVIDER = re.compile(r"lib(\w+)-fi\.so\Z")
+_VERBS = re.compile(r"lib(\w+?)(?:-rdmav\d+)?\.so\Z")
+_FUNCTION = re.compile(rb"(?<![A-Za-z0-9_])([a-z0-9]+|fi_opx)_[a-z]\w+(?=\0)")
+_PREFIXES = {
+    "vrb": "verbs",
+    "efa": "efa",
+    "psmx": "psm",
+    "psmx2": "psm2",
+    "psmx3": "psm3",
+    "fi_opx": "opx",
+    "xnet": "tcp",
+    "tcpx": "tcp",
+    "sock": "sockets",
+    "udpx": "udp",
+    "smr": "shm",
+    "sm2": "sm2",
+    "rxm": "rxm",
+    "rxd": "rxd",
+    "mrail": "mrail",
+    "lnx": "lnx",
+    "cxip": "cxi",
+    "gnix": "gni",
+    "usdf": "usnic",
+    "ucx": "ucx",
+}
+"""What the names of a provider's functions begin with, and its own name (ofiwg/libfabric:prov); messages
+name the function that writes them, so that the names are in stripped libraries too."""
+_SURE = 5
+"""So many names of functions do not come from anywhere else."""
+_PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Names, and where they were read; without names, why there are none."""
+
+    names: tuple[str, ...] | None
+    line: str
+
+
+def ucx(finder: Finder) -> Found | Untold | None:
+    """Find UCX by its main library, libucp."""
+    path = finder.anywhere("libucp.so.0")
+    return finder.version(path, ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
+
+
+def ucx_transports(finder: Finder) -> Parts:
+    """List what UCX can send through: what is built into libuct, and its modules."""
+    path = finder.anywhere("libuct.so.0")
+    if path is None:
+        return Parts(None, "libuct.so.0: not in the image")
+    built_in = {m.decode() for m in _UCT_BUILT_IN.findall(finder.loader.texts(path))}
+    folder = posixpath.join(finder.folder(path), "ucx")
+    modules, broken = finder.loadable(folder, _UCT)
+    names = tuple(sorted(built_in | modules.keys()))
+    line = f"{path}: {' '.join(sorted(built_in))}; {folder}: {' '.join(sorted(modules)) or 'none'}"
+    return Parts(names, f"{line}{_lacking(broken)}")
+
+
+def libfabric(finder: Finder, prefix: str | None) -> str | None:
+    """Return the libfabric that is loaded; Intel MPI brings one of its own in a folder of its prefix."""
+    own = [f"{prefix}/{below}/libfabric/lib/libfabric.so.1" for below in ("opt/mpi", ".")] if prefix else []
+    found = (posixpath.normpath(p) for p in own if files.is_file(finder.loader.tree, p))
+    return finder.reachable("libfabric.so.1") or next(found, None)
+
+
+def libfabric_version(finder: Finder, path: str | None) -> Found | Untold | None:
+    """Tell the version of libfabric."""
+    return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
+
+
+def providers(finder: Finder, path: str | None) -> Parts:
+    """List the providers that are built into libfabric, and those that are plugins beside it."""
+    if path is None:
+        return Parts(None, "libfabric.so.1: not in the image")
+    counted: dict[str, set[bytes]] = {}
+    for match in _FUNCTION.finditer(finder.loader.texts(path)):
+        if name := _PREFIXES.get(match[1].decode()):
+            counted.setdefault(name, set()).add(match[0])
+    built_in = {name for name, functions in counted.items() if len(functions) >= _SURE}
+    folder = finder.folder(path)
+    plugins: dict[str, str] = {}
+    broken: dict[str, str] = {}
+    for below in ("libfabric", "prov", "../libfabric"):
+        good, bad = finder.loadable(posixpath.normpath(posixpath.join(folder, below)), _PROVIDER)
+        plugins, broken = {**good, **plugins}, {**bad, **broken}
+    own = {_PLUGIN_NAMES.get(name, name) for name in plugins}
+    line = f"{path}: {' '.join(sorted(built_in)) or 'none'} built in, {' '.join(sorted(own)) or 'no'} plugins"
+    return Parts(tuple(sorted(built_in | own)), f"{line}{_lacking(broken)}")
+
+
+def verbs(finder: Finder) -> Parts:
+    """List the drivers of libibverbs, which lie beside it and are made for its release."""
+    path = finder.anywhere("libibverbs.so.1")
+    if path is None:
+        return Parts(None, "libibverbs.so.1: not in the image")
+    folder = posixpath.join(finder.folder(path), "libibverbs")
+    good, broken = finder.loadable(folder, _VERBS)
+    line = f"{folder}: {' '.join(sorted(good)) or 'no drivers'}"
+    return Parts(tuple(sorted(good)), f"{line}{_lacking(broken)}")
+
+
+def hwloc(finder: Finder, built_in: tuple[str, ...]) -> Found | Untold | None:
+    """Find the hwloc that programs load, or the one that Open MPI carries (component ``hwloc201``)."""
+    path = finder.reachable("libhwloc.so.15") or finder.reachable("libhwloc.so.5")
+    found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
+    if found is None:
+        for name in built_in:
+            if number := re.fullmatch(r"hwloc(\d)(\d{1,2}?)(\d)", name):
+                return Found(".".join(number.groups()), f"Open MPI carries it as its component {name}")
+    return found
+
+
+def _lacking(broken: dict[str, str]) -> str:
+    shown = [f"{name} lacks {why}" for name, why in sorted(broken.items())]
+    return f"; not loadable: {', '.join(shown)}"[:400] if shown else ""

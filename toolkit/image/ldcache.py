@@ -1,0 +1,42 @@
+"""The index of libraries that ldconfig writes and ld.so reads (glibc:sysdeps/generic/dl-cache.h)."""
+
+import struct
+
+_MAGIC = b"glibc-ld.so.cache1.1"
+_HEAD = struct.Struct("<20sII")
+_HEAD_SIZE = 48
+_ENTRY = struct.Struct("<iIIIQ")
+_MOST = 50_000
+_LONGEST = 4096
+_ABI = {"x86_64": 0x0300, "i386": 0x0000, "aarch64": 0x0A00, "ppc64le": 0x0500, "s390x": 0x0400}
+"""What the flags of an entry say of its library; i386 and x86-64 libraries lie in one index."""
+
+
+def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str] | None:
+    """Return soname → path; ``None`` where there is no index that can be read.
+
+    Of several libraries of one name the one for every processor is taken, and not those that ld.so prefers
+    on newer ones (glibc-hwcaps): they are builds of the same release.
+    """
+    start = content.find(_MAGIC)
+    if start < 0 or start + _HEAD_SIZE > len(content):
+        return None
+    _, count, _ = _HEAD.unpack_from(content, start)
+    found: dict[str, str] = {}
+    special: dict[str, str] = {}
+    for number in range(min(count, _MOST)):
+        at = start + _HEAD_SIZE + number * _ENTRY.size
+        if at + _ENTRY.size > len(content):
+            break
+        flags, key, value, _, capabilities = _ENTRY.unpack_from(content, at)
+        if flags & 0xFF00 != _ABI.get(architecture or "", flags & 0xFF00):
+            continue
+        soname, path = _text(content, start + key), _text(content, start + value)
+        if soname and path.startswith("/"):
+            (special if capabilities else found).setdefault(soname, path)
+    return {**special, **found}
+
+
+def _text(content: bytes, at: int) -> str:
+    text = content[at : at + _LONGEST].partition(b"\0")[0].decode("utf-8", "replace")
+    return text if text.isprintable() else ""

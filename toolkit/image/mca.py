@@ -1,0 +1,77 @@
+"""The components of Open MPI, PMIx and PRRTE in a binary, whether built in or a plugin's own.
+
+Each component is described by a structure in the data of its library, in which its names stand as text
+(open-mpi/ompi:opal/mca/mca.h ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h): project,
+its version, framework, its version, component, its version. So they are found in stripped libraries too.
+"""
+
+import re
+import struct
+from collections import Counter
+from dataclasses import dataclass
+
+_PROJECT, _FRAMEWORK, _NAME, _NUMBERS = 16, 32, 64, 12
+_SIZE = _PROJECT + _NUMBERS + _FRAMEWORK + _NUMBERS + _NAME + _NUMBERS
+_START = re.compile(
+    b"|".join(
+        p.ljust(_PROJECT, b"\0").replace(b"\0", rb"\0")
+        for p in (b"ompi", b"opal", b"orte", b"oshmem", b"pmix", b"prte")
+    )
+)
+_WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
+_MOST = 2000
+_LARGEST = 100
+"""No project has had a version with a larger number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """``release`` is the version of its project as the structure has it: no ``rc`` and the like."""
+
+    project: str
+    release: str
+    framework: str
+    name: str
+
+
+def components(content: bytes) -> tuple[Component, ...]:
+    """Return the components that a binary describes, each once, in the order of its data."""
+    found: dict[Component, None] = {}
+    for number, start in enumerate(_START.finditer(content)):
+        if number >= _MOST:
+            break
+        at = start.start()
+        if at + _SIZE <= len(content) and (component := _read(content, at)):
+            found[component] = None
+    return tuple(found)
+
+
+def release(found: tuple[Component, ...], *projects: str) -> str | None:
+    """Return the version of a project that most of its components name."""
+    named = Counter(c.release for c in found if c.project in projects)
+    return named.most_common(1)[0][0] if named else None
+
+
+def by_framework(found: tuple[Component, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
+    """Return framework → sorted names; ``base`` is a place holder and no component."""
+    return {
+        framework: names
+        for framework in frameworks
+        if (names := tuple(sorted({c.name for c in found if c.framework == framework} - {"base"})))
+    }
+
+
+def _read(content: bytes, at: int) -> Component | None:
+    project = content[at : at + _PROJECT].rstrip(b"\0").decode()
+    numbers = struct.unpack_from("<3i", content, at + _PROJECT)
+    framework = _word(content, at + _PROJECT + _NUMBERS, _FRAMEWORK)
+    name = _word(content, at + _PROJECT + _NUMBERS + _FRAMEWORK + _NUMBERS, _NAME)
+    if not framework or not name or not all(0 <= n < _LARGEST for n in numbers):
+        return None
+    return Component(project, ".".join(map(str, numbers)), framework, name)
+
+
+def _word(content: bytes, at: int, size: int) -> str:
+    """Return the text of a field that is filled up with zeros; empty where it holds anything else."""
+    field = content[at : at + size].rstrip(b"\0")
+    return field.decode() if _WORD.match(field) else ""

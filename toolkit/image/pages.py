@@ -1,0 +1,41 @@
+"""A file of an image, of which no more is read than is looked at."""
+
+from collections.abc import Callable
+
+_PAGE = 1 << 17
+"""The block of a squashfs, as mksquashfs makes it: less cannot be unpacked."""
+_MOST = 64 << 20
+
+
+class Pages:
+    """``read`` returns the bytes at an offset, fewer where the file ends; pages that were read are kept."""
+
+    def __init__(self, read: Callable[[int, int], bytes]) -> None:
+        self._read = read
+        self._pages: dict[int, bytes] = {}
+        self.held = 0
+
+    def take(self, at: int, size: int) -> bytes:
+        """Return a part of the file; fewer bytes where it ends, and never more than an image is asked for."""
+        if at < 0 or size <= 0:
+            return b""
+        size = min(size, _MOST)
+        parts = []
+        for number in range(at // _PAGE, (at + size - 1) // _PAGE + 1):
+            page = self._page(number)
+            parts.append(page)
+            if len(page) < _PAGE:
+                break
+        start = at % _PAGE
+        return b"".join(parts)[start : start + size]
+
+    def _page(self, number: int) -> bytes:
+        if number not in self._pages:
+            self._pages[number] = self._read(number * _PAGE, _PAGE)
+            self.held += len(self._pages[number])
+        return self._pages[number]
+
+
+def whole(content: bytes) -> Pages:
+    """Return pages of what is in memory already."""
+    return Pages(lambda at, size: content[at : at + size])

@@ -1,0 +1,68 @@
+"""The PMIx client that an MPI opens: its version and its components."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from toolkit import knowledge
+from toolkit.image import mca
+from toolkit.image import tree as files
+from toolkit.image.loader import Loader
+from toolkit.image.packages import Found
+
+_FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
+"""Security, storage and transport of data: those on which client and server have to agree."""
+_PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pmix:
+    """``library`` is empty where it is built into the MPI."""
+
+    found: Found | None
+    library: str
+    components: dict[str, tuple[str, ...]]
+
+
+def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
+    """Read a libpmix and the plugins beside it."""
+    real = files.resolve(loader.tree, library) or library
+    content = loader.texts(real)
+    built_in = mca.components(content)
+    return Pmix(_version(real, content, built_in, packages), real, _components(loader, real, built_in))
+
+
+def built_in(mpi: str, where: str, release: str | None, found: tuple[mca.Component, ...]) -> Pmix:
+    """Describe the PMIx that an Open MPI carries inside itself."""
+    if release:
+        said: Found | None = Found(release, f"{where}: PMIx {release} is built in, by its components")
+    elif bundled := knowledge.bundled_pmix(mpi):
+        said = Found(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
+    else:
+        said = None
+    return Pmix(said, "", mca.by_framework(found, *_FRAMEWORKS))
+
+
+def _version(
+    real: str, content: bytes, found: tuple[mca.Component, ...], packages: dict[str, str]
+) -> Found | None:
+    if by_name := knowledge.pmix_of_file(real):
+        return Found(by_name, f"{real} is PMIx {by_name}, by its file name")
+    if real.startswith("/usr/lib/") and (package := packages.get("libpmix2") or packages.get("libpmix2t64")):
+        return Found(package, f"{real}: dpkg has libpmix2 {package}")
+    if said := re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content):
+        return Found(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}")
+    release = mca.release(found, "pmix")
+    return Found(release, f"{real}: its components are of PMIx {release}") if release else None
+
+
+def _components(loader: Loader, real: str, found: tuple[mca.Component, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the components by framework; a plugin that lacks a library cannot be loaded and is left out."""
+    names = {framework: set(own) for framework, own in mca.by_framework(found, *_FRAMEWORKS).items()}
+    listed = list(files.glob(loader.tree, f"{posixpath.dirname(real)}/pmix*/*mca_*.so"))
+    for file in listed[:_MOST]:
+        named = _PLUGIN.match(file)
+        if named and named[1] in _FRAMEWORKS and None not in loader.closure(file)[0].values():
+            names.setdefault(named[1], set()).add(named[2])
+    return {framework: tuple(sorted(own)) for framework, own in sorted(names.items())}

@@ -1,0 +1,85 @@
+"""What a person calls an image: a path, or a name behind a transport, as Apptainer and skopeo write it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from toolkit.errors import BadInput
+from toolkit.model.facts import ImageFacts
+
+Transport = Literal["docker-archive", "oci-archive", "oci", "docker-daemon"]
+_TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
+TRANSPORTS = tuple(f"{transport}:" for transport in _TRANSPORTS)
+"""What a text begins with that names an image and is no path."""
+_ELSEWHERE = ("docker", "oras", "library", "shub", "http", "https")
+_NAME = re.compile(
+    r"(?=.{1,400}$)(?:[A-Za-z0-9.-]+(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
+    r"(?::\w[\w.-]{0,127}|@sha256:[0-9a-f]{64})"
+)
+"""Of an image with its tag or digest (distribution/reference:reference.go)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """``transport`` is ``None`` where the file or folder tells itself; ``tag`` names one of several."""
+
+    shown: str
+    transport: Transport | None
+    path: Path
+    tag: str = ""
+
+
+def refer(image: str | Path) -> Reference:
+    """Tell what is meant.
+
+    Raises:
+        BadInput: if there is no such file, and it can be no image of an engine either.
+    """
+    text = str(image)
+    if isinstance(image, Path) or _there(text):
+        return Reference(text, None, Path(text))
+    prefix, colon, rest = text.partition(":")
+    if colon and prefix in _TRANSPORTS:
+        return _with_transport(text, prefix, rest.removeprefix("//"))
+    if prefix in _ELSEWHERE and rest.startswith("//"):
+        raise BadInput(
+            f"{text}: no registry is asked here",
+            fix="pull it first: docker pull, then docker-daemon:NAME:TAG",
+        )
+    if _NAME.fullmatch(text):
+        return Reference(f"docker-daemon:{text}", "docker-daemon", Path(), text)
+    raise BadInput(
+        f"{text}: No such file or directory",
+        fix="give the path of an image, or docker-daemon:NAME:TAG for one in the Docker engine",
+    )
+
+
+def for_apptainer(facts: ImageFacts) -> tuple[str, str]:
+    """Return the words behind ``apptainer build``: the file to make, and what to make it of."""
+    here = facts.path
+    if not here.startswith(TRANSPORTS) and facts.format != "sandbox":
+        here = f"{'oci' if facts.format == 'oci-layout' else facts.format}:{here}"
+    name = re.split(r"[/:@]", facts.path.rstrip("/").removesuffix(":latest"))[-1]
+    return re.sub(r"(\.tar)?(\.gz|\.zst)?$", "", name) + ".sif", here
+
+
+def _with_transport(text: str, transport: str, rest: str) -> Reference:
+    known = next(t for t in _TRANSPORTS if t == transport)
+    if not rest:
+        raise BadInput(f"{text}: nothing stands behind {transport}:")
+    if known == "docker-daemon":
+        return Reference(text, known, Path(), rest)
+    # A path may have colons in it, and so may a tag.
+    cuts = [i for i, letter in enumerate(rest) if letter == ":"]
+    for cut in (len(rest), *reversed(cuts)):
+        if _there(rest[:cut]):
+            return Reference(text, known, Path(rest[:cut]), rest[cut + 1 :])
+    raise BadInput(f"{text}: there is no such file or folder")
+
+
+def _there(text: str) -> bool:
+    try:
+        return bool(text) and Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, a NUL in it
+        return False

@@ -1,0 +1,144 @@
+"""Where in an image software may be that no package manager of the system put there.
+
+Prefixes below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), /usr/local, folders of their own in the
+root folder, and whatever PATH, LD_LIBRARY_PATH and the like name. Each is walked, the nearest folders
+first, within bounds; folders that hold neither programs nor libraries are not entered.
+"""
+
+import posixpath
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolkit.image import tree as files
+from toolkit.image.tree import FileTree
+
+_SYSTEM = frozenset(
+    (
+        *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt"),
+        *("proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var"),
+    )
+)
+_ROOTS = ("/opt", "/usr/local", "/usr/mpi", "/usr/lib64", "/usr/lib")
+_NAMED = ("PATH", "LD_LIBRARY_PATH")
+_PREFIXES = ("VIRTUAL_ENV", "CONDA_PREFIX", "MPI_HOME", "MPI_DIR", "MPI_ROOT", "I_MPI_ROOT", "OMPI_DIR")
+_LIBRARIES = re.compile(r"lib(32|64|x32)?\Z")
+_IN_LIBRARIES = re.compile(
+    r"(lib(64)?\Z|bin\Z|release|debug|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE
+)
+_IN_SYSTEM = re.compile(r"(lib(64)?\Z|bin\Z|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE)
+_BARREN = re.compile(
+    r"(include|share|doc|man|etc|src|pkgs|var|tests?|__pycache__|node_modules|locale|ssl|conda-meta|cuda.*"
+    r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|\..*)\Z"
+)
+_FILE = re.compile(
+    r".*\.(so[\d.]*|py|pyc|h|hpp|a|la|txt|md|json|[jt]s|css|html?|gz|xz|bz2|zip|tar|tgz|sh|csh|pc|conf|cfg|ini"
+    r"|log|c|cc|cpp|f90|mod|dat|xml|whl|ya?ml|toml|rst|png|svg|sif|deb|rpm)\Z"
+)
+_DEEPEST = 9
+"""Spack: /opt/spack/opt/spack/linux-debian12-zen2/gcc-12.2.0/openmpi-4.1.5-hash/lib."""
+_MOST_FOLDERS = 3000
+_MOST_NAMES = 30_000
+_MOST_LISTED = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Folders of libraries, of programs and of Python packages; ``loose`` are files beside such folders.
+
+    ``whole`` is false where there was more than could be walked.
+    """
+
+    libraries: tuple[str, ...]
+    programs: tuple[str, ...]
+    sites: tuple[str, ...]
+    loose: tuple[str, ...]
+    whole: bool
+
+
+class _Walk:
+    def __init__(self, tree: FileTree) -> None:
+        self.tree = tree
+        self.libraries: list[str] = []
+        self.programs: list[str] = []
+        self.sites: list[str] = []
+        self.loose: list[str] = []
+        self.entered: set[str] = set()
+        self.names = 0
+        self.waiting: deque[tuple[str, int]] = deque()
+
+    def run(self, roots: tuple[str, ...]) -> bool:
+        self.waiting.extend((root, 0) for root in roots)
+        while self.waiting:
+            if len(self.entered) >= _MOST_FOLDERS or self.names >= _MOST_NAMES:
+                return False
+            self._enter(*self.waiting.popleft())
+        return True
+
+    def _enter(self, path: str, depth: int) -> None:
+        real = files.resolve(self.tree, path)
+        if real is None or real in self.entered or self.tree.kind(real) != "folder":
+            return
+        self.entered.add(real)
+        name = posixpath.basename(path)
+        system = path in {"/usr/lib", "/usr/lib64"}
+        if _LIBRARIES.match(name) or _LIBRARIES.match(posixpath.basename(posixpath.dirname(path))):
+            if not system:
+                self.libraries.append(path)
+            self._go_on(path, depth, _IN_SYSTEM if system else _IN_LIBRARIES)
+        elif name in {"bin", "sbin", "bin64"}:
+            self.programs.append(path)
+        else:
+            self._go_on(path, depth, None)
+
+    def _go_on(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
+        listed = files.names(self.tree, path)
+        self.names += len(listed)
+        for name in listed:
+            below = posixpath.join(path, name)
+            if name.startswith("python3") and wanted is not None:
+                self._python(below)
+            elif _FILE.match(name) or _BARREN.match(name) or (wanted and not wanted.match(name)):
+                continue
+            elif depth < _DEEPEST and files.names(self.tree, below):
+                self.waiting.append((below, depth + 1))
+            elif depth <= 1 and wanted is None and len(self.loose) < _MOST_LISTED:
+                self.loose.append(below)
+
+    def _python(self, path: str) -> None:
+        for name in ("site-packages", "dist-packages"):
+            site = posixpath.join(path, name)
+            real = files.resolve(self.tree, site)
+            if real and self.tree.kind(real) == "folder" and site not in self.sites:
+                self.sites.append(site)
+
+
+def places(tree: FileTree, environment: dict[str, str]) -> Places:
+    """Walk an image. Of Python's folders those that PATH leads to come first, the system's own last."""
+    own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
+    walk = _Walk(tree)
+    named = tuple(dict.fromkeys(_named(environment)))
+    whole = walk.run(tuple(dict.fromkeys((*named, *_ROOTS, *own))))
+
+    def rank(site: str) -> int:
+        by_name = next((n for n, prefix in enumerate(named) if site.startswith(f"{prefix}/")), None)
+        return by_name if by_name is not None else len(named) + site.startswith("/usr/")
+
+    return Places(
+        libraries=tuple(walk.libraries),
+        programs=tuple(walk.programs),
+        sites=tuple(sorted(walk.sites, key=rank)),
+        loose=tuple(walk.loose),
+        whole=whole,
+    )
+
+
+def _named(environment: dict[str, str]) -> Iterator[str]:
+    """Yield the prefixes that variables name, the system's own left out."""
+    named = [environment.get(name, "") for name in _PREFIXES]
+    named += [posixpath.dirname(p) for name in _NAMED for p in environment.get(name, "").split(":")]
+    for path in named:
+        normal = posixpath.normpath(path)
+        if path.startswith("/") and normal not in {"/", "/usr", "/usr/local", "/usr/lib"}:
+            yield normal

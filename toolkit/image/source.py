@@ -1,0 +1,81 @@
+"""Bytes that are read in any order: of a file, of a part of one, of one that is held against its digest."""
+
+import hashlib
+import os
+from typing import BinaryIO, Protocol
+
+from toolkit.errors import CheckFailed
+
+_STEP = 1 << 20
+
+
+class Source(Protocol):
+    """Where bytes come from. ``slow`` says that going back means to begin again."""
+
+    @property
+    def slow(self) -> bool: ...
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Return ``count`` bytes from ``offset`` on, fewer only where they end."""
+
+
+class FileSource:
+    """An open file."""
+
+    slow = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        return os.pread(self._file.fileno(), count, offset)
+
+
+class Part:
+    """A stretch of another source, such as a file in an archive that is not compressed."""
+
+    def __init__(self, source: Source, start: int, size: int) -> None:
+        self._source, self._start, self.size = source, start, size
+
+    @property
+    def slow(self) -> bool:
+        return self._source.slow
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        count = min(count, self.size - offset)
+        return self._source.read_at(self._start + offset, count) if count > 0 else b""
+
+
+class Hashed:
+    """Another source that is held against its digest; what is read in order need not be read twice."""
+
+    def __init__(self, source: Source, digest: str, name: str) -> None:
+        algorithm, _, self._wanted = digest.partition(":")
+        self._source, self._name, self._read = source, name, 0
+        self._hash = hashlib.new(algorithm)
+
+    @property
+    def slow(self) -> bool:
+        return self._source.slow
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        data = self._source.read_at(offset, count)
+        if offset <= self._read < offset + len(data):
+            self._hash.update(data[self._read - offset :])
+            self._read = offset + len(data)
+        return data
+
+    def check(self) -> None:
+        """Read the rest.
+
+        Raises:
+            CheckFailed: if it is not what the digest names.
+        """
+        while self.read_at(self._read, _STEP):
+            pass
+        if (found := self._hash.hexdigest()) != self._wanted:
+            raise CheckFailed(
+                f"{self._name}: its content is not what its name says: "
+                f"{self._hash.name} {found[:12]}…, named {self._wanted[:12]}…",
+                fix="copy or save the image again",
+            )
