@@ -3,7 +3,9 @@
 #
 # POSIX sh only: dash, busybox and bash run the same bytes on hosts, compute nodes and inside images.
 # The answer is a text: a version line, then a section a question ("@ name", raw lines behind "|",
-# "@rc N"), then "@end". Nothing stays on disk. No user name, token or whole environment leaves.
+# "@rc N"), then "@end". Nothing stays on disk. No user name, address, token or whole environment leaves.
+# TOOLKIT_NODE=yes says that this is a compute node: Slurm's controller is not asked once more by each of them;
+# TOOLKIT_PLUGINS is then the folder of Slurm's plugins.
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -38,20 +40,53 @@ limit() {
     return "$status"
 }
 
-# The home folder and the name of the person are taken out of every answer.
+# The home folder, the name of the person and network addresses are taken out of every answer.
 escaped() { printf '%s\n' "$1" | sed 's/[][\\.*^$|]/\\&/g'; }
 home=$(escaped "${HOME:-/}") person=$(escaped "$(id -un 2>/dev/null)")
-[ "$home" = / ] && home=/nonexistent
-case $person in '' | root | bin | sys | lib) person=nobody ;; esac
+real_home=$(escaped "$(readlink -f "${HOME:-/}" 2>/dev/null)")
+case $home in / | '') home=/nonexistent ;; esac
+case $real_home in / | '') real_home=$home ;; esac
+# A name that is a word of the system itself tells nobody, and taking it out would take answers with it.
+case $person in
+    '' | root | bin | sys | lib | slurm | munge | mpi | openmpi | mpich | pmix | none) person=nobody ;;
+    *) ! grep -q -i -w -e "$person" /etc/os-release 2>/dev/null || person=nobody ;;
+esac
+# A compute node is known by its name, which is told apart from the answers; in a value it is of no use.
+host=$(escaped "$(uname -n 2>/dev/null | sed 's/\..*//')")
+[ -n "$host" ] || host=localhost
+case $person in ? | ??) alone=nobody ;; *) alone=$person ;; esac
+quad='[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}'
+hexes='[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f:]*'
+# Of values that a person chose, the name of the machine and what looks like a key are taken out too.
+chosen() {
+    case $question in
+        environment | temporary | mca-params)
+            sed -e "s|\([^A-Za-z0-9]\)$host\([^A-Za-z0-9]\)|\1-\2|g" -e "s|\([^A-Za-z0-9]\)$host\$|\1-|" \
+                -e 's/[A-Za-z0-9]\{20,\}/HIDDEN/g'
+            ;;
+        *) cat ;;
+    esac
+}
 written() {
-    sed -e "s|$home/|~/|g" -e "s|$home\$|~|" -e "s|$home\([:;, ]\)|~\1|g" -e "s|/$person/|/-/|g" \
-        -e "s|/$person\$|/-|" -e 's/^/|/' -e '1000q'
+    chosen | sed \
+        -e "s|$home\([^A-Za-z0-9_.-]\)|~\1|g" -e "s|$home\$|~|" \
+        -e "s|$real_home\([^A-Za-z0-9_.-]\)|~\1|g" -e "s|$real_home\$|~|" \
+        -e "s|/$person/|/-/|g" -e "s|/$person\$|/-|" \
+        -e "s|^$alone\([^A-Za-z0-9]\)|-\1|" -e "s|\([^A-Za-z0-9]\)$alone\$|\1-|" \
+        -e "s|\([^A-Za-z0-9]\)$alone\([^A-Za-z0-9]\)|\1-\2|g" \
+        -e "s|\([^A-Za-z0-9]\)$alone\([^A-Za-z0-9]\)|\1-\2|g" \
+        -e "s#^$quad\([^A-Za-z0-9.]\)#ADDRESS\1#" -e "s#^$quad\$#ADDRESS#" \
+        -e "s#\([^A-Za-z0-9._-]\)$quad\([^A-Za-z0-9.]\)#\1ADDRESS\2#g" \
+        -e "s#\([^A-Za-z0-9._-]\)$quad\([^A-Za-z0-9.]\)#\1ADDRESS\2#g" \
+        -e "s#\([^A-Za-z0-9._-]\)$quad\$#\1ADDRESS#" \
+        -e "s#\([^A-Za-z0-9]\)$hexes#\1ADDRESS#g" -e "s#[0-9A-Fa-f:]*::[0-9A-Fa-f:.]*#ADDRESS#g" \
+        -e 's/^/|/' -e '1000q'
 }
 
 # ask NAME SECONDS SHELL-TEXT. All questions share one budget; what is asked after it is spent is not known.
 begun=$(date +%s 2>/dev/null) || begun=
 ask() {
-    seconds=$2
+    question=$1 seconds=$2
     if [ -n "$begun" ]; then
         left=$((begun + 40 - $(date +%s)))
         [ "$seconds" -le "$left" ] || seconds=$left
@@ -71,19 +106,51 @@ ask() {
     printf '@rc %d\n' "$status"
 }
 
-# Prints variables that change how MPI starts with their values, some others by name alone.
+# Prints variables that change how MPI starts with their values, some others by name alone, secrets not at all.
 # shellcheck disable=SC2016 # the text is for another shell
 variables='
     awk '"'"'
-        /^(OMPI_MCA_|PMIX_MCA_|PRTE_MCA_)[A-Za-z0-9_]*=/ ||
-        /^(OPAL_PREFIX|OPAL_LIBDIR|PMIX_PREFIX|PMIX_INSTALL_PREFIX|PRTE_PREFIX|PMIX_VERSION|SLURM_MPI_TYPE)=/ {
+        {
+            name = $0
+            if (sub(/=.*/, "", name) == 0 || name !~ /^[A-Za-z_][A-Za-z0-9_]*$/) next
+            if (toupper(name) ~ /TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|USERNAME/) next
+        }
+        name ~ /^(OMPI_MCA_|PMIX_MCA_|PRTE_MCA_)/ && name ~ /_uri$|transports$|env_list|wdir$|hostname/ {
+            print name
+            next
+        }
+        name ~ /^(OMPI_MCA_|PMIX_MCA_|PRTE_MCA_)/ ||
+        name ~ /^(OPAL_PREFIX|OPAL_LIBDIR|PMIX_PREFIX|PMIX_INSTALL_PREFIX|PRTE_PREFIX|PMIX_VERSION|SLURM_MPI_TYPE)$/ {
             print
             next
         }
-        /^(UCX|FI|NCCL|HOROVOD|I_MPI|MPICH|MPIR|MV2|HYDRA|APPTAINER|APPTAINERENV|SINGULARITY|SINGULARITYENV)_[A-Z0-9_]*=/ ||
-        /^(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME|TMPDIR)=/ {
-            sub(/=.*/, ""); print
+        name ~ /^(UCX|FI|NCCL|HOROVOD|I_MPI|MPICH|MPIR|MV2|HYDRA|APPTAINER|APPTAINERENV|SINGULARITY|SINGULARITYENV)_[A-Z0-9_]*$/ ||
+        name ~ /^(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME|TMPDIR|PMIX_SERVER_TMPDIR)$/ {
+            print name
         }'"'"'
+'
+
+# Sets $launchers to every launcher of MPI on PATH, one for each program, and what the shell finds first at the front.
+# shellcheck disable=SC2016
+find_launchers='
+    launchers= seen=" " IFS=:
+    set -f
+    folders=$(for folder in $PATH; do printf "%s\n" "$folder"; done)
+    set +f
+    IFS="
+"
+    for pattern in mpirun mpiexec "mpirun.*" "mpiexec.*"; do
+        for folder in $folders; do
+            for file in "$folder"/$pattern; do
+                [ -f "$file" ] && [ -x "$file" ] || continue
+                real=$(readlink -f "$file")
+                case $seen in *" $real "*) continue ;; esac
+                seen="$seen$real "
+                launchers="$launchers$file
+"
+            done
+        done
+    done
 '
 
 printf 'toolkit-probe/1\n'
@@ -92,22 +159,29 @@ ask architecture 2 'uname -m'
 ask kernel 2 'uname -r'
 ask os-release 2 'cat /etc/os-release'
 ask glibc 2 'getconf GNU_LIBC_VERSION || ldd --version | head -n 1'
-ask slurm 5 'sinfo --version || srun --version'
-ask mpi-list 5 'srun --mpi=list'
-ask slurm-config 5 'scontrol show config |
-    grep -E "^(MpiDefault|MpiParams|ProctrackType|TaskPlugin|SlurmdSpoolDir|TmpFS|PluginDir|JobContainerType)[ =]"'
-ask partitions 5 'sinfo -h -o "%P|%D|%a|%c|%m|%G"'
+if [ -z "${TOOLKIT_NODE-}" ]; then
+    ask slurm 5 'sinfo --version || srun --version'
+    ask mpi-list 5 'srun --mpi=list'
+    ask slurm-config 5 'scontrol show config | grep -E "^ *(MpiDefault|MpiParams|ProctrackType|TaskPlugin|SlurmdSpoolDir|TmpFS|\
+PluginDir|JobContainerType|AuthType|SwitchType|LaunchParameters|PropagateResourceLimits|PropagateResourceLimitsExcept|\
+PMIx[A-Za-z]*) *="'
+    ask partitions 5 'sinfo -h -o "%P|%D|%a|%c|%m|%G"'
+fi
 
 # Which libpmix Slurm opens: the path that its plugin names or is linked with, else the loader's own.
 # shellcheck disable=SC2016
 ask pmix 5 '
-    folder=$(scontrol show config 2>/dev/null | sed -n "s/^PluginDir *= *//p")
-    seen=
+    folder=${TOOLKIT_PLUGINS-}
+    [ -n "${TOOLKIT_NODE-}" ] || folder=$(scontrol show config 2>/dev/null | sed -n "s/^PluginDir *= *//p")
+    seen= plugins=" "
     for plugin in "${folder:-/nonexistent}"/mpi_pmix.so "${folder:-/nonexistent}"/mpi_pmix_v*.so \
         /usr/lib/*/slurm*/mpi_pmix.so /usr/lib/*/slurm*/mpi_pmix_v*.so \
         /usr/lib64/slurm/mpi_pmix.so /usr/lib64/slurm/mpi_pmix_v*.so; do
         [ -f "$plugin" ] || continue
-        printf "plugin %s\n" "$(readlink -f "$plugin")"
+        real=$(readlink -f "$plugin")
+        case $plugins in *" $real "*) continue ;; esac
+        plugins="$plugins$real "
+        printf "plugin %s\n" "$real"
         for found in $({
             grep -a -o "/[A-Za-z0-9_./+-]*/libpmix\.so[0-9.]*" "$plugin" | sed "s/^/named=/"
             ldd "$plugin" 2>/dev/null | sed -n "s/.*libpmix\.so[0-9.]* => \(\/[^ ]*\).*/linked=\1/p"
@@ -127,20 +201,85 @@ ask pmix 5 '
     done'
 
 # shellcheck disable=SC2016
-ask launchers 5 '
-    for name in mpirun mpiexec srun; do
-        path=$(command -v "$name") || continue
-        printf "path %s\n" "$path"
-        printf "real %s\n" "$(readlink -f "$path")"
-        [ "$name" = srun ] || "$path" --version </dev/null 2>&1 | head -n 12 | sed "s/^/says /"
+ask launchers 5 "$find_launchers"'
+    for path in $launchers; do
+        printf "path %s\nreal %s\n" "$path" "$(readlink -f "$path")"
+        "$path" --version </dev/null 2>&1 | head -n 12 | sed "s/^/says /"
     done'
-# What mpirun hands to its ranks, seen from one rank here. Root may, where root is who asks.
+# What mpirun hands to its ranks, seen from one rank here, outside any job. Root may, where root is who asks.
 ask launcher-environment 5 "
     command -v mpirun >/dev/null || exit 127
+    for name in \$(env | sed -n 's/^\\(SLURM_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset \"\$name\"; done
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \\
     PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 env | {
     $variables
-    }"
+    } | sed '/^PMIX_VERSION=/!s/=.*//'"
+# The library of each launcher, which could be bound into an image: beside the launcher, else the loader's own.
+# shellcheck disable=SC2016
+ask mpi-libraries 8 "$find_launchers"'
+    known=" " n="[0-9]"
+    describe() {
+        real=$(readlink -f "$1")
+        case $known in *" $real "*) return ;; esac
+        known="$known$real "
+        folder=${1%/*}
+        printf "library %s\nfound %s\n" "$real" "$1"
+        grep -a -o "lib[a-z]*mpi[a-z0-9_]*\.so\.[0-9][0-9]*" "$real" | sort -u | sed "s/^/names /"
+        grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init" \
+            "$real" | sort -u | sed "s/^/holds /"
+        needs=$(ldd "$real" 2>/dev/null) && printf "followed yes\n"
+        needs=$(printf "%s\n" "$needs" | sed -n -e "s/^[[:space:]]*\(lib[^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p" \
+            -e "s/^[[:space:]]*\(lib[^ ]*\) => not found.*/\1/p")
+        printf "%s\n" "$needs" | sed -n "/./s/^/needs /p"
+        # The folder of a library, by whatever links it is found: what is not below the prefix stays behind.
+        printf "%s\n" "$needs" | sed -n "s/^[^ ]* //p" | sed "s#/[^/]*\$##" | sort -u | while read -r place; do
+            [ -d "$place" ] && printf "folder %s %s\n" "$place" "$(readlink -f "$place")"
+        done
+        # The C library defines its own versions; what others need of it is asked.
+        files=$(printf "%s\n" "$needs" | sed -n -e "/^lib\(c\|m\|dl\|rt\|pthread\|util\|resolv\|anl\|nsl\)\.so\./d" -e "s/^[^ ]* //p")
+        for file in $files; do
+            case $file in
+                */libopen-pal.so*) grep -a -o -E "PMIx_Init|pmix3x" "$file" | sort -u | sed "s/^/holds /" ;;
+                */libucp.so*) grep -a -o -E "(^|[^0-9.])1\.[0-9]{1,3}\.[0-9]{1,3}" "$file" | sed "s/^[^1]*/ucx /" | sort -u ;;
+            esac
+        done
+        grep -a -l "[$]ORIGIN" "$real" $files | sed "s/^/origin /"
+        grep -a -h -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$real" $files | sort -u | sed "s/^/glibc /"
+        for plugins in "${real%/*}/openmpi" "${real%/*}"/openmpi[0-9]* "$folder"/openmpi "$folder"/openmpi[0-9]* \
+            "$folder"/openmpi/lib/openmpi*; do
+            set -- "$plugins"/mca_*.so
+            [ -e "$1" ] || continue
+            printf "plugins %s\n" "$(readlink -f "$plugins")"
+            for file in "$plugins"/mca_pmix_*.so; do
+                [ -e "$file" ] && printf "component %s\n" "${file##*/}"
+            done
+            break
+        done
+    }
+    for path in $launchers; do
+        real=$(readlink -f "$path")
+        printf "launcher %s\n" "$path"
+        here=
+        for prefix in "${real%/*/*}" "${path%/*/*}"; do
+            [ "$prefix" = "$here" ] && continue
+            here=$prefix
+            for file in "$prefix"/lib/libmpi.so.$n "$prefix"/lib/libmpi.so.$n$n \
+                "$prefix"/lib64/libmpi.so.$n "$prefix"/lib64/libmpi.so.$n$n "$prefix"/lib/release/libmpi.so.$n$n \
+                "$prefix"/lib/*-linux-gnu*/libmpi.so.$n$n \
+                "$prefix"/lib/libmpich.so.$n$n "$prefix"/lib64/libmpich.so.$n$n "$prefix"/lib/*-linux-gnu*/libmpich.so.$n$n; do
+                [ -f "$file" ] || continue
+                printf "beside %s\n" "$(readlink -f "$file")"
+                describe "$file"
+            done
+        done
+    done
+    printf "launcher\n"
+    [ -n "$launchers" ] && for file in $(ldconfig -p 2>/dev/null | sed -n "s/.*libmpi\(ch\)*\.so\.[0-9]* .*=> //p"); do
+        [ -f "$file" ] || continue
+        printf "beside %s\n" "$(readlink -f "$file")"
+        describe "$file"
+    done
+    true'
 
 # shellcheck disable=SC2016
 ask runtime 5 '
@@ -174,10 +313,80 @@ ask user-namespaces 3 '
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
 ask gpu 5 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || exit 127
     cat /proc/driver/nvidia/version 2>/dev/null
+    sed -n "s/^Model:[[:space:]]*/model /p" /proc/driver/nvidia/gpus/*/information 2>/dev/null
     nvidia-smi --query-gpu=driver_version,name --format=csv,noheader'
-ask network 2 'ls /sys/class/net; ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"; true'
+# Libraries of the driver that --nv binds, and which releases of the C library they name.
+# shellcheck disable=SC2016
+ask gpu-libraries 5 '
+    command -v ldconfig >/dev/null || exit 127
+    for file in $(ldconfig -p 2>/dev/null |
+        sed -n "s/.*lib\(cuda\|cudadebugger\|nvidia-ml\|nvidia-ptxjitcompiler\|nvidia-nvvm\)\.so[.0-9]* (.*x86-64.*=> //p
+            s/.*lib\(cuda\|cudadebugger\|nvidia-ml\|nvidia-ptxjitcompiler\|nvidia-nvvm\)\.so[.0-9]* (.*AArch64.*=> //p"); do
+        readlink -f "$file"
+    done | sort -u | while read -r file; do
+        printf "file %s\n" "$file"
+        grep -a -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$file" | sort -u | sed "s/^/glibc /"
+    done'
+ask cpu 2 "awk '/^flags/ { print; exit }' /proc/cpuinfo"
+# shellcheck disable=SC2016
+ask network 2 'ls /sys/class/net
+    for folder in /sys/class/net/*; do
+        [ -d "$folder" ] || continue
+        printf "state %s %s\n" "${folder##*/}" "$(cat "$folder/operstate" 2>/dev/null)"
+    done
+    sed -e 1d -e "s/[[:space:]].*//" /proc/net/route | sort -u | sed "s/^/route /"
+    ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"
+    true'
+# shellcheck disable=SC2016
+ask fabrics 2 '
+    for device in /dev/cxi[0-9]* /sys/class/cxi/* /dev/kgni[0-9]* /sys/class/gni/* /dev/hfi1_[0-9]* \
+        /sys/class/infiniband/*; do
+        [ -e "$device" ] || continue
+        driver=$(readlink -f "$device/device/driver" 2>/dev/null)
+        printf "device %s %s\n" "$device" "${driver##*/}"
+    done'
+# shellcheck disable=SC2016
+ask libfabric 2 'command -v ldconfig >/dev/null || exit 127; ldconfig -p | sed -n "s/.*libfabric\.so\.1 .*=> //p"'
 # shellcheck disable=SC2016
 ask memory 2 'printf "locked %s\n" "$(ulimit -l)"; df -Pk /dev/shm | sed -n "2s/^[^ ]* *\([0-9]*\).*/shm \1/p"'
+# shellcheck disable=SC2016
+ask neighbours 2 '
+    [ -r /proc/sys/kernel/yama/ptrace_scope ] && printf "ptrace_scope %s\n" "$(cat /proc/sys/kernel/yama/ptrace_scope)"
+    [ -e /dev/xpmem ] && printf "xpmem yes\n" || printf "xpmem no\n"
+    for socket in /run/munge/munge.socket.2 /var/run/munge/munge.socket.2; do
+        [ -S "$socket" ] && printf "munge %s\n" "$socket" && break
+    done
+    true'
+# shellcheck disable=SC2016
+ask temporary 2 '
+    [ -n "${TMPDIR-}" ] || exit 0
+    printf "TMPDIR=%s\n" "$TMPDIR"
+    [ -d "$TMPDIR" ] && [ -w "$TMPDIR" ] && printf "usable yes\n" || printf "usable no\n"'
+# Packages that Python finds in the home folder, before those of an image.
+# shellcheck disable=SC2016
+ask user-packages 2 '
+    for folder in "$HOME"/.local/lib/python[0-9]*/site-packages; do
+        [ -d "$folder" ] || continue
+        folder=${folder%/site-packages}
+        printf "python %s\n" "${folder##*/python}"
+    done'
+# Files of settings that follow the home folder into a container; only what belongs to a framework of MPI or PMIx.
+# shellcheck disable=SC2016
+ask mca-params 2 '
+    for file in "$HOME/.openmpi/mca-params.conf" "$HOME/.pmix/mca-params.conf"; do
+        [ -e "$file" ] || continue
+        printf "file %s\n" "$file"
+        awk '"'"'
+            /^[ \t]*(accelerator|bfrops|bml|btl|coll|common|crs|ess|fbtl|fcoll|fs|gds|grpcomm|hwloc|if|io|mca|memory|mpi|mpool|mtl|oob|op|opal|ompi|orte|osc|patcher|pcompress|pif|plm|pmix|pmdl|pml|pnet|prte|psec|psensor|ptl|ras|rcache|rmaps|routed|schizo|sharedfp|shmem|smsc|state|threads|topo|vprotocol)(_[A-Za-z0-9_]*)?[ \t]*=/ {
+                name = $0
+                sub(/^[ \t]*/, "", name)
+                sub(/[ \t]*=.*/, "", name)
+                if (tolower(name) ~ /token|secret|passw|credential|_key|_uri|env_list/) next
+                value = $0
+                sub(/^[^=]*=[ \t]*/, "", value)
+                print "set " name " = " value
+            }'"'"' "$file" 2>/dev/null || printf "unreadable %s\n" "$file"
+    done'
 ask environment 2 "env | {
     $variables
     }"

@@ -3,44 +3,24 @@
 from collections.abc import Callable
 
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, SlurmFacts
+from toolkit.probe.book import Book
 from toolkit.probe.evidence import TIMED_OUT, Section, Sections
+from toolkit.probe.machine import MachineFacts
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
 
 _Ask = Callable[[str], Section]
 
 
-class _Book:
-    """Collects why each fact is what it is, while the facts are read."""
-
-    def __init__(self) -> None:
-        self.evidence: dict[str, str] = {}
-        self.absent: dict[str, str] = {}
-        self.unknown: dict[str, str] = {}
-
-    def note(self, name: str, said: str) -> None:
-        self.evidence[name] = said
-
-    def lacks(self, name: str, section: Section, looked_for: str) -> None:
-        """Say why a fact is missing: nothing there, or no answer."""
-        if section.missing:
-            self.absent[name] = f"{looked_for}: not found on PATH"
-        else:
-            self.unread(name, section, looked_for)
-
-    def unread(self, name: str, section: Section, asked: str) -> None:
-        """Say why nobody knows: what does not answer tells nothing about what it was asked for."""
-        self.unknown[name] = f"{asked}: {section.trouble or 'the answer was not understood'}"
-
-
 def host_facts(place: str, sections: Sections) -> HostFacts:
     """Read the sections of one machine's answer."""
-    book = _Book()
+    book = Book()
 
     def section(name: str) -> Section:
         return sections.get(name, Section(name, (), TIMED_OUT))
 
     found = _slurm(section, sections, book)
     launchers = _launchers(section, book)
+    machine = MachineFacts(section, book)
     return HostFacts(
         place=place,
         architecture=_line("architecture", section("architecture"), "uname -m", book),
@@ -53,7 +33,23 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         runtime=_runtime(section, book),
         user_namespaces=_user_namespaces(section("user-namespaces"), book),
         squashfuse=_squashfuse(section, book),
-        gpu_driver=_gpu(section("gpu"), book),
+        gpu_driver=machine.gpu_driver(),
+        gpus=machine.gpus(),
+        gpu_libraries_glibc=machine.gpu_libraries_glibc(),
+        cpu_level=machine.cpu_level(),
+        shm=machine.shm(),
+        locked_memory=machine.locked_memory(),
+        interfaces=machine.interfaces(),
+        libfabric=machine.libfabric(),
+        infiniband=machine.infiniband(),
+        fabrics=machine.fabrics(),
+        ptrace_scope=machine.ptrace_scope(),
+        xpmem=machine.xpmem(),
+        mca_params=machine.mca_params(),
+        user_packages=machine.user_packages(),
+        munge=machine.munge(),
+        tmpdir=machine.tmpdir(),
+        tmpdir_usable=machine.tmpdir_usable(),
         environment=_environment(section("environment"), book),
         evidence=book.evidence,
         absent=book.absent,
@@ -61,7 +57,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
     )
 
 
-def _line(name: str, section: Section, command: str, book: _Book) -> str | None:
+def _line(name: str, section: Section, command: str, book: Book) -> str | None:
     value = system.first_line(section)
     if value is None:
         book.lacks(name, section, command)
@@ -70,7 +66,7 @@ def _line(name: str, section: Section, command: str, book: _Book) -> str | None:
     return value
 
 
-def _distribution(section: Section, book: _Book) -> str | None:
+def _distribution(section: Section, book: Book) -> str | None:
     value = system.distribution(section.lines) if section.ok else None
     if value is None:
         book.unknown["distribution"] = f"/etc/os-release: {section.trouble or 'says nothing'}"
@@ -79,7 +75,7 @@ def _distribution(section: Section, book: _Book) -> str | None:
     return value
 
 
-def _glibc(section: Section, book: _Book) -> str | None:
+def _glibc(section: Section, book: Book) -> str | None:
     value = system.glibc(section)
     if value is None:
         book.unknown["glibc"] = f"getconf GNU_LIBC_VERSION: {section.trouble or 'not understood'}"
@@ -88,7 +84,7 @@ def _glibc(section: Section, book: _Book) -> str | None:
     return value
 
 
-def _slurm(section: _Ask, sections: Sections, book: _Book) -> SlurmFacts | None:
+def _slurm(section: _Ask, sections: Sections, book: Book) -> SlurmFacts | None:
     found = slurm.slurm(sections)
     if found is None:
         book.lacks("slurm", section("slurm"), "sinfo, srun")
@@ -109,13 +105,13 @@ def _slurm(section: _Ask, sections: Sections, book: _Book) -> SlurmFacts | None:
     return found
 
 
-def _environment(section: Section, book: _Book) -> dict[str, str]:
+def _environment(section: Section, book: Book) -> dict[str, str]:
     if not section.ok:
         book.unread("environment", section, "env")
     return launcher.variables(section)
 
 
-def _pmix(section: Section, found: SlurmFacts | None, book: _Book) -> str | None:
+def _pmix(section: Section, found: SlurmFacts | None, book: Book) -> str | None:
     types = (found.mpi_types if found else None) or ()
     if found and found.mpi_types is not None and not any(t.startswith("pmix") for t in types):
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
@@ -131,26 +127,40 @@ def _pmix(section: Section, found: SlurmFacts | None, book: _Book) -> str | None
     return None
 
 
-def _launchers(section: _Ask, book: _Book) -> tuple[HostMpi, ...] | None:
+def _launchers(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
     asked = section("launchers")
     if not asked.ok and not asked.missing:
         book.lacks("mpis", asked, "mpirun --version")
         return None
-    found = launcher.launchers(asked, section("launcher-environment"))
-    if found:
-        first = found[0]
-        leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not seen")
-        book.note(
-            "mpis",
-            f"{first.launcher} --version: {first.implementation} {first.version or '?'}"
-            f"; of its own installation it exports: {leaks}",
-        )
-    else:
+    libraries = section("mpi-libraries")
+    found = launcher.launchers(asked, section("launcher-environment"), libraries)
+    if not found:
         book.note("mpis", "mpirun, mpiexec: not found on PATH")
+        return found
+    first = found[0]
+    leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not seen")
+    book.note(
+        "mpis",
+        f"{first.launcher} --version: {first.implementation} {first.version or '?'}"
+        f"; of its own installation it exports: {leaks}",
+    )
+    for mpi in found:
+        if mpi.library is None:
+            why = libraries.trouble or "no library of its kind beside it or in the loader's cache"
+            book.unknown["mpis.library"] = f"{mpi.launcher}: {why}"
+        elif mpi.needs is None:
+            book.unknown["mpis.needs"] = f"{mpi.library}: ldd does not tell what it needs"
+    if first.library:
+        how = "finds its files wherever it is" if first.relocatable else "is bound to its place"
+        book.note(
+            "mpis.library",
+            f"{first.library}: {first.soname or 'soname not told'}, needs {len(first.needs or ())} libraries"
+            f" and glibc {first.glibc_needed or '?'}, {how}",
+        )
     return found
 
 
-def _runtime(section: _Ask, book: _Book) -> ContainerRuntime | None:
+def _runtime(section: _Ask, book: Book) -> ContainerRuntime | None:
     asked = section("runtime")
     found = runtime.runtime(asked)
     if found is None:
@@ -165,7 +175,7 @@ def _runtime(section: _Ask, book: _Book) -> ContainerRuntime | None:
     return found
 
 
-def _user_namespaces(section: Section, book: _Book) -> bool | None:
+def _user_namespaces(section: Section, book: Book) -> bool | None:
     found = runtime.user_namespaces(section)
     if found is None:
         book.unknown["user_namespaces"] = (
@@ -183,23 +193,13 @@ def _refusal(section: Section) -> str:
     return said or ("there is no unshare" if section.status == 127 else section.trouble)
 
 
-def _squashfuse(section: _Ask, book: _Book) -> str | None:
-    path = next(iter(section("runtime").values("squashfuse")), None) or system.first_line(
-        section("squashfuse")
-    )
-    if path is None:
-        book.absent["squashfuse"] = "squashfuse_ll, squashfuse: not found on PATH or beside the runtime"
-    else:
+def _squashfuse(section: _Ask, book: Book) -> str | None:
+    asked = section("squashfuse")
+    path = next(iter(section("runtime").values("squashfuse")), None) or system.first_line(asked)
+    if path is not None:
         book.note("squashfuse", path)
-    return path
-
-
-def _gpu(section: Section, book: _Book) -> str | None:
-    found = system.gpu_driver(section)
-    if found:
-        book.note("gpu_driver", f"NVIDIA driver {found}")
-    elif section.missing:
-        book.absent["gpu_driver"] = "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+    elif asked.status == TIMED_OUT:
+        book.unread("squashfuse", asked, "squashfuse_ll, squashfuse")
     else:
-        book.unknown["gpu_driver"] = f"nvidia-smi: {section.trouble or 'not understood'}"
-    return found
+        book.absent["squashfuse"] = "squashfuse_ll, squashfuse: not found on PATH or beside the runtime"
+    return path

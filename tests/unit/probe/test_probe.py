@@ -58,7 +58,7 @@ def test_a_facts_file_is_read_back_as_it_was_written(tmp_path):
     file = tmp_path / "facts.json"
     file.write_bytes(encode(Bundle(host=host, raw=raw)))
     assert load(file) == host
-    assert msgspec.json.decode(file.read_bytes())["schema"] == "toolkit.facts/1"
+    assert msgspec.json.decode(file.read_bytes())["schema"] == "toolkit.facts/2"
 
 
 def test_facts_that_were_printed_are_read_too(tmp_path):

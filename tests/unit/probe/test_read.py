@@ -34,6 +34,13 @@ INTEL = (
 )
 
 
+def test_no_default_is_none_however_slurm_writes_it():
+    for text in ("none", "(null)"):
+        found = slurm.slurm({"slurm": said("slurm 24.11.5"), "slurm-config": said(f"MpiDefault = {text}")})
+        assert found is not None
+        assert found.mpi_default == "none"
+
+
 def test_mpi_types_of_slurm_24():
     assert slurm.mpi_types(said(NEW_LIST)) == ("none", "pmix", "cray_shasta", "pmi2", "pmix_v4", "pmix_v5")
 
@@ -62,14 +69,19 @@ def test_the_default_partition_comes_first_and_nodes_are_added_up():
     [(OPEN_MPI, "openmpi", "4.1.4"), (HYDRA, "mpich", "4.0.2"), (INTEL, "intelmpi", "2021.9")],
 )
 def test_launchers_are_told_apart(text, family, version):
-    (found,) = launcher.launchers(said(text), said("", 127))
+    (found,) = launcher.launchers(said(text), said("", 127), said("", 124))
     assert (found.implementation, found.version) == (family, version)
     assert found.leaks is None
 
 
 def test_two_names_of_one_program_are_one_launcher():
     assert (
-        len(launcher.launchers(said(f"{OPEN_MPI}\n{OPEN_MPI.replace('mpirun', 'mpiexec')}"), said(""))) == 1
+        len(
+            launcher.launchers(
+                said(f"{OPEN_MPI}\n{OPEN_MPI.replace('mpirun', 'mpiexec')}"), said(""), said("")
+            )
+        )
+        == 1
     )
 
 
@@ -77,7 +89,7 @@ def test_what_a_launcher_exports_of_itself_is_seen():
     environment = said(
         "OMPI_MCA_mca_base_component_path=/usr/lib/pmix\nOMPI_MCA_num_procs=1\nPMIX_VERSION=5.0.7a1\nUCX_TLS"
     )
-    (found,) = launcher.launchers(said(OPEN_MPI), environment)
+    (found,) = launcher.launchers(said(OPEN_MPI), environment, said("", 124))
     assert found.leaks == ("OMPI_MCA_mca_base_component_path",)
     assert found.pmix == "5.0.7a1"
 

@@ -1,10 +1,14 @@
 """Read which MPI launchers are on PATH, and what the first one hands to its ranks."""
 
+import posixpath
 import re
+
+import msgspec
 
 from toolkit import knowledge
 from toolkit.model.facts import HostMpi
 from toolkit.probe.evidence import Section
+from toolkit.probe.read import mpi_library
 
 _FAMILIES = (
     ("openmpi", re.compile(r"\((?:Open MPI|OpenRTE)\)\s+v?(\d[\w.]*)")),
@@ -14,22 +18,52 @@ _FAMILIES = (
 _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
-def launchers(section: Section, environment: Section) -> tuple[HostMpi, ...]:
-    """Read the ``path``, ``real`` and ``says`` lines; one entry for each program, whatever its names."""
-    found: dict[str, HostMpi] = {}
-    for path, real, said in _programs(section):
-        if real in found or path.endswith("/srun"):
-            continue
+def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
+    """Read the ``path``, ``real`` and ``says`` lines: one entry for each installation, whatever its names.
+
+    ``libraries`` tells which library is beside each. What goes by several programs is told once, and a
+    program that does not say what it is counts only where nothing else in its folder does.
+    """
+    found: dict[tuple[str, str | None, str], HostMpi] = {}
+    programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
+    folders = {posixpath.dirname(real) for _, real, said in programs if _identify(said)[0] != "unknown"}
+    for path, real, said in programs:
         implementation, version = _identify(said)
+        folder = posixpath.dirname(real)
+        if implementation == "unknown" and folder in folders:
+            continue
         first = not found
-        found[real] = HostMpi(
+        exported = leaks(environment) if first else None
+        mpi = HostMpi(
             implementation=implementation,
             version=version,
             launcher=path,
-            leaks=leaks(environment) if first else None,
+            leaks=exported,
             pmix=pmix_server(environment) if first else None,
+            prefix=posixpath.dirname(folder),
+        )
+        library = mpi_library.of_launcher(path, implementation, libraries)
+        found.setdefault(
+            (implementation, version, folder), _with_library(mpi, library, environment) if library else mpi
         )
     return tuple(found.values())
+
+
+def _with_library(mpi: HostMpi, library: mpi_library.Library, environment: Section) -> HostMpi:
+    exported = tuple(variables(environment)) if mpi.leaks is not None else None
+    return msgspec.structs.replace(
+        mpi,
+        library=library.path,
+        soname=library.soname,
+        interfaces=library.interfaces,
+        needs=mpi_library.sonames(library),
+        folders=mpi_library.folders(library),
+        outside=mpi_library.outside(library, mpi.prefix or "/"),
+        ucx=mpi_library.ucx(library),
+        glibc_needed=mpi_library.glibc_needed(library),
+        plugins=library.plugins,
+        relocatable=library.relocatable(exported),
+    )
 
 
 def leaks(section: Section) -> tuple[str, ...] | None:

@@ -6,6 +6,8 @@ from toolkit.model.facts import SlurmFacts
 from toolkit.probe.evidence import Section, Sections
 
 _VERSION = re.compile(r"^slurm(?:-wlm)?\s+(\d[\w.\-]*)", re.IGNORECASE)
+_NONE = {"(null)": "none"}
+"""How ``scontrol show config`` of Slurm 24.11 writes ``MpiDefault=none``."""
 _COUNT = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -62,7 +64,7 @@ def slurm(sections: Sections) -> SlurmFacts | None:
     return SlurmFacts(
         version=found,
         mpi_types=mpi_types(sections.get("mpi-list", Section("mpi-list"))),
-        mpi_default=configured.get("MpiDefault"),
+        mpi_default=_NONE.get(configured.get("MpiDefault", ""), configured.get("MpiDefault")),
         nodes=nodes,
         partitions=names,
         settings=configured,

@@ -44,3 +44,14 @@ def gpu_driver(section: Section) -> str | None:
         if found := re.match(r"^(\d{3}\.\d[\d.]*)\s*,", line):
             return found[1]
     return None
+
+
+def gpus(section: Section) -> tuple[str, ...] | None:
+    """Return the names of the GPUs: those that nvidia-smi lists, else those of the kernel's files.
+
+    In a job that was given no GPU, nvidia-smi sees none of those that the node has.
+    """
+    listed = [
+        line.partition(",")[2].strip() for line in section.lines if re.match(r"^\d{3}\.\d[\d.]*\s*,", line)
+    ]
+    return tuple(name for name in listed if name) or tuple(v.strip() for v in section.values("model")) or None

@@ -1,0 +1,137 @@
+#!/bin/sh
+# Run the probe on this machine and, at the same time, on compute nodes under srun: sh -s NODES WAIT [PARTITION].
+#
+# NODES is a number, "all" (of the partition, those that are idle or have room) or names as Slurm writes them.
+# A job that does not start within WAIT seconds is given up, and one that does not end in 20 more.
+# Standard output: the probe's answer for this machine, then "toolkit-nodes/1", what sinfo knows of the nodes
+# ("|name|state|partition"), what srun brought (each line labelled with the number of its task), how srun ended
+# ("@srun N") with its errors ("!line"), and "@nodesend".
+# POSIX sh only. This text is filled in by toolkit: the line "@probe@" below becomes the probe script.
+
+LC_ALL=C
+PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+export LC_ALL PATH
+
+script() {
+    cat <<'@toolkit@'
+@probe@
+@toolkit@
+}
+
+# The nodes that can take a job, one a line: "idle~" and its like are asleep or do not answer.
+available() {
+    awk -F'|' -v partition="$2" '
+        (partition == "" ? $3 ~ /\*$/ : $3 == partition || $3 == partition "*") && ($2 == "idle" || $2 == "'"$3"'") { print $1 }
+    ' "$1" | sort -u
+}
+
+# Ends what is being waited for, first asking: srun then takes its job back.
+give_up() {
+    [ -n "$child" ] && kill "$child" 2>/dev/null && sleep 1 && kill -9 "$child" 2>/dev/null
+    exit 124
+}
+
+# Slurm's commands may hang where the controller does; a shell hears of signals only while it waits.
+call() {
+    "$@" </dev/null &
+    child=$!
+    wait "$child"
+}
+
+# start OPTION…: the probe on nodes. A step of an allocation that we are in is neither queued nor limited.
+start() {
+    if [ -n "${SLURM_JOB_ID-}" ]; then
+        srun --help 2>/dev/null | grep -q -e --overlap && set -- --overlap "$@"
+    else
+        set -- --immediate="$wait_s" --time=2 --job-name=toolkit-probe ${partition:+"--partition=$partition"} "$@"
+    fi
+    # What Slurm sets for the processes of this very step is not what a job brings along.
+    # shellcheck disable=SC2016 # the node's shell reads it
+    script | TOOLKIT_PLUGINS=$plugins TOOLKIT_NODE=yes srun -Q --label --mpi=none --ntasks-per-node=1 --chdir=/ "$@" \
+        sh -c 'printf "@node %s\n" "$SLURMD_NODENAME"
+            unset SLURM_MPI_TYPE OMPI_MCA_plm_slurm_args PRTE_MCA_plm_slurm_args HYDRA_BOOTSTRAP \
+                HYDRA_LAUNCHER_EXTRA_ARGS I_MPI_HYDRA_BOOTSTRAP I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS
+            exec sh -s' &
+    child=$!
+    wait "$child"
+}
+
+ask_nodes() {
+    child=''
+    trap give_up TERM
+    call scontrol show config >"$folder/config" 2>/dev/null || {
+        echo "srun: error: Slurm's controller does not answer" >&2
+        return 1
+    }
+    plugins=$(sed -n 's/^PluginDir *= *//p' "$folder/config")
+    case $nodes in
+        1) start --nodes=1 --ntasks=1 ;;
+        all | *[!0-9]*)
+            names=$nodes
+            if [ "$nodes" = all ]; then
+                call sinfo -h -N -o '%N|%T|%P' >"$folder/known"
+                sed 's/^/|/' "$folder/known"
+                names=$(available "$folder/known" "$partition" mixed | paste -s -d , -)
+            fi
+            [ -n "$names" ] || { echo "srun: error: no node is idle" >&2; return 1; }
+            start --nodelist="$names" || {
+                failed=$?
+                idle=$([ "$nodes" != all ] || available "$folder/known" "$partition" idle | paste -s -d , -)
+                # A node with room may have too little of it; those that are idle can be had all the same.
+                [ -n "$idle" ] && [ "$idle" != "$names" ] && start --nodelist="$idle" && failed=0
+                return "$failed"
+            }
+            ;;
+        *)
+            call sinfo -h -N -o '%N|%T|%P' >"$folder/known"
+            count=$(available "$folder/known" "$partition" mixed | awk 'END { print NR }')
+            { [ "$count" -gt 0 ] && [ "$count" -lt "$nodes" ]; } || count=$nodes
+            start --nodes="$count" --ntasks="$count"
+            ;;
+    esac
+}
+
+main() {
+    nodes=$1 wait_s=$2 partition=${3-}
+    folder=
+    for base in "${TMPDIR:-/tmp}" /tmp "${HOME:-/}"; do
+        folder=$base/toolkit-nodes.$$
+        (umask 077 && mkdir "$folder") 2>/dev/null && break
+        folder=
+    done
+    if [ -z "$folder" ] || ! command -v srun >/dev/null; then
+        script | sh -s
+        printf 'toolkit-nodes/1\n@srun 127\n'
+        [ -n "$folder" ] || printf '!there is no folder for temporary files\n'
+        printf '@nodesend\n'
+        [ -z "$folder" ] || rm -rf "$folder"
+        return
+    fi
+    asking='' watch=''
+    trap '[ -z "$asking" ] || kill "$asking" 2>/dev/null; rm -rf "$folder"' EXIT
+    trap 'exit 143' HUP INT TERM
+    ask_nodes </dev/null >"$folder/said" 2>"$folder/errors" &
+    asking=$!
+    (
+        sleep $((wait_s + 20)) &
+        trap 'kill $!; exit' TERM
+        wait
+        kill "$asking"
+    ) </dev/null >/dev/null 2>&1 &
+    watch=$!
+    script | sh -s
+    wait "$asking" 2>/dev/null
+    status=$?
+    asking=
+    kill "$watch" 2>/dev/null
+    printf 'toolkit-nodes/1\n'
+    cat "$folder/said"
+    printf '\n@srun %d\n' "$status"
+    # An error names the user's account and the controller's address at most; neither is told.
+    person=$(id -un 2>/dev/null | sed 's/[][\\.*^$|]/\\&/g')
+    sed -n -e "s|${person:-nobody}|-|g" -e 's/[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\(:[0-9]\{1,5\}\)*/ADDRESS/g' \
+        -e 's/^srun: error: /!/p' "$folder/errors" | head -n 5
+    printf '@nodesend\n'
+}
+
+main "$@"

@@ -1,0 +1,179 @@
+"""What a rank meets on a machine: one parser a fact, and why a fact is missing."""
+
+import pytest
+
+from toolkit.probe.evidence import Section, parse
+from toolkit.probe.facts import host_facts
+from toolkit.probe.read import machine, system
+
+
+def said(text: str, status: int = 0) -> Section:
+    return Section("x", tuple(text.splitlines()), status)
+
+
+def facts(body: str):
+    return host_facts("here", parse(f"toolkit-probe/1\n{body}@end\n", "here"))
+
+
+V1 = "flags\t\t: fpu cmov cx8 fxsr mmx sse sse2 lm"
+V2 = f"{V1} cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
+V3 = f"{V2} abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"
+V4 = f"{V3} avx512f avx512bw avx512cd avx512dq avx512vl"
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"),
+    [
+        (V1, "x86-64-v1"),
+        (V2, "x86-64-v2"),
+        (V3, "x86-64-v3"),
+        (V4, "x86-64-v4"),
+        (V4.replace(" movbe", ""), "x86-64-v2"),
+    ],
+)
+def test_a_processor_has_a_level_only_whole(flags, level):
+    assert machine.cpu_level(said(flags)) == level
+
+
+def test_a_processor_that_is_no_x86_has_no_level_and_flags_that_are_strange_are_unknown():
+    assert "cpu_level" in facts("@ cpu\n@rc 0\n").absent
+    assert "cpu_level" in facts("@ cpu\n|flags : odd\n@rc 0\n").unknown
+    assert "cpu_level" in facts("@ cpu\n|awk: cannot open /proc/cpuinfo\n@rc 2\n").unknown
+
+
+def test_memory_is_told_in_bytes():
+    host = facts("@ memory\n|locked 8192\n|shm 65536\n@rc 0\n")
+    assert (host.locked_memory, host.shm) == (8192 << 10, 64 << 20)
+    assert host.cite("locked_memory") == "ulimit -l: 8192 KiB"
+    assert facts("@ memory\n|locked unlimited\n@rc 0\n").locked_memory == -1
+    assert "shm" in facts("@ memory\n|locked unlimited\n@rc 0\n").unknown
+    assert "locked_memory" in facts("@ memory\n|locked many\n@rc 0\n").unknown
+
+
+NETWORK = """@ network
+|lo
+|veth12ab
+|ib0
+|hsn0
+|eno1
+|state lo unknown
+|state veth12ab up
+|state ib0 down
+|state hsn0 up
+|state eno1 up
+|route eno1
+|infiniband mlx5_1
+|infiniband mlx5_0
+@rc 0
+"""
+
+
+def test_interfaces_that_lead_somewhere_come_first_and_those_of_containers_do_not_count():
+    host = facts(NETWORK)
+    assert host.interfaces == ("eno1", "hsn0", "ib0")
+    assert host.infiniband == ("mlx5_0", "mlx5_1")
+    assert "interfaces" in facts("@ network\n|ls: cannot access\n@rc 1\n").unknown
+
+
+@pytest.mark.parametrize(
+    ("device", "fabric"),
+    [
+        ("/dev/cxi0 ", "slingshot"),
+        ("/sys/class/cxi/cxi0 cxi_ss1", "slingshot"),
+        ("/dev/kgni0 ", "aries"),
+        ("/dev/hfi1_0 ", "omni-path"),
+        ("/sys/class/infiniband/hfi1_0 hfi1", "omni-path"),
+        ("/sys/class/infiniband/rdmap0s6 efa", "efa"),
+    ],
+)
+def test_fabrics_are_told_by_their_devices(device, fabric):
+    assert machine.fabrics(said(f"device {device}")) == (fabric,)
+
+
+def test_a_card_of_infiniband_is_no_other_fabric():
+    assert machine.fabrics(said("device /sys/class/infiniband/mlx5_0 mlx5_core")) == ()
+    assert facts("@ fabrics\n@rc 0\n").fabrics == ()
+    assert "fabrics" in facts("@ fabrics\n@rc 124\n").unknown
+
+
+def test_what_processes_of_one_user_may_do_to_each_other():
+    host = facts("@ neighbours\n|ptrace_scope 1\n|xpmem yes\n|munge /run/munge/munge.socket.2\n@rc 0\n")
+    assert (host.ptrace_scope, host.xpmem, host.munge) == (1, True, True)
+    bare = facts("@ neighbours\n|xpmem no\n@rc 0\n")
+    assert (bare.ptrace_scope, bare.xpmem, bare.munge) == (None, False, False)
+    assert "ptrace_scope" in bare.absent
+    silent = facts("@ neighbours\n@rc 124\n")
+    assert {"ptrace_scope", "xpmem", "munge"} <= set(silent.unknown)
+    assert "ptrace_scope" in facts("@ neighbours\n|ptrace_scope x\n@rc 0\n").unknown
+
+
+def test_settings_that_follow_the_home_folder():
+    said_there = (
+        "@ mca-params\n|file ~/.openmpi/mca-params.conf\n|set btl = tcp,self\n|set btl = self\n@rc 0\n"
+    )
+    host = facts(said_there)
+    assert host.mca_params == {"btl": "tcp,self"}
+    assert host.cite("mca_params") == "~/.openmpi/mca-params.conf: btl"
+    assert facts("@ mca-params\n@rc 0\n").mca_params == {}
+    locked = facts(
+        "@ mca-params\n|file ~/.pmix/mca-params.conf\n|unreadable ~/.pmix/mca-params.conf\n@rc 0\n"
+    )
+    assert locked.mca_params is None
+    assert "~/.pmix/mca-params.conf" in locked.unknown["mca_params"]
+
+
+def test_the_folder_for_temporary_files():
+    host = facts("@ temporary\n|TMPDIR=/scratch/-/tmp\n|usable no\n@rc 0\n")
+    assert (host.tmpdir, host.tmpdir_usable) == ("/scratch/-/tmp", False)
+    assert facts("@ temporary\n|TMPDIR=/tmp\n|usable yes\n@rc 0\n").tmpdir_usable is True
+    assert {"tmpdir", "tmpdir_usable"} <= set(facts("@ temporary\n@rc 0\n").absent)
+    assert {"tmpdir", "tmpdir_usable"} <= set(facts("@ temporary\n@rc 124\n").unknown)
+
+
+KERNEL = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024"
+
+
+def test_gpus_by_either_way():
+    listed = "550.54.15, NVIDIA A100-SXM4-40GB\n550.54.15, NVIDIA A100-SXM4-40GB"
+    assert system.gpus(said(listed)) == ("NVIDIA A100-SXM4-40GB",) * 2
+    hidden = said(f"{KERNEL}\nmodel NVIDIA H100 80GB HBM3\nNo devices were found", 6)
+    assert system.gpus(hidden) == ("NVIDIA H100 80GB HBM3",)
+    assert system.gpu_driver(hidden) == "535.183.01"
+
+
+def test_a_driver_whose_gpus_are_hidden_leaves_them_unknown():
+    host = facts(f"@ gpu\n|{KERNEL}\n|No devices were found\n@rc 6\n")
+    assert host.gpu_driver == "535.183.01"
+    assert "gpus" in host.unknown
+    assert "gpus" in facts("@ gpu\n@rc 127\n").absent
+
+
+def test_the_newest_c_library_that_the_driver_names():
+    text = "@ gpu-libraries\n|file /lib/libcuda.so.550.54.15\n|glibc GLIBC_2.9\n|glibc GLIBC_2.34\n@rc 0\n"
+    assert facts(text).gpu_libraries_glibc == "2.34"
+    assert "gpu_libraries_glibc" in facts("@ gpu-libraries\n@rc 0\n").absent
+    assert "gpu_libraries_glibc" in facts("@ gpu-libraries\n|file /lib/libcuda.so.1\n@rc 0\n").unknown
+
+
+def test_versions_of_the_c_library():
+    assert machine.newest_glibc(("GLIBC_2.9", "GLIBC_2.10", "GLIBC_2.2.5")) == "2.10"
+    assert machine.newest_glibc(("GLIBC_2.17", "GLIBC_ABI_DT_RELR")) == "2.36"
+    assert machine.newest_glibc(("GLIBC_PRIVATE", "GLIBC_2." + "9" * 50)) is None
+
+
+def test_the_libfabric_of_the_loaders_cache():
+    host = facts("@ libfabric\n|/lib/x86_64-linux-gnu/libfabric.so.1\n|/opt/libfabric.so.1\n@rc 0\n")
+    assert host.libfabric == "/lib/x86_64-linux-gnu/libfabric.so.1"
+    assert "libfabric" in facts("@ libfabric\n@rc 0\n").absent
+    assert "libfabric" in facts("@ libfabric\n@rc 127\n").unknown
+
+
+def test_packages_of_the_home_folder():
+    assert facts("@ user-packages\n|python 3.11\n|python 3.12\n@rc 0\n").user_packages == ("3.11", "3.12")
+    assert facts("@ user-packages\n@rc 0\n").user_packages == ()
+    assert "user_packages" in facts("@ user-packages\n@rc 124\n").unknown
+
+
+def test_a_squashfuse_that_was_not_asked_for_in_time_is_not_known():
+    assert "squashfuse" in facts("@ squashfuse\n@rc 124\n").unknown
+    assert "squashfuse" in facts("@ squashfuse\n@rc 127\n").absent

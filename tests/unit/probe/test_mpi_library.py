@@ -1,0 +1,150 @@
+"""Which library belongs to a launcher of the host, on recorded answers and on small ones."""
+
+from pathlib import Path
+
+import pytest
+
+from toolkit.probe.evidence import Section
+from toolkit.probe.probe import load
+from toolkit.probe.read import launcher, mpi_library
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+
+
+def said(text: str, status: int = 0) -> Section:
+    return Section("x", tuple(text.splitlines()), status)
+
+
+def test_the_distribution_s_open_mpi_of_the_virtual_cluster():
+    (mpi,) = load(EVIDENCE / "virtual-cluster-login.txt").mpis or ()
+    assert mpi.prefix == "/usr"
+    assert mpi.library == "/usr/lib/x86_64-linux-gnu/libmpi.so.40.40.7"
+    assert mpi.soname == "libmpi.so.40"
+    assert mpi.interfaces == ("pmix",)
+    assert {"libpmix.so.2", "libucp.so.0", "libfabric.so.1"} <= set(mpi.needs or ())
+    assert "libc.so.6" not in (mpi.needs or ())
+    assert mpi.glibc_needed == "2.38"
+    assert (mpi.plugins, mpi.relocatable) == (None, False)
+    assert mpi.outside == ()
+    assert mpi.ucx == "1.18.1"
+
+
+def test_several_installations_on_path_in_its_order_each_with_its_library():
+    mpis = load(EVIDENCE / "several-mpis.txt").mpis or ()
+    assert [(m.implementation, m.version) for m in mpis] == [
+        ("openmpi", "4.1.8"),
+        ("intelmpi", "2021.14"),
+        ("mpich", "4.2.3"),
+    ]
+    assert [m.library for m in mpis] == [
+        "/opt/openmpi-4.1.8/lib/libmpi.so.40",
+        "/opt/impi_rt-2021.14.1/lib/libmpi.so.12",
+        "/opt/mpich-4.2.3/lib/libmpi.so.12",
+    ]
+    assert [m.soname for m in mpis] == ["libmpi.so.40", "libmpi.so.12", "libmpi.so.12"]
+    assert [m.interfaces for m in mpis] == [("pmix",), ("pmi1", "pmi2"), ("pmi1", "pmi2")]
+    assert [m.relocatable for m in mpis] == [True, True, True]
+    assert [m.prefix for m in mpis] == [
+        "/opt/openmpi-4.1.8",
+        "/opt/impi_rt-2021.14.1",
+        "/opt/mpich-4.2.3",
+    ]
+    assert mpis[0].folders == (
+        "/opt/openmpi-4.1.8/lib",
+        "/opt/openmpi-4.1.8/lib/openmpi",
+        "/lib/x86_64-linux-gnu",
+    )
+    assert mpis[1].needs == ()
+    assert [m.outside for m in mpis] == [("libz.so.1",), (), ()]
+    assert [m.ucx for m in mpis] == ["1.18.1", None, "1.18.1"]
+    assert mpis[1].leaks is None
+
+
+OPEN_MPI = (
+    "launcher /usr/bin/mpirun\nbeside /l/libmpi.so.40.30.4\n"
+    "library /l/libmpi.so.40.30.4\nfound /l/libmpi.so.40"
+)
+HOLDS = f"{OPEN_MPI}\nnames libmpi.so.40\nholds ompi_mpi_comm_world\nfollowed yes"
+
+
+def of(text: str, implementation: str = "openmpi") -> mpi_library.Library:
+    found = mpi_library.of_launcher("/usr/bin/mpirun", implementation, said(text))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("component", "interfaces"),
+    [
+        ("mca_pmix_ext3x.so", ("pmix",)),
+        ("mca_pmix_s1.so", ("pmi1",)),
+        ("mca_pmix_s2.so", ("pmi2",)),
+        ("mca_pmix_flux.so", ()),
+    ],
+)
+def test_components_that_are_files_tell_the_interfaces(component, interfaces):
+    library = of(f"{HOLDS}\nplugins /l/openmpi\ncomponent {component}")
+    assert library.interfaces == interfaces
+    assert library.plugins == "/l/openmpi"
+    assert not library.relocatable(())
+
+
+def test_a_library_that_could_not_be_followed_leaves_what_it_needs_unknown():
+    library = of(HOLDS.replace("followed yes", ""))
+    assert library.interfaces is None
+    assert mpi_library.sonames(library) is None
+    assert mpi_library.folders(library) is None
+    assert mpi_library.glibc_needed(library) is None
+
+
+def test_a_library_of_another_kind_is_not_the_launchers():
+    assert mpi_library.of_launcher("/usr/bin/mpirun", "mpich", said(HOLDS)) is None
+    loaders = said(f"launcher /opt/bin/mpirun\nlauncher\n{HOLDS.partition(chr(10))[2]}")
+    found = mpi_library.of_launcher("/opt/bin/mpirun", "openmpi", loaders)
+    assert found is not None
+    assert found.path == "/l/libmpi.so.40.30.4"
+
+
+def test_what_is_not_found_is_needed_all_the_same():
+    library = of(f"{HOLDS}\nneeds libucp.so.0\nneeds libm.so.6 /lib/libm.so.6")
+    assert mpi_library.sonames(library) == ("libucp.so.0",)
+    assert mpi_library.folders(library) == ("/l",)
+
+
+def test_a_launcher_that_tells_its_ranks_where_it_is_can_be_moved():
+    library = of(f"{HOLDS}\nneeds libhwloc.so.15 /l/libhwloc.so.15")
+    assert library.relocatable(("OPAL_PREFIX",))
+    assert not library.relocatable(())
+    assert not library.relocatable(None)
+    assert of(f"{HOLDS}\norigin /l/libmpi.so.40.30.4").relocatable(None)
+    assert not of(f"{HOLDS}\nneeds libucs.so.0 /l/libucs.so.0\norigin /l/libucs.so.0").relocatable(None)
+
+
+def test_mvapich_and_mpich_are_told_apart():
+    assert of(HOLDS.replace("ompi_mpi_comm_world", "MVAPICH"), "mvapich2").path
+    assert of(HOLDS.replace("ompi_mpi_comm_world", "MPIR_CVAR_"), "mpich").path
+    assert of(HOLDS.replace("ompi_mpi_comm_world", "nothing"), "unknown").soname == "libmpi.so.40"
+
+
+def test_a_program_that_does_not_say_what_it_is_counts_only_alone():
+    silent = "path /o/bin/mpiexec.x\nreal /o/bin/mpiexec.x\nsays usage"
+    hydra = "path /o/bin/mpiexec\nreal /o/bin/mpiexec\nsays HYDRA build details:\nsays Version: 4.0.2"
+    both = launcher.launchers(said(f"{silent}\n{hydra}"), said("", 127), said(""))
+    assert [m.launcher for m in both] == ["/o/bin/mpiexec"]
+    alone = launcher.launchers(said(silent), said("", 127), said(""))
+    assert [(m.implementation, m.library) for m in alone] == [("unknown", None)]
+
+
+def test_what_lies_elsewhere_is_outside_by_whatever_link_it_is_found():
+    needs = "needs libevent.so.7 /lib/libevent.so.7\nneeds libucp.so.0 /opt/ucx/lib/libucp.so.0"
+    library = of(
+        f"{HOLDS}\n{needs}\nneeds libgone.so.1\nfolder /lib /usr/lib\nfolder /opt/ucx/lib /opt/ucx/lib"
+    )
+    assert mpi_library.outside(library, "/usr") == ("libgone.so.1", "libucp.so.0")
+    assert mpi_library.outside(library, "/us") == ("libevent.so.7", "libgone.so.1", "libucp.so.0")
+    assert mpi_library.outside(of(HOLDS.replace("followed yes", "")), "/usr") is None
+
+
+def test_a_ucx_that_names_two_releases_is_not_told():
+    assert mpi_library.ucx(of(f"{HOLDS}\nucx 1.13.1\nucx 1.13.1")) == "1.13.1"
+    assert mpi_library.ucx(of(f"{HOLDS}\nucx 1.13.1\nucx 1.18.1")) is None

@@ -1,0 +1,284 @@
+"""A place and its compute nodes in one answer: taken apart, grouped, and made into one view."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.model.facts import HostFacts, SlurmFacts
+from toolkit.probe.answers import separate
+from toolkit.probe.asking import Asked, command
+from toolkit.probe.bundle import Bundle, encode, load, read
+from toolkit.probe.evidence import parse
+from toolkit.probe.facts import host_facts
+from toolkit.probe.group import FIELDS, Group, differences, grouped, shown, told
+from toolkit.probe.view import view
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+RECORDED = (EVIDENCE / "virtual-cluster-nodes.txt").read_text()
+PLACE = "toolkit-probe/1\n@ kernel\n|6.1\n@rc 0\n@end\n"
+NODE = "0: @node node1\n0: toolkit-probe/1\n0: @ kernel\n0: |6.2\n0: @rc 0\n0: @end\n"
+
+
+def answer(rest: str) -> str:
+    return f"{PLACE}toolkit-nodes/1\n{rest}"
+
+
+def test_a_recorded_answer_of_a_login_host_and_two_nodes_of_which_one_has_little_shared_memory():
+    bundle = read(RECORDED, "here", Asked("all", 10))
+    assert [group.nodes for group in bundle.groups] == [("node1",), ("node2",)]
+    assert bundle.groups[1].differs == ("shm",)
+    assert bundle.silent == {}
+    host = bundle.host
+    assert host.place == "here"
+    assert host.compute_nodes == ("node1",)
+    assert host.differs == {"shm": "node1: 4.4 GiB; node2: 64.0 MiB"}
+    assert host.shm == 4628268 << 10
+    assert host.slurm is not None
+    assert host.slurm.mpi_default == "pmix"
+    assert host.pmix == "5.0.7"
+    assert host.tmpdir == "/tmp"
+    assert host.environment == {}
+    assert host.cite("glibc") == "node1: getconf GNU_LIBC_VERSION: glibc 2.41"
+    assert host.cite("slurm.mpi_default") == "scontrol show config: MpiDefault = pmix"
+    assert bundle.login is not None
+    assert bundle.login.shm == 1851308 << 10
+
+
+def test_a_queue_that_is_full_is_told_and_the_login_host_is_seen():
+    bundle = read((EVIDENCE / "queue-is-full.txt").read_text(), "here", Asked("1", 3))
+    assert bundle.groups == ()
+    assert bundle.host.compute_nodes is None
+    why = "none answered within 3 s: srun: Unable to allocate resources: Requested nodes are busy"
+    assert bundle.host.unknown["compute_nodes"] == f"compute nodes: {why}"
+    assert bundle.host.glibc == "2.41"
+
+
+def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
+    cut = NODE.replace("0:", "1:").replace("node1", "node2").removesuffix("1: @end\n")
+    known = (
+        "|node1|idle|debug*\n|node2|mixed|debug*\n|node3|idle|debug*\n|node4|down*|debug*\n|far|idle|other\n"
+    )
+    answers = separate(answer(f"{known}{NODE}{cut}@srun 124\n@nodesend\n"), Asked("all"))
+    assert set(answers.nodes) == {"node1"}
+    assert answers.silent == {
+        "node2": "its answer was cut short",
+        "node3": "did not answer",
+        "node4": "was not asked: it is down*",
+    }
+    assert answers.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("rest", "nodes", "why"),
+    [
+        ("@srun 127\n@nodesend\n", "1", "there is no srun"),
+        ("@srun 127\n!there is no folder for temporary files\n@nodesend\n", "1", "no folder for temporary"),
+        ("@srun 124\n@nodesend\n", "1", "none answered within 5 s"),
+        ("", "1", "none answered within 5 s"),
+        ("@srun 1\n!Invalid account\n@nodesend\n", "1", "srun: Invalid account"),
+        (NODE.removesuffix("0: @end\n") + "@srun 0\n@nodesend\n", "1", "the answer of node1 was cut short"),
+    ],
+)
+def test_why_no_node_answered(rest, nodes, why):
+    assert why in separate(answer(rest), Asked(nodes)).trouble
+
+
+def test_names_that_were_asked_and_say_nothing():
+    answers = separate(answer(f"{NODE}@srun 0\n@nodesend\n"), Asked("node[1-3]"))
+    assert answers.silent == {"node2": "did not answer", "node3": "did not answer"}
+
+
+def test_nodes_of_another_partition_are_not_meant():
+    known = "|a1|idle|debug*\n|b1|idle|gpu\n"
+    assert set(separate(answer(f"{known}@srun 1\n"), Asked("all", partition="gpu")).silent) == {"b1"}
+
+
+def test_lines_of_nodes_may_come_in_any_order_and_labels_may_be_padded():
+    ten = NODE.replace("0: ", "10: ").replace("node1", "node11")
+    mixed = [
+        line
+        for pair in zip(NODE.replace("0: ", " 0: ").splitlines(), ten.splitlines(), strict=True)
+        for line in pair
+    ]
+    answers = separate(answer("\n".join(mixed) + "\n@srun 0\n@nodesend\n"), Asked("2"))
+    assert set(answers.nodes) == {"node1", "node11"}
+    assert "|6.2" in answers.nodes["node11"]
+
+
+def test_what_a_node_prints_before_its_answer_is_dropped():
+    noisy = NODE.replace("0: toolkit", "0: Welcome\n0: @end\n0: toolkit")
+    assert parse(separate(answer(noisy), Asked()).nodes["node1"], "node1")["kernel"].ok
+
+
+def test_an_answer_that_we_ended_ourselves_keeps_what_the_place_said():
+    bundle = read("toolkit-probe/1\n@ kernel\n|6.1\n@rc 0\n@ slurm\n|sl", "here", Asked(), cut=True)
+    assert bundle.host.kernel == "6.1"
+    with pytest.raises(CheckFailed, match="was cut after"):
+        read("toolkit-probe/1\n@ kernel\n|6.1\n", "here", Asked())
+
+
+def host(**changes) -> HostFacts:
+    return HostFacts(place="x", kernel="6.1", glibc="2.36", shm=1 << 30, **changes)
+
+
+def test_equal_nodes_are_one_group_and_the_largest_comes_first():
+    old = msgspec.structs.replace(host(), glibc="2.28")
+    groups = grouped({"n10": host(), "n2": host(), "n1": old})
+    assert [group.nodes for group in groups] == [("n2", "n10"), ("n1",)]
+    assert groups[0].differs == ()
+    assert groups[1].differs == ("glibc",)
+    assert told(groups) == {"glibc": "n[2,10]: 2.36; n1: 2.28"}
+
+
+def test_what_differs_by_nature_does_not_count():
+    one = host(evidence={"glibc": "a"}, tmpdir="/local/n1/job.12", tmpdir_usable=True)
+    two = msgspec.structs.replace(
+        one, place="y", evidence={"glibc": "b"}, shm=(1 << 30) + 4096, tmpdir="/local/n2/job.13"
+    )
+    assert len(grouped({"n1": one, "n2": two})) == 1
+    assert differences(one, msgspec.structs.replace(one, shm=1 << 20)) == ("shm",)
+
+
+def test_not_there_and_not_known_are_two_things():
+    absent = host(absent={"runtime": "not found"})
+    unknown = host(unknown={"runtime": "no answer in time"})
+    assert grouped({"n1": absent, "n2": unknown})[1].differs == ("runtime",)
+    assert (shown(absent, "runtime"), shown(unknown, "runtime")) == ("none", "not known")
+
+
+def test_values_are_shown_in_one_line():
+    facts = host(
+        locked_memory=-1,
+        xpmem=True,
+        fabrics=(),
+        interfaces=("eth0", "ib0"),
+        mpis=(),
+        environment={"OMPI_MCA_btl": "tcp", "UCX_TLS": ""},
+    )
+    values = [
+        shown(facts, n) for n in ("locked_memory", "xpmem", "fabrics", "interfaces", "mpis", "environment")
+    ]
+    assert values == ["unlimited", "yes", "none", "eth0, ib0", "none", "OMPI_MCA_btl=tcp, UCX_TLS"]
+    assert shown(msgspec.structs.replace(facts, locked_memory=65536), "locked_memory") == "64 KiB"
+
+
+SLURM = SlurmFacts(version="24.11.5", settings={"TmpFS": "/tmp"})
+
+
+def test_the_view_takes_slurm_from_the_login_host_and_the_rest_from_the_nodes():
+    login = host(slurm=SLURM, evidence={"slurm.version": "sinfo", "glibc": "here"}, unknown={"shm": "x"})
+    node = msgspec.structs.replace(
+        login,
+        glibc="2.28",
+        slurm=SlurmFacts(version="1"),
+        evidence={"slurm.version": "no", "glibc": "there"},
+        unknown={},
+        absent={"runtime": "not found"},
+    )
+    seen = view(login, (Group(nodes=("n1", "n2"), facts=node),))
+    assert seen.slurm == SLURM
+    assert seen.glibc == "2.28"
+    assert seen.evidence == {"slurm.version": "sinfo", "glibc": "n[1-2]: there"}
+    assert seen.absent == {"runtime": "n[1-2]: not found"}
+    assert seen.unknown == {}
+    assert seen.compute_nodes == ("n1", "n2")
+
+
+def test_what_slurm_sets_for_a_step_is_not_what_a_job_brings():
+    login = host(slurm=SLURM, environment={"HYDRA_BOOTSTRAP": "", "UCX_TLS": ""})
+    told_there = {"OMPI_MCA_plm_slurm_args": "--external-launcher", "SLURM_MPI_TYPE": "none", "TMPDIR": ""}
+    node = host(environment={**told_there, "UCX_TLS": ""}, tmpdir="/tmp")
+    assert view(login, (Group(nodes=("n1",), facts=node),)).environment == {
+        "UCX_TLS": "",
+        "HYDRA_BOOTSTRAP": "",
+    }
+    own = msgspec.structs.replace(node, tmpdir="/scratch")
+    assert "TMPDIR" in view(login, (Group(nodes=("n1",), facts=own),)).environment
+
+
+def test_without_nodes_the_view_is_the_login_host_and_says_why():
+    asked = view(host(slurm=SLURM), (), "none answered within 5 s")
+    assert asked.unknown["compute_nodes"] == "compute nodes: none answered within 5 s"
+    alone = view(host(absent={"slurm": "sinfo, srun: not found on PATH"}), (), "there is no srun")
+    assert alone.absent["compute_nodes"] == "sinfo, srun: not found on PATH"
+
+
+def test_one_command_asks_the_place_and_its_nodes():
+    both = command(Asked("node[1-2]", 7, "gpu"))
+    assert both.words == ("sh", "-s", "node[1-2]", "7", "gpu")
+    text = (both.stdin or b"").decode()
+    assert "\n@probe@\n" not in text
+    assert "\nask kernel" in text
+    assert command(Asked("0")).words == ("sh", "-s")
+    assert command(Asked("007")).words[2] == "7"
+
+
+@pytest.mark.parametrize("wrong", ["", "-1", "a b", "$(id)", "node1;id", "*"])
+def test_what_is_no_list_of_nodes_is_refused(wrong):
+    with pytest.raises(BadInput, match="--nodes"):
+        Asked(wrong)
+    with pytest.raises(BadInput, match="--partition"):
+        Asked(partition=wrong or "a b")
+
+
+def test_a_facts_file_of_several_machines_is_read_back(tmp_path):
+    bundle = read(RECORDED, "here", Asked("all", 10))
+    file = tmp_path / "facts.json"
+    file.write_bytes(encode(bundle))
+    assert load(file) == bundle.host
+    assert msgspec.json.decode(file.read_bytes(), type=Bundle) == bundle
+
+
+def test_a_facts_file_of_the_first_schema_is_still_read(tmp_path):
+    file = tmp_path / "facts.json"
+    file.write_bytes(msgspec.json.encode({"schema": "toolkit.facts/1", "host": {"place": "old"}, "raw": ""}))
+    assert load(file) == HostFacts(place="old")
+
+
+def test_the_raw_answer_of_a_place_and_its_nodes_is_facts_too():
+    assert load(EVIDENCE / "virtual-cluster-nodes.txt").compute_nodes == ("node1",)
+
+
+LINES = st.lists(
+    st.one_of(
+        st.text(max_size=30),
+        st.sampled_from(RECORDED.splitlines()),
+        st.sampled_from(
+            ["0: @node n1", "1: @node n1", "@srun x", "@srun 0", "!", "|a|b|c", "0: toolkit-probe/1"]
+        ),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LINES, st.sampled_from(["1", "all", "node[1-9]", "0"]))
+def test_any_answer_of_nodes_is_taken_apart(lines, nodes):
+    bundle = read(answer("\n".join(lines)), "here", Asked(nodes))
+    assert bundle.host.kernel is not None
+    assert bundle.host.compute_nodes or {"compute_nodes"} & {*bundle.host.unknown, *bundle.host.absent}
+
+
+QUESTIONS = st.sampled_from([line[2:] for line in RECORDED.splitlines() if line.startswith("@ ")])
+WORDS = st.sampled_from([w for line in RECORDED.splitlines() for w in line.split(" ")][:400])
+SAID = st.lists(st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=4).map(" ".join)), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(QUESTIONS, st.tuples(SAID, st.integers(0, 255)), max_size=8))
+def test_facts_are_read_from_any_answer_and_each_missing_one_has_a_reason(said):
+    body = "".join(
+        f"@ {name}\n"
+        + "".join(f"|{line}\n" for text in lines for line in text.split("\n"))
+        + f"@rc {status}\n"
+        for name, (lines, status) in said.items()
+    )
+    facts = host_facts("here", parse(f"toolkit-probe/1\n{body}@end\n", "here"))
+    for name in FIELDS:
+        if getattr(facts, name) is None:
+            assert name in facts.absent or name in facts.unknown, name
+    assert grouped({"a": facts, "b": facts})[0].nodes == ("a", "b")

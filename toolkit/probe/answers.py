@@ -1,0 +1,97 @@
+"""Take apart what came back from a place and its compute nodes: one answer a machine; pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from toolkit.probe.asking import Asked
+from toolkit.probe.evidence import VERSION
+from toolkit.probe.hostlist import expand, fold
+
+NODES = "toolkit-nodes/1"
+_LABELLED = re.compile(r" *(\d{1,7}): ?(.*)", re.ASCII | re.DOTALL)
+_STATUS = re.compile(r"@srun (-?\d{1,9})", re.ASCII)
+_NODE = re.compile(r"@node ([A-Za-z0-9_.-]{1,253})", re.ASCII)
+_NO_SRUN = 127
+_GIVEN_UP = 124
+_READY = {"idle", "mixed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """``place`` is the answer of the machine that was asked, ``nodes`` that of each compute node.
+
+    ``silent`` says of nodes why they have none; ``trouble`` says why there is no compute node at all.
+    ``ended`` is false where the answer of the nodes is cut short.
+    """
+
+    place: str
+    nodes: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    trouble: str = ""
+    ended: bool = True
+
+
+def separate(text: str, asked: Asked) -> Answers:
+    """Separate the text of ``containers/nodes.sh``; that of ``probe.sh`` alone has no nodes."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if NODES not in lines:
+        why = "they were not asked" if asked.none else "no answer in time"
+        return Answers(text, trouble=why, ended=asked.none)
+    start = lines.index(NODES)
+    place, rest = "\n".join(lines[:start]), lines[start + 1 :]
+    nodes = {name: body for name, body in _nodes(rest) if name}
+    status = next((int(m[1]) for line in rest if (m := _STATUS.fullmatch(line))), _GIVEN_UP)
+    errors = [line[1:].strip() for line in rest if line.startswith("!")]
+    whole = {name: body for name, body in nodes.items() if "\n@end\n" in body}
+    silent = {name: "its answer was cut short" for name in nodes if name not in whole}
+    silent |= {name: why for name, why in _unheard(rest, asked) if name not in nodes}
+    return Answers(
+        place,
+        whole,
+        silent,
+        "" if whole else _trouble(status, errors, asked, cut=fold(nodes)),
+        ended="@nodesend" in rest,
+    )
+
+
+def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield each task's node and the lines that bear its label."""
+    tasks: dict[str, list[str]] = {}
+    for line in lines:
+        if labelled := _LABELLED.fullmatch(line):
+            tasks.setdefault(labelled[1], []).append(labelled[2])
+    for said in tasks.values():
+        name = next((m[1] for line in said if (m := _NODE.fullmatch(line))), "")
+        body = said[said.index(VERSION) :] if VERSION in said else []
+        yield name, "\n".join(body) + "\n"
+
+
+def _unheard(lines: list[str], asked: Asked) -> Iterator[tuple[str, str]]:
+    """Yield nodes that were meant and said nothing, with Slurm's word for their state."""
+    states: dict[str, str] = {}
+    for line in lines:
+        row = line.split("|")
+        if len(row) == 4 and not row[0] and _here(row[3], asked.partition):
+            states.setdefault(row[1], row[2])
+    if asked.nodes == "all":
+        for name, state in states.items():
+            yield name, "did not answer" if state in _READY else f"was not asked: it is {state}"
+    elif not asked.nodes.isdecimal():
+        for name in expand(asked.nodes):
+            yield name, "did not answer"
+
+
+def _here(partition: str, wanted: str) -> bool:
+    return partition.rstrip("*") in wanted.split(",") if wanted else partition.endswith("*")
+
+
+def _trouble(status: int, errors: list[str], asked: Asked, *, cut: str) -> str:
+    if errors:
+        said = f"srun: {errors[0]}"
+        return f"none answered within {asked.wait} s: {said}" if "busy" in said else said
+    if status == _NO_SRUN:
+        return "there is no srun"
+    if cut:
+        return f"the answer of {cut} was cut short"
+    return f"none answered within {asked.wait} s"

@@ -1,0 +1,56 @@
+"""The one command by which a place is asked, its compute nodes included; pure but for the shipped scripts."""
+
+import re
+from dataclasses import dataclass
+
+from toolkit.data import shipped
+from toolkit.errors import BadInput
+from toolkit.run.command import Command
+
+_SECONDS = 60
+"""Longest that the script may take: its questions share 40 s, the rest is the way there and back."""
+_WHERE = "@probe@\n"
+_NODES = re.compile(r"all|[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_.,-]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which compute nodes are asked beside the place itself.
+
+    ``nodes`` is a number (``0`` for none), ``all``, or names as Slurm writes them; ``wait`` is how many
+    seconds they may stay in the queue. An empty ``partition`` is the default one.
+    """
+
+    nodes: str = "1"
+    wait: int = 5
+    partition: str = ""
+
+    def __post_init__(self) -> None:
+        if not _NODES.fullmatch(self.nodes) or self.nodes.startswith("-"):
+            raise BadInput(f"--nodes {self.nodes!r}: give a number, all, or names like node[1-4]")
+        if not _NAME.fullmatch(self.partition) or self.partition.startswith("-"):
+            raise BadInput(f"--partition {self.partition!r}: not the name of a partition")
+
+    @property
+    def none(self) -> bool:
+        """No compute node is asked."""
+        return self.nodes.isdecimal() and int(self.nodes) == 0
+
+    @property
+    def seconds(self) -> int:
+        """Longest that the answer may take."""
+        return _SECONDS + self.wait
+
+
+def command(asked: Asked) -> Command:
+    """Return what is run at the place: the probe alone, or the probe there and on its compute nodes."""
+    folder = shipped("containers")
+    script = (folder / "probe.sh").read_bytes()
+    if asked.none:
+        return Command.of("sh", "-s", stdin=script, timeout=asked.seconds)
+    before, _, after = (folder / "nodes.sh").read_bytes().partition(f"\n{_WHERE}".encode())
+    words = ["sh", "-s", asked.nodes.lstrip("0") or asked.nodes, str(asked.wait)]
+    if asked.partition:
+        words.append(asked.partition)
+    return Command.of(*words, stdin=before + b"\n" + script + after, timeout=asked.seconds)

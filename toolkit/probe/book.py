@@ -1,0 +1,26 @@
+"""Collect why each fact is what it is, while the facts are read."""
+
+from toolkit.probe.evidence import Section
+
+
+class Book:
+    """Lines of evidence, and the reasons for what is missing, by the dotted name of a fact."""
+
+    def __init__(self) -> None:
+        self.evidence: dict[str, str] = {}
+        self.absent: dict[str, str] = {}
+        self.unknown: dict[str, str] = {}
+
+    def note(self, name: str, said: str) -> None:
+        self.evidence[name] = said
+
+    def lacks(self, name: str, section: Section, looked_for: str) -> None:
+        """Say why a fact is missing: nothing there, or no answer."""
+        if section.missing:
+            self.absent[name] = f"{looked_for}: not found on PATH"
+        else:
+            self.unread(name, section, looked_for)
+
+    def unread(self, name: str, section: Section, asked: str) -> None:
+        """Say why nobody knows: what does not answer tells nothing about what it was asked for."""
+        self.unknown[name] = f"{asked}: {section.trouble or 'the answer was not understood'}"

@@ -1,0 +1,103 @@
+"""A facts file: what a place said and what it means, to be mailed and used anywhere."""
+
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.model.facts import HostFacts
+from toolkit.probe.answers import separate
+from toolkit.probe.asking import Asked
+from toolkit.probe.evidence import VERSION, parse
+from toolkit.probe.facts import host_facts
+from toolkit.probe.group import Group, grouped
+from toolkit.probe.view import view
+
+_FIX = "write a new one with: toolkit probe -o FACTS.json"
+_SLURM = ("slurm", "mpi-list", "slurm-config", "partitions")
+"""Questions of Slurm's own commands, which the place answers for its nodes."""
+
+
+class _Schema(msgspec.Struct, frozen=True):
+    schema: str | None = None
+
+
+class Bundle(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of a place and the raw answer that they were read from; what ``toolkit probe -o`` writes.
+
+    ``host`` is the view that the rules use, ``login`` the machine that was asked, ``groups`` its compute
+    nodes; ``silent`` says of nodes that did not answer why. ``toolkit.facts/1`` had ``host`` and ``raw``.
+    """
+
+    schema: str = "toolkit.facts/2"
+    host: HostFacts
+    login: HostFacts | None = None
+    groups: tuple[Group, ...] = ()
+    silent: dict[str, str] = {}
+    raw: str
+
+
+def read(raw: str, place: str, asked: Asked, *, cut: bool = False) -> Bundle:
+    """Read the answer of a place; ``place`` is what its facts are called.
+
+    Raises:
+        CheckFailed: if the place's own answer has no beginning or no end.
+    """
+    answers = separate(raw, asked)
+    sections = parse(answers.place, place, cut=cut and not answers.ended)
+    login = host_facts(place, sections)
+    shared = {name: sections[name] for name in _SLURM if name in sections}
+    nodes = {n: host_facts(n, {**parse(said, n), **shared}) for n, said in answers.nodes.items()}
+    groups = grouped(nodes)
+    return Bundle(
+        host=view(login, groups, answers.trouble),
+        login=login,
+        groups=groups,
+        silent=answers.silent,
+        raw=raw,
+    )
+
+
+def encode(bundle: Bundle) -> bytes:
+    """Return the text of a facts file."""
+    return msgspec.json.format(msgspec.json.encode(bundle), indent=2) + b"\n"
+
+
+def load(path: Path) -> HostFacts:
+    """Read what ``toolkit probe`` wrote with ``-o`` or ``--json``, or the raw answer of the probe script.
+
+    Raises:
+        BadInput: if it is neither; the message names the field that is wrong.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(
+            f"{path}: {error.strerror}", fix="write one with: toolkit probe -o FACTS.json"
+        ) from error
+    if not content.lstrip().startswith(b"{"):
+        return _from_raw(path, content)
+    try:
+        schema = msgspec.json.decode(content, type=_Schema).schema
+        if schema == "toolkit.host/1":
+            return msgspec.json.decode(content, type=HostFacts)
+        if schema not in {None, "toolkit.facts/1", "toolkit.facts/2"}:
+            raise BadInput(
+                f"{path}: schema: {str(schema)[:40]!r} is not one of toolkit.facts/1, toolkit.facts/2,"
+                " toolkit.host/1",
+                fix=_FIX,
+            )
+        return msgspec.json.decode(content, type=Bundle).host
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{path}: {error}", fix=_FIX) from error
+
+
+def _from_raw(path: Path, content: bytes) -> HostFacts:
+    try:
+        return read(content.decode("utf-8", "replace"), str(path), Asked()).host
+    except CheckFailed as error:
+        if VERSION.encode() in content:
+            raise BadInput(error.message, fix=_FIX) from error
+        raise BadInput(
+            f"{path}: not a facts file: neither JSON nor the answer of the probe", fix=_FIX
+        ) from error

@@ -1,0 +1,112 @@
+"""Put nodes with equal facts into one group, so that a thousand nodes are a few lines; pure."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from toolkit.model.facts import HostFacts
+from toolkit.probe.hostlist import fold, natural
+
+_APART = frozenset(
+    {"schema", "place", "evidence", "absent", "unknown", "slurm", "compute_nodes", "differs", "shm"}
+)
+"""What is no property of a node, and what is compared in its own way."""
+_NEAR = 1.05
+"""Shared memory is half of all memory, and equal nodes report a little more or less of that."""
+FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
+"""What is compared, in the order of the facts."""
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes with equal facts; ``facts`` are those of the first of them.
+
+    ``differs`` names the fields that are not as in the largest group.
+    """
+
+    nodes: tuple[str, ...]
+    facts: HostFacts
+    differs: tuple[str, ...] = ()
+
+
+def grouped(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
+    """Return the groups, the largest first."""
+    sizes = _sizes(nodes)
+    keys = {name: _key(name, facts, sizes) for name, facts in nodes.items()}
+    members: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted(nodes, key=natural):
+        members.setdefault(keys[name], []).append(name)
+    ordered = sorted(members.items(), key=lambda item: -len(item[1]))
+    groups: list[Group] = []
+    for key, names in ordered:
+        differs = tuple(f for f, here, there in zip(FIELDS, ordered[0][0], key, strict=True) if here != there)
+        groups.append(Group(nodes=tuple(names), facts=nodes[names[0]], differs=differs))
+    return tuple(groups)
+
+
+def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
+    """Name the fields in which two machines differ."""
+    pair = {"one": one, "other": other}
+    sizes = _sizes(pair)
+    keys = [_key(name, facts, sizes) for name, facts in pair.items()]
+    return tuple(f for f, here, there in zip(FIELDS, *keys, strict=True) if here != there)
+
+
+def told(groups: tuple[Group, ...]) -> dict[str, str]:
+    """Say of each field that is not the same on all nodes what it is where."""
+    names = [f for f in FIELDS if any(f in group.differs for group in groups)]
+    return {f: "; ".join(f"{fold(g.nodes)}: {shown(g.facts, f)}" for g in groups) for f in names}
+
+
+def shown(facts: HostFacts, name: str) -> str:
+    """Write the value of a field for a person, in one line."""
+    value = getattr(facts, name)
+    if value is None:
+        return "none" if name in facts.absent else "not known"
+    if name in {"shm", "locked_memory"}:
+        return "unlimited" if value < 0 else _bytes(value)
+    if name == "mpis":
+        return ", ".join(f"{m.implementation} {m.version or '?'}" for m in value) or "none"
+    if name == "runtime":
+        how = {True: "setuid", False: "unprivileged", None: "setuid not known"}[value.setuid]
+        return f"{value.name} {value.version} {how}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={v}" if v else k for k, v in value.items()) or "none"
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+
+
+def _bytes(number: int) -> str:
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number / 1024:.0f} KiB"
+
+
+def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ...]:
+    return tuple(_value(name, facts, field, sizes) for field in FIELDS)
+
+
+def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
+    value: Any = getattr(facts, field)
+    if value is None:
+        # Not there and not known are two different things.
+        return "absent" if field in facts.absent else "unknown"
+    if field == "shm":
+        value = sizes[value]
+    elif field == "tmpdir":
+        # A folder that is made for each job bears its number, or the name of the node.
+        value = re.sub(r"\d+", "#", value.replace(name, "@"))
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def _sizes(nodes: Mapping[str, HostFacts]) -> dict[int, int]:
+    """Map sizes of /dev/shm to one that stands for all that are near it."""
+    near: dict[int, int] = {}
+    last = 0
+    for size in sorted({facts.shm for facts in nodes.values() if facts.shm is not None}):
+        near[size] = near[last] if last and size <= last * _NEAR else size
+        last = size
+    return near

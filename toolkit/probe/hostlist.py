@@ -1,0 +1,80 @@
+"""Names of nodes as Slurm writes them: ``node[1-3,7]``; pure."""
+
+import re
+from collections.abc import Iterable
+from itertools import product
+
+_NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.ASCII | re.DOTALL)
+_PART = re.compile(r"[^,\[\]]*(?:\[[^\]]*\][^,\[\]]*)*")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_MOST = 100_000
+"""More nodes than any cluster has; a longer range is a mistake."""
+
+
+def fold(names: Iterable[str]) -> str:
+    """Write names short: ``node1 node2 node4`` becomes ``node[1-2,4]``."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    plain: list[str] = []
+    for name in sorted(set(names), key=natural):
+        found = _NUMBERED.fullmatch(name)
+        if found:
+            # Numbers with leading zeros keep their width; without, any width goes together.
+            width = len(found[2]) if found[2].startswith("0") or len(found[2]) == 1 else 0
+            key = (found[1], width if width > 1 else 0)
+            groups.setdefault(key, []).append(int(found[2]))
+        else:
+            plain.append(name)
+    folded = [_folded(prefix, width, numbers) for (prefix, width), numbers in groups.items()]
+    return ",".join([*plain, *folded])
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """Return the names that a list stands for; what cannot be read stays as it is."""
+    names: list[str] = []
+    for part in _PART.findall(text):
+        if part:
+            names += _expanded(part)
+    return tuple(dict.fromkeys(names))
+
+
+def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Order names so that ``node2`` comes before ``node10``."""
+    parts = re.findall(r"[0-9]{1,9}|[^0-9]+|[0-9]+", name)
+    return tuple((p.isdecimal(), int(p) if p.isdecimal() and len(p) < 10 else 0, p) for p in parts)
+
+
+def _folded(prefix: str, width: int, numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    shown = [f"{a:0{width}}" if a == b else f"{a:0{width}}-{b:0{width}}" for a, b in runs]
+    return f"{prefix}[{','.join(shown)}]" if len(numbers) > 1 else f"{prefix}{shown[0]}"
+
+
+def _expanded(part: str) -> list[str]:
+    pieces = re.split(r"(\[[^\]]*\])", part)
+    choices: list[list[str]] = []
+    count = 1
+    for piece in pieces:
+        options = _numbers(piece[1:-1]) if piece.startswith("[") else [piece]
+        count *= len(options)
+        if not options or count > _MOST:
+            return [part]
+        choices.append(options)
+    return ["".join(chosen) for chosen in product(*choices)]
+
+
+def _numbers(ranges: str) -> list[str]:
+    found: list[str] = []
+    for text in ranges.split(","):
+        match = _RANGE.fullmatch(text.strip())
+        if match is None:
+            return []
+        first, last = match[1], match[2] or match[1]
+        if int(last) - int(first) > _MOST:
+            return []
+        found += [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
+    return found

@@ -1,0 +1,189 @@
+"""The facts of a machine that a rank meets there, each with its line of evidence or why there is none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolkit.probe.book import Book
+from toolkit.probe.evidence import Section
+from toolkit.probe.read import machine, system
+
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """Reads one fact after the other, and writes down in ``book`` why each is so."""
+
+    ask: Callable[[str], Section]
+    book: Book
+
+    def gpu_driver(self) -> str | None:
+        section = self.ask("gpu")
+        found = system.gpu_driver(section)
+        if found:
+            self.book.note("gpu_driver", f"NVIDIA driver {found}")
+        elif section.missing:
+            self.book.absent["gpu_driver"] = "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+        else:
+            self.book.unknown["gpu_driver"] = f"nvidia-smi: {section.trouble or 'not understood'}"
+        return found
+
+    def gpus(self) -> tuple[str, ...] | None:
+        section = self.ask("gpu")
+        found = system.gpus(section)
+        if found:
+            self.book.note("gpus", f"nvidia-smi, /proc/driver/nvidia: {', '.join(found)}")
+        elif section.missing:
+            self.book.absent["gpus"] = "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+        else:
+            self.book.unknown["gpus"] = f"nvidia-smi: {section.trouble or 'lists none'}"
+        return found
+
+    def gpu_libraries_glibc(self) -> str | None:
+        section = self.ask("gpu-libraries")
+        files = section.values("file")
+        found = machine.newest_glibc(section.values("glibc"))
+        if found:
+            self.book.note("gpu_libraries_glibc", f"{', '.join(files)}: GLIBC_{found} is the newest")
+        elif section.ok and not files:
+            self.book.absent["gpu_libraries_glibc"] = "no library of an NVIDIA driver in the loader's cache"
+        else:
+            self.book.unread("gpu_libraries_glibc", section, "libraries of the NVIDIA driver")
+        return found
+
+    def cpu_level(self) -> str | None:
+        section = self.ask("cpu")
+        found = machine.cpu_level(section)
+        if found:
+            self.book.note("cpu_level", f"flags of /proc/cpuinfo: {found}")
+        elif section.ok and not section.lines:
+            self.book.absent["cpu_level"] = "/proc/cpuinfo has no flags of an x86 processor"
+        else:
+            self.book.unread("cpu_level", section, "/proc/cpuinfo")
+        return found
+
+    def shm(self) -> int | None:
+        section = self.ask("memory")
+        found = machine.shm(section)
+        if found is None:
+            self.book.unread("shm", section, "df /dev/shm")
+        else:
+            self.book.note("shm", f"df /dev/shm: {found / _GIB:.1f} GiB")
+        return found
+
+    def locked_memory(self) -> int | None:
+        section = self.ask("memory")
+        found = machine.locked_memory(section)
+        if found is None:
+            self.book.unread("locked_memory", section, "ulimit -l")
+        else:
+            said = "unlimited" if found < 0 else f"{found // 1024} KiB"
+            self.book.note("locked_memory", f"ulimit -l: {said}")
+        return found
+
+    def interfaces(self) -> tuple[str, ...] | None:
+        return self._listed("interfaces", "network", "/sys/class/net", machine.interfaces)
+
+    def libfabric(self) -> str | None:
+        section = self.ask("libfabric")
+        found = next((line for line in section.lines if line.startswith("/")), None) if section.ok else None
+        if found:
+            self.book.note("libfabric", f"ldconfig -p: {found}")
+        elif section.ok:
+            self.book.absent["libfabric"] = "no libfabric.so.1 in the loader's cache"
+        else:
+            self.book.unread("libfabric", section, "ldconfig -p")
+        return found
+
+    def user_packages(self) -> tuple[str, ...] | None:
+        return self._listed(
+            "user_packages", "user-packages", "~/.local/lib", lambda section: section.values("python")
+        )
+
+    def infiniband(self) -> tuple[str, ...] | None:
+        return self._listed("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
+
+    def fabrics(self) -> tuple[str, ...] | None:
+        return self._listed("fabrics", "fabrics", "devices of fast networks", machine.fabrics)
+
+    def ptrace_scope(self) -> int | None:
+        section = self.ask("neighbours")
+        found = machine.number(section, "ptrace_scope")
+        if found is not None:
+            self.book.note("ptrace_scope", f"kernel.yama.ptrace_scope = {found}")
+        elif section.ok and not section.values("ptrace_scope"):
+            self.book.absent["ptrace_scope"] = "the kernel has no kernel.yama.ptrace_scope: nothing restricts"
+        else:
+            self.book.unread("ptrace_scope", section, "kernel.yama.ptrace_scope")
+        return found
+
+    def xpmem(self) -> bool | None:
+        section = self.ask("neighbours")
+        said = section.values("xpmem")
+        if not said:
+            self.book.unread("xpmem", section, "/dev/xpmem")
+            return None
+        self.book.note("xpmem", f"/dev/xpmem: {'is there' if said[0] == 'yes' else 'not there'}")
+        return said[0] == "yes"
+
+    def munge(self) -> bool | None:
+        section = self.ask("neighbours")
+        if not section.ok:
+            self.book.unread("munge", section, "munge.socket.2")
+            return None
+        sockets = section.values("munge")
+        self.book.note("munge", sockets[0] if sockets else "no socket at /run/munge/munge.socket.2")
+        return bool(sockets)
+
+    def mca_params(self) -> dict[str, str] | None:
+        section = self.ask("mca-params")
+        unreadable = section.values("unreadable")
+        if not section.ok or unreadable:
+            asked = unreadable[0] if unreadable else "mca-params.conf"
+            self.book.unread("mca_params", section, asked)
+            return None
+        files = section.values("file")
+        found = machine.mca_params(section)
+        self.book.note(
+            "mca_params",
+            f"{', '.join(files)}: {', '.join(found) or 'sets nothing'}"
+            if files
+            else "no ~/.openmpi/mca-params.conf and no ~/.pmix/mca-params.conf",
+        )
+        return found
+
+    def tmpdir(self) -> str | None:
+        section = self.ask("temporary")
+        said = next((line[7:] for line in section.lines if line.startswith("TMPDIR=")), None)
+        if said is not None:
+            self.book.note("tmpdir", f"TMPDIR={said}")
+        elif section.ok:
+            self.book.absent["tmpdir"] = "TMPDIR is not set"
+        else:
+            self.book.unread("tmpdir", section, "TMPDIR")
+        return said
+
+    def tmpdir_usable(self) -> bool | None:
+        section = self.ask("temporary")
+        said = section.values("usable")
+        if said:
+            how = "a folder that can be written" if said[0] == "yes" else "no folder that can be written"
+            self.book.note("tmpdir_usable", f"TMPDIR names {how}")
+            return said[0] == "yes"
+        if section.ok:
+            self.book.absent["tmpdir_usable"] = "TMPDIR is not set"
+        else:
+            self.book.unread("tmpdir_usable", section, "TMPDIR")
+        return None
+
+    def _listed(
+        self, name: str, question: str, where: str, read: Callable[[Section], tuple[str, ...]]
+    ) -> tuple[str, ...] | None:
+        """Return what a question lists; an empty answer is an answer."""
+        section = self.ask(question)
+        if not section.ok:
+            self.book.unread(name, section, where)
+            return None
+        found = read(section)
+        self.book.note(name, f"{where}: {' '.join(found) or 'none'}")
+        return found

@@ -1,0 +1,94 @@
+"""Read what a machine has that a rank meets: processor, memory, networks, what its neighbours may do."""
+
+import re
+
+from toolkit.probe.evidence import Section
+
+_LEVELS = (
+    ("x86-64-v1", "cmov cx8 fpu fxsr mmx sse sse2 lm"),
+    ("x86-64-v2", "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"),
+    ("x86-64-v3", "abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"),
+    ("x86-64-v4", "avx512f avx512bw avx512cd avx512dq avx512vl"),
+)
+"""x86-64 psABI, section 3.1.1, in the names of /proc/cpuinfo: SSE3 is ``pni``, LZCNT is ``abm``."""
+_KIB = 1024
+_NUMBER = re.compile(r"\d{1,15}", re.ASCII)
+_GLIBC = re.compile(r"GLIBC_(\d{1,2}\.\d{1,4}(?:\.\d{1,4})?)", re.ASCII)
+_RELATIVE_RELOCATIONS = "2.36"
+"""``GLIBC_ABI_DT_RELR`` was added by this release (its NEWS)."""
+_MADE_FOR_CONTAINERS = re.compile(r"veth|cali|cni|tap|tun|ifb|dummy|lxc|vnet")
+"""Virtual interfaces whose names come and go; no two nodes share them, and no rank talks over them."""
+_FABRICS = (
+    ("slingshot", re.compile(r"/dev/cxi\d|/sys/class/cxi/")),
+    ("aries", re.compile(r"/dev/kgni\d|/sys/class/gni/")),
+    ("omni-path", re.compile(r"/dev/hfi1_|/sys/class/infiniband/hfi1_")),
+    ("efa", re.compile(r"/sys/class/infiniband/\S+ efa$")),
+)
+
+
+def cpu_level(section: Section) -> str | None:
+    """Read the ``flags`` line of /proc/cpuinfo: the newest level of x86-64 that the processor has whole."""
+    flags = {flag for line in section.lines if line.startswith("flags") for flag in line.split()}
+    level = None
+    for name, needed in _LEVELS:
+        if not set(needed.split()) <= flags:
+            break
+        level = name
+    return level
+
+
+def newest_glibc(names: tuple[str, ...]) -> str | None:
+    """Return the newest release that names like ``GLIBC_2.34`` belong to."""
+    found = [m[1] for name in names if (m := _GLIBC.fullmatch(name))]
+    found += [_RELATIVE_RELOCATIONS for name in names if name == "GLIBC_ABI_DT_RELR"]
+    return max(found, key=lambda v: [int(part) for part in v.split(".")], default=None)
+
+
+def shm(section: Section) -> int | None:
+    """Return the bytes of /dev/shm, of which ``df`` tells the kibibytes."""
+    return next((int(v) * _KIB for v in section.values("shm") if _NUMBER.fullmatch(v)), None)
+
+
+def locked_memory(section: Section) -> int | None:
+    """Return the bytes that a process may lock, of which ``ulimit`` tells the kibibytes; -1 is no limit."""
+    for value in section.values("locked"):
+        if value == "unlimited":
+            return -1
+        if _NUMBER.fullmatch(value):
+            return int(value) * _KIB
+    return None
+
+
+def interfaces(section: Section) -> tuple[str, ...]:
+    """Return the network interfaces: those that are up and have a route at the front."""
+    states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
+    routed = set(section.values("route"))
+    names = {line for line in section.lines if line.strip() and " " not in line} - {"lo", "bonding_masters"}
+    lasting = (name for name in names if not _MADE_FOR_CONTAINERS.match(name))
+    return tuple(sorted(lasting, key=lambda n: (states.get(n) == "down", n not in routed, n)))
+
+
+def infiniband(section: Section) -> tuple[str, ...]:
+    """Return the devices below /sys/class/infiniband."""
+    return tuple(sorted({v.split(" ")[0] for v in section.values("infiniband") if v.strip()}))
+
+
+def fabrics(section: Section) -> tuple[str, ...]:
+    """Return the fast networks of which a device was seen, by ``device PATH DRIVER`` lines."""
+    devices = section.values("device")
+    return tuple(name for name, seen in _FABRICS if any(seen.match(device) for device in devices))
+
+
+def number(section: Section, word: str) -> int | None:
+    """Return the number behind ``word``."""
+    return next((int(v) for v in section.values(word) if _NUMBER.fullmatch(v)), None)
+
+
+def mca_params(section: Section) -> dict[str, str]:
+    """Read ``set btl = tcp,self`` lines; a later file does not undo what an earlier one sets."""
+    found: dict[str, str] = {}
+    for line in section.values("set"):
+        name, sign, value = line.partition("=")
+        if sign and name.strip():
+            found.setdefault(name.strip(), value.strip())
+    return found

@@ -1,0 +1,167 @@
+"""Read which library belongs to each MPI launcher of a host, and what binding it would take with it."""
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+
+from toolkit.probe.evidence import Section
+from toolkit.probe.read.machine import newest_glibc
+
+_C_LIBRARY = re.compile(
+    r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
+)
+_PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
+"""Open MPI's components that speak Slurm's PMI; the others of the framework speak PMIx, or nothing."""
+_PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """An MPI library and what the probe says of it: the lines by their first word."""
+
+    path: str
+    said: dict[str, list[str]] = field(default_factory=dict)
+
+    def values(self, word: str) -> list[str]:
+        return self.said.get(word, [])
+
+    @property
+    def found(self) -> str:
+        """The path by which it was found: a link, where ``path`` is the file."""
+        return next(iter(self.values("found")), self.path)
+
+    @property
+    def holds(self) -> set[str]:
+        """Texts in it, and in the library below it, that tell what it is and what it speaks."""
+        return set(self.values("holds"))
+
+    @property
+    def followed(self) -> bool:
+        """What it needs could be told."""
+        return "yes" in self.values("followed")
+
+    @property
+    def needs(self) -> dict[str, str]:
+        """Sonames of all that is loaded with it, with the paths; empty where it is not found."""
+        return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
+
+    @property
+    def plugins(self) -> str | None:
+        """The folder of its components, where they are files."""
+        return next(iter(self.values("plugins")), None)
+
+    @property
+    def implementation(self) -> str:
+        if "ompi_mpi_comm_world" in self.holds:
+            return "openmpi"
+        if "I_MPI_ROOT" in self.holds:
+            return "intelmpi"
+        if "MVAPICH" in self.holds:
+            return "mvapich2"
+        return "mpich" if self.holds & {"MPICH Version", "MPIR_CVAR_"} else "unknown"
+
+    @property
+    def soname(self) -> str | None:
+        """What programs name to load it: a name within that the file, or the link to it, goes by."""
+        files = {posixpath.basename(self.path), posixpath.basename(self.found)}
+        fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
+        return fitting[0] if len(fitting) == 1 else None
+
+    @property
+    def closure(self) -> dict[str, str]:
+        """Return what is loaded with it, the C library's own left out."""
+        return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
+
+    @property
+    def interfaces(self) -> tuple[str, ...] | None:
+        """Return the launch interfaces that it can use; ``None`` where not all that it loads was followed."""
+        if not self.followed:
+            return None
+        linked = {name.split(".so")[0] for name in self.needs}
+        found = {"pmix"} if "libpmix" in linked else set()
+        if self.implementation == "openmpi":
+            plugins = {m[1] for c in self.values("component") if (m := re.match(r"mca_pmix_(\w+)\.so$", c))}
+            found |= {_PLUGINS[p] for p in plugins if p in _PLUGINS}
+            if "pmix3x" in self.holds or any(_PMIX_PLUGIN.match(p) for p in plugins):
+                found.add("pmix")
+        else:
+            found |= {"pmi1"} if "PMI_FD" in self.holds or "libpmi" in linked else set()
+            found |= {"pmi2"} if "PMI2_Init" in self.holds or "libpmi2" in linked else set()
+        return tuple(sorted(found))
+
+    def relocatable(self, exported: tuple[str, ...] | None) -> bool:
+        """Tell whether it finds its files wherever it is put.
+
+        It does if it looks for others relative to itself, if its launcher tells its ranks where
+        it is (``OPAL_PREFIX``), or if it needs no file but those of the C library.
+        """
+        alone = self.followed and not self.closure and not self.plugins
+        return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
+
+
+def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, Library]]:
+    """Return the libraries beside each launcher (the loader's own under ``""``), and all by their paths."""
+    beside: dict[str, list[str]] = {}
+    known: dict[str, Library] = {}
+    launcher = ""
+    library: Library | None = None
+    for line in section.lines:
+        word, _, rest = line.partition(" ")
+        if word == "launcher":
+            launcher, library = rest, None
+            beside.setdefault(launcher, [])
+        elif word == "beside":
+            beside.setdefault(launcher, []).append(rest)
+        elif word == "library":
+            library = known.setdefault(rest, Library(rest))
+        elif library is not None:
+            library.said.setdefault(word, []).append(rest)
+    return beside, known
+
+
+def of_launcher(launcher: str, implementation: str, section: Section) -> Library | None:
+    """Return the library of a launcher: one of its own kind beside it, else the loader's first such one."""
+    beside, known = libraries(section)
+    for path in (*beside.get(launcher, ()), *beside.get("", ())):
+        library = known.get(path)
+        if library and library.implementation == implementation:
+            return library
+    return None
+
+
+def sonames(library: Library) -> tuple[str, ...] | None:
+    """Return what is loaded with a library, sorted; ``None`` where that could not be followed."""
+    return tuple(sorted(library.closure)) if library.followed else None
+
+
+def folders(library: Library) -> tuple[str, ...] | None:
+    """Return the folders of a library and of all that is loaded with it, its own first."""
+    if not library.followed:
+        return None
+    where = (library.found, *(path for path in library.closure.values() if path))
+    return tuple(dict.fromkeys(posixpath.dirname(path) for path in where))
+
+
+def outside(library: Library, prefix: str) -> tuple[str, ...] | None:
+    """Return what is loaded with a library and is not below the folder that it is installed in."""
+    if not library.followed:
+        return None
+    return tuple(sorted(name for name, path in library.closure.items() if not _below(library, path, prefix)))
+
+
+def _below(library: Library, path: str, prefix: str) -> bool:
+    folder = posixpath.dirname(path)
+    places = dict(line.split(" ", 1) for line in library.values("folder") if " " in line)
+    real = places.get(folder, folder)
+    return bool(path) and f"{real}/".startswith(f"{prefix.rstrip('/')}/")
+
+
+def ucx(library: Library) -> str | None:
+    """Return the version of UCX that is loaded with a library, if its libucp names just one."""
+    named = set(library.values("ucx"))
+    return named.pop() if len(named) == 1 else None
+
+
+def glibc_needed(library: Library) -> str | None:
+    """Return the newest C library that it or anything loaded with it needs."""
+    return newest_glibc(tuple(library.values("glibc"))) if library.followed else None

@@ -1,0 +1,69 @@
+"""Make one view of a place from the machine that was asked and its compute nodes; pure."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from toolkit.model.facts import HostFacts
+from toolkit.probe.group import Group, told
+from toolkit.probe.hostlist import fold
+
+_OF_SLURM = (
+    "SLURM_MPI_TYPE",
+    "OMPI_MCA_plm_slurm_args",
+    "PRTE_MCA_plm_slurm_args",
+    "HYDRA_BOOTSTRAP",
+    "HYDRA_LAUNCHER_EXTRA_ARGS",
+    "I_MPI_HYDRA_BOOTSTRAP",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+)
+"""Slurm sets them for the processes of every step (seen in 24.11.5): what a job brings along is what the
+login host has."""
+
+
+def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
+    """Return the facts that the rules use.
+
+    Slurm's answers are the login host's. What concerns a rank is of the compute nodes, of the largest
+    group of equal ones, as that is where ranks run; only where none answered is it the login host's.
+    """
+    if not groups:
+        return msgspec.structs.replace(login, **_unasked(login, why_none))
+    nodes = groups[0].facts
+    where = fold(groups[0].nodes)
+    return msgspec.structs.replace(
+        nodes,
+        place=login.place,
+        slurm=login.slurm,
+        environment=_environment(login, nodes),
+        compute_nodes=groups[0].nodes,
+        differs=told(groups),
+        evidence={**_of(login.evidence, slurm=True), **_told_by(where, _of(nodes.evidence, slurm=False))},
+        absent={**_of(login.absent, slurm=True), **_told_by(where, _of(nodes.absent, slurm=False))},
+        unknown={**_of(login.unknown, slurm=True), **_told_by(where, _of(nodes.unknown, slurm=False))},
+    )
+
+
+def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
+    """Return what a job inherits: slurmd gives it the folder of ``TmpFS`` where TMPDIR is not set."""
+    settings = login.slurm.settings if login.slurm else {}
+    own = set(_OF_SLURM)
+    if nodes.tmpdir is not None and nodes.tmpdir == settings.get("TmpFS"):
+        own.add("TMPDIR")
+    kept = {name: value for name, value in nodes.environment.items() if name not in own}
+    return kept | {name: value for name, value in login.environment.items() if name in own}
+
+
+def _unasked(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
+    """Say why there is no compute node: there cannot be one without Slurm."""
+    if "slurm" in login.absent:
+        return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
+    return {"unknown": {**login.unknown, "compute_nodes": f"compute nodes: {why or 'none was asked'}"}}
+
+
+def _of(book: Mapping[str, str], *, slurm: bool) -> dict[str, str]:
+    return {n: line for n, line in book.items() if (n == "slurm" or n.startswith("slurm.")) == slurm}
+
+
+def _told_by(where: str, book: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"{where}: {line}" for name, line in book.items()}
