@@ -15,8 +15,15 @@ class Case:
 
     host: HostFacts
     image: ImageFacts
+    """The image as its programs find it: in mode ``bind`` with the MPI of the host."""
     request: Request
     plan: Plan
+    mounted_over: ImageFacts | None = None
+    """The image as it stands, where something of the host was mounted over it."""
+
+    @property
+    def original(self) -> ImageFacts:
+        return self.mounted_over or self.image
 
     @property
     def mode(self) -> Mode:

@@ -4,14 +4,21 @@ import re
 from functools import cache
 
 from toolkit import knowledge
-from toolkit.knowledge import Signature
+from toolkit.engine.alone import alone
+from toolkit.engine.joblines import Output
+from toolkit.knowledge.signatures import Signature
 from toolkit.model.finding import Finding
 
-_MOST_LINES = 200_000
-"""Lines of output that are looked at, from both ends; causes stand at the beginning or the end."""
-_LINE = 2000
-_Line = tuple[int, str]
 _SHOWN = 3
+_NEAR = 40
+"""Lines after a telling one that belong to the same message."""
+
+_SUSPECT = re.compile(
+    r"error|fatal|\bfail|abort|traceback|exception|killed|segmentation|cannot|can't|not found|denied|refused",
+    re.IGNORECASE,
+)
+_SUSPECTS = 6
+_SEVERITIES = ("error", "warning", "info")
 
 
 def explain(text: str, tail: str = "", skipped: int = 0) -> tuple[Finding, ...]:
@@ -19,34 +26,46 @@ def explain(text: str, tail: str = "", skipped: int = 0) -> tuple[Finding, ...]:
 
     ``tail`` is the end of an output whose middle, with ``skipped`` line breaks, was left out.
     """
-    lines = _lines(text, 1)
-    if tail:
-        lines += _lines(tail, text.count("\n") + skipped + 1)
-    found: list[Finding] = []
+    output = Output(text, tail, skipped)
+    causes: list[Finding] = []
+    general: list[Finding] = []
     for signature in knowledge.signatures():
-        evidence = _evidence(signature, lines)
-        if evidence:
-            found.append(_finding(signature, evidence))
-    return tuple(dict.fromkeys(found))
+        if evidence := _evidence(signature, output):
+            (general if signature.general else causes).append(_finding(signature, evidence))
+    if lonely := alone(output.lines):
+        # The cause, where a library told it, is the better answer; this is what follows from it.
+        causes.append(lonely)
+    if not any(finding.severity == "error" for finding in causes):
+        causes += general
+    return tuple(sorted(dict.fromkeys(causes), key=lambda f: _SEVERITIES.index(f.severity)))
 
 
-def _lines(text: str, first: int) -> list[_Line]:
-    """Number the lines as an editor does; what a progress bar wrote over shares one number."""
-    numbered = list(enumerate(text.split("\n"), start=first))
-    half = _MOST_LINES // 2
-    kept = numbered if len(numbered) <= _MOST_LINES else numbered[:half] + numbered[-half:]
-    return [(number, part[:_LINE].rstrip()) for number, line in kept for part in line.split("\r")]
+def suspects(text: str, tail: str = "", skipped: int = 0) -> tuple[str, ...]:
+    """Return the last lines that look like errors, for where nothing is recognised."""
+    lines = Output(text, tail, skipped).lines
+    found = [line.cited for line in lines if _SUSPECT.search(line.text)]
+    return tuple(dict.fromkeys(found))[-_SUSPECTS:]
 
 
-def _evidence(signature: Signature, lines: list[_Line]) -> tuple[str, ...]:
-    pattern = _compiled(signature.pattern)
-    shown: list[str] = []
-    for number, line in lines:
-        if pattern.search(line):
-            shown.append(f"line {number}: {line.strip()}")
-            if len(shown) == _SHOWN:
-                break
-    return tuple(shown)
+def _evidence(signature: Signature, output: Output) -> tuple[str, ...]:
+    shown: dict[str, None] = {}
+    for position in output.matching(_compiled(signature.pattern)):
+        after = _after(signature, output, position)
+        if after is None:
+            continue
+        shown |= dict.fromkeys((output.lines[position].cited, *after))
+        if len(shown) >= _SHOWN:
+            break
+    return tuple(shown)[: _SHOWN + len(signature.then)]
+
+
+def _after(signature: Signature, output: Output, position: int) -> tuple[str, ...] | None:
+    """Return the lines that must follow, or ``None`` where one of them does not."""
+    near = list(output.following(position, _NEAR)) if signature.then else []
+    found = [
+        next((line for line in near if _compiled(then).search(line.text)), None) for then in signature.then
+    ]
+    return tuple(line.cited for line in found if line) if None not in found else None
 
 
 def _finding(signature: Signature, evidence: tuple[str, ...]) -> Finding:
@@ -62,4 +81,4 @@ def _finding(signature: Signature, evidence: tuple[str, ...]) -> Finding:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return re.compile(pattern, re.MULTILINE)

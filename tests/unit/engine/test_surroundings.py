@@ -14,8 +14,8 @@ from tests.unit.engine.examples import (
     without,
 )
 from toolkit.engine.predict import foresee, predict
-from toolkit.model.facts import HostFacts
-from toolkit.model.prediction import Request, Verdict
+from toolkit.model.facts import HostFacts, ImageMpi
+from toolkit.model.prediction import Mode, Request, Verdict
 
 
 def outcomes(verdict: Verdict) -> dict[str, str]:
@@ -37,14 +37,35 @@ def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singl
     assert left.outcome == "singletons"
 
 
+UCX = with_(MPICH, device="ch4:ucx", own_shm=False)
+
+
 @pytest.mark.parametrize(
-    "name", ["UCX_TLS", "FI_PROVIDER", "MPIR_CVAR_CH4_NETMOD", "PYTHONPATH", "I_MPI_PMI"]
+    ("name", "mpi", "mode"),
+    [
+        ("OMPI_MCA_btl", OPEN_MPI_4, "srun-pmix"),
+        ("OMPI_MCA_no_such_setting", OPEN_MPI_4, "srun-pmix"),
+        ("PYTHONPATH", OPEN_MPI_4, "srun-pmix"),
+        ("UCX_TLS", UCX, "srun-pmi2"),
+        ("MPIR_CVAR_CH4_NETMOD", UCX, "srun-pmi2"),
+    ],
 )
-def test_settings_of_the_host_without_a_value_are_taken_away_or_leave_the_outcome_unknown(name: str):
-    ours = predict(leaking(name), IMAGE, Request()).of("srun-pmix")
+def test_settings_of_the_host_without_a_value_are_taken_away_or_leave_the_outcome_unknown(
+    name: str, mpi: ImageMpi, mode: Mode
+):
+    image = image_with(mpi)
+    ours = predict(leaking(name), image, Request()).of(mode)
     assert ours.plan is not None
     assert (ours.outcome, ours.plan.unset) == ("ok", (name,))
-    assert foresee(leaking(name), IMAGE, Request(), with_(ours.plan, unset=())).outcome == "unknown"
+    assert foresee(leaking(name), image, Request(), with_(ours.plan, unset=())).outcome == "unknown"
+
+
+@pytest.mark.parametrize("name", ["UCX_TLS", "FI_PROVIDER", "MPIR_CVAR_CH4_NETMOD", "I_MPI_PMI"])
+def test_settings_that_the_mpi_in_the_image_does_not_read_do_no_harm(name: str):
+    plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    ethernet = with_(leaking(name), infiniband=())
+    assert foresee(ethernet, IMAGE, Request(), plan).outcome == "ok"
 
 
 def test_what_the_runtime_would_set_inside_is_taken_away_by_its_own_name():
@@ -118,11 +139,72 @@ def test_more_nodes_than_slurm_has_are_unavailable():
 def test_what_a_person_sets_counts():
     six = image_with(with_(OPEN_MPI_4, version="6.0.0rc2", plugins=False), "7.0.0rc1")
     assert outcomes(predict(HOST, six, Request()))["srun-pmix"] == "comm-failure"
-    given = predict(HOST, six, Request(env={"OMPI_MCA_btl_tcp_if_include": "eth0"})).of("srun-pmix")
+    given = predict(
+        with_(HOST, interfaces=("eth0",)), six, Request(env={"OMPI_MCA_btl_tcp_if_include": "eth0"})
+    ).of("srun-pmix")
     assert given.outcome == "ok"
     assert given.plan is not None
     assert given.plan.env == {"OMPI_MCA_btl_tcp_if_include": "eth0"}
-    assert outcomes(predict(HOST, IMAGE, Request(env={"OMPI_MCA_btl": "openib"})))["srun-pmix"] == "unknown"
+    asked = Request(env={"OMPI_MCA_btl": "openib"})
+    assert (
+        outcomes(predict(HOST, IMAGE, asked))["srun-pmix"] == "unknown"
+    )  # which components it has, nobody said
+    other = image_with(with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader")}))
+    assert outcomes(predict(HOST, other, asked))["srun-pmix"] == "init-failure"
+
+
+@pytest.mark.parametrize(
+    ("mpi", "client", "mode", "env"),
+    [
+        (
+            with_(OPEN_MPI_4, version="6.0.0rc2", plugins=False),
+            "7.0.0rc1",
+            "srun-pmix",
+            {"OMPI_MCA_btl_tcp_if_include": "eth0"},
+        ),
+        (with_(MPICH, version="5.0.1"), None, "srun-pmi2", {"UCX_TLS": "tcp,self"}),
+    ],
+)
+def test_a_fault_of_a_release_is_lifted_where_no_fabric_is_shut_out(
+    mpi: ImageMpi, client: str | None, mode: Mode, env: dict[str, str]
+):
+    image = image_with(mpi, client) if client else image_with(mpi)
+    ethernet = with_(HOST, interfaces=("eth0",), infiniband=())
+    lifted = predict(ethernet, image, Request()).of(mode)
+    assert lifted.plan is not None
+    assert (lifted.outcome, lifted.plan.env) == ("ok", env)
+    fabric = predict(with_(ethernet, infiniband=("mlx5_0",)), image, Request()).of(mode)
+    assert fabric.plan is not None
+    assert (fabric.outcome == "ok", fabric.plan.env) == (False, {})
+
+
+def test_a_mounted_mpi_is_looked_for_before_what_the_image_has_and_the_driver_after_it():
+    provider = with_(
+        HOST.mpis[0], prefix="/opt/ompi", library="/opt/ompi/lib/libmpi.so.40", folders=("/opt/ompi/lib",)
+    )
+    image = with_(IMAGE, environment={"LD_LIBRARY_PATH": "/opt/cuda/lib64"})
+    plan = predict(with_(HOST, mpis=(provider,)), image, Request()).of("bind").plan
+    assert plan is not None
+    assert plan.binds == ("/opt/ompi",)
+    assert plan.env["LD_LIBRARY_PATH"] == "/opt/ompi/lib:/opt/cuda/lib64:/.singularity.d/libs"
+
+
+@pytest.mark.parametrize(
+    ("version", "faces", "mode", "outcome"),
+    [
+        ("4.2.3", ("pmi1", "pmix"), "srun-pmix", "singletons"),
+        ("4.2.3", ("pmi1", "pmix"), "srun-pmi2", "ok"),
+        ("4.2.3", ("pmix",), "srun-pmix", "ok"),
+        ("4.2.3", ("pmix",), "srun-pmi2", "singletons"),
+        ("4.3.2", ("pmix",), "srun-pmi2", "init-failure"),
+        ("5.0.2", ("pmi1", "pmix"), "srun-pmix", "ok"),
+    ],
+)
+def test_an_mpich_takes_the_interface_that_its_release_tries_first(
+    version: str, faces: tuple[str, ...], mode: Mode, outcome: str
+):
+    built = image_with(with_(MPICH, version=version, interfaces=faces), "5.0.7")
+    assert outcomes(predict(HOST, built, Request()))[mode] == outcome
 
 
 def test_an_earlier_doubt_makes_a_later_failure_uncertain():

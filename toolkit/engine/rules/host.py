@@ -1,8 +1,7 @@
 """Rules about the place: what has to be there before any rank can start."""
 
-from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import harmful, host_launcher, pmix_type, steers_mpi
+from toolkit.engine.plans import host_launcher, pmix_type
 from toolkit.engine.rule import Hit, Lacks, rule
 
 
@@ -43,6 +42,7 @@ def runtime_absent(case: Case) -> Hit | None:
     fix="administrator: allow user namespaces (sysctl user.max_user_namespaces), or install apptainer-suid",
     source="Apptainer administrator guide, user namespaces",
     needs=("host.runtime",),
+    then=("host.runtime.setuid", "host.user_namespaces"),
 )
 def user_namespaces_off(case: Case) -> Hit | Lacks | None:
     """An unprivileged Apptainer makes a user namespace; where the kernel forbids it, setuid is needed.
@@ -163,50 +163,3 @@ def mpi_default_none(case: Case) -> Hit | None:
     if slurm is None or slurm.mpi_default != "none":
         return None
     return Hit(case.cite("host.slurm.mpi_default"))
-
-
-@rule(
-    "host-settings-leak",
-    "Settings for the host's own MPI would reach the container",
-    severity="warning",
-    fix="nothing: the plan unsets them; what the container needs is given with toolkit launch --env",
-    source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
-    needs=("host.environment",),
-)
-def host_settings_leak(case: Case) -> Hit | None:
-    """Apptainer hands the environment on. ``OMPI_MCA_btl=openib``, ``OPAL_PREFIX=…`` and the like are meant
-    for the MPI of the host; the MPI in the image obeys them and fails.
-    """
-    names = harmful(case.host)
-    if not names:
-        return None
-    values = case.host.environment
-    evidence = tuple(f"host: {n}={values[n]}" if values[n] else f"host: {n} is set" for n in names)
-    left = [name for name in names if name not in case.plan.unset]
-    if left:
-        return Hit(evidence, "unknown", f"what {', '.join(left)} does to the MPI in the image is not known")
-    return Hit(evidence)
-
-
-@rule(
-    "given-settings-not-measured",
-    "Variables that were given for the ranks change how MPI starts",
-    severity="warning",
-    fix="leave them out; or try it: toolkit launch --force, with the preflight on",
-    source="recipes/knowledge/mpi.toml, variables.harmless; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
-)
-def given_settings_not_measured(case: Case) -> Hit | None:
-    """What a person sets with ``--env`` is obeyed by the MPI in the image. A few settings are known to do no
-    harm; of the others nobody can say beforehand.
-    """
-    known = knowledge.mpi().variables.harmless
-    given = {
-        n: v
-        for n, v in case.request.env.items()
-        if steers_mpi(n) or n.startswith(("PMIX_", "PMI_", "SLURM_"))
-    }
-    doubtful = [f"{n}={v}" for n, v in given.items() if n not in known and f"{n}={v}" not in known]
-    if not doubtful:
-        return None
-    because = f"what {', '.join(doubtful)} does to the MPI in the image has not been measured"
-    return Hit(tuple(f"request: --env {pair}" for pair in doubtful), "unknown", because)

@@ -1,36 +1,14 @@
 """Rules about the image: what its MPI speaks, and whether the image is what it says."""
 
+import posixpath
+
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, rule
+from toolkit.engine.rule import MPI_MODES, Hit, rule
+from toolkit.engine.wireup import PMI, cleaned, offer, spoken
 from toolkit.engine.words import family, mpi_name
-from toolkit.knowledge import Mismatch, counts
-from toolkit.model.facts import ImageMpi
+from toolkit.knowledge import counts
 from toolkit.versions import within
-
-
-def mismatch(mpi: ImageMpi, sees: str) -> Mismatch | None:
-    """Return what is known of a library that is offered ``sees`` and cannot use it."""
-    return next((row for row in knowledge.mpi().mismatch if _fits(row, mpi, sees)), None)
-
-
-def _fits(row: Mismatch, mpi: ImageMpi, sees: str) -> bool:
-    return (
-        row.implementation == mpi.implementation
-        and row.sees in {"", sees}
-        and (not row.marker or row.marker in mpi.markers)
-        and within(mpi.version or "", row.versions)
-    )
-
-
-def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str) -> Hit:
-    """Judge an MPI that is offered an interface which it does not speak."""
-    row = mismatch(mpi, sees)
-    evidence = case.cite("image.mpi", *names)
-    if row is None:
-        because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
-        return Hit(evidence, "unknown", because)
-    return Hit(evidence, row.outcome, row.because, source=row.source)
 
 
 @rule(
@@ -40,6 +18,7 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str) -> Hit:
     fix="build an image with MPI: toolkit image build, or bind the host's MPI",
     source="Apptainer user guide, MPI",
     needs=("image.mpi",),
+    modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
     """No libmpi was found on the paths that the loader of the image searches."""
@@ -55,50 +34,13 @@ def image_lacks_mpi(case: Case) -> Hit | None:
 
 
 @rule(
-    "image-lacks-pmix",
-    "The MPI in the image does not speak PMIx",
-    severity="error",
-    fix="use an interface that it speaks (srun --mpi=pmi2), or rebuild the image with PMIx",
-    source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
-    needs=("image.mpi.interfaces",),
-    modes=("srun-pmix",),
-)
-def image_lacks_pmix(case: Case) -> Hit | None:
-    """srun offers PMIx, and the library that the program loads has no PMIx client.
-
-    Depending on implementation and version the ranks abort in MPI_Init, or each believes to be alone
-    and the job ends with exit status 0.
-    """
-    mpi = case.image.mpi
-    if mpi is None or "pmix" in (mpi.interfaces or ()):
-        return None
-    return unanswered(case, mpi, "pmix", "image.mpi.interfaces")
-
-
-@rule(
-    "image-lacks-pmi2",
-    "The MPI in the image speaks neither PMI-1 nor PMI-2",
-    severity="error",
-    fix="use srun --mpi=pmix (mode srun-pmix)",
-    source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
-    needs=("image.mpi.interfaces",),
-    modes=("srun-pmi2",),
-)
-def image_lacks_pmi2(case: Case) -> Hit | None:
-    """Slurm's pmi2 plugin answers PMI-1 and PMI-2 only. Open MPI as it is packaged has no client for them."""
-    mpi = case.image.mpi
-    if mpi is None or {"pmi1", "pmi2"} & set(mpi.interfaces or ()):
-        return None
-    return unanswered(case, mpi, "pmi2", "image.mpi.interfaces")
-
-
-@rule(
     "image-mpi-not-measured",
     "How this MPI is started has not been measured",
     severity="warning",
     fix="try it: toolkit launch --force, with the preflight on",
     source="tests/matrix covers Open MPI, MPICH and Intel MPI",
     needs=("image.mpi.version",),
+    modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
     """Only implementations with cells in the matrix are predicted; for others the engine says so."""
@@ -112,23 +54,50 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
 
 @rule(
     "libfabric-missing",
-    "The MPI in the image opens libfabric between nodes, and the image has none",
+    "The MPI in the image opens libfabric, and the image has none where it looks",
     severity="error",
-    fix="add libfabric to the image (Debian: libfabric1), or bind the host's",
-    source="tests/matrix: srun-pmi2 of Intel MPI, and 'libfabric.so.1 supplied'",
-    needs=("image.mpi", "image.libfabric"),
-    modes=("srun-pmi2",),
+    fix="add libfabric to the image's loader path (Debian: libfabric1), or mount the host's",
+    source="recipes/knowledge/mpi.toml, [[libfabric]]; tests/matrix: 'libfabric.so.1 supplied'",
+    needs=("image.mpi.version", "image.libfabric"),
+    modes=MPI_MODES,
 )
 def libfabric_missing(case: Case) -> Hit | None:
-    """Intel MPI has no transport of its own between nodes: it opens libfabric.so.1 when it starts."""
+    """Intel MPI has no transport of its own between nodes: it opens libfabric.so.1 when it starts. Before
+    2021.18 it does so even where it is alone, and ends with a segmentation fault.
+    """
     mpi = case.image.mpi
-    if mpi is None or mpi.implementation != "intelmpi" or case.image.libfabric:
+    if mpi is None or case.image.libfabric or _supplied(case):
         return None
-    if case.request.nodes == 1:
-        return None
-    return Hit(
-        case.cite("image.mpi", "image.libfabric"), "init-failure", "Intel MPI finds no libfabric in the image"
-    )
+    for row in knowledge.mpi().libfabric:
+        if (
+            row.implementation == mpi.implementation
+            and within(mpi.version or "", row.versions)
+            and row.alone == (case.mode != "mpirun-container" and (not _server(case) or bool(cleaned(case))))
+            and counts(row.nodes, case.request.nodes)
+        ):
+            because = f"{mpi_name(mpi)} finds no libfabric in the image"
+            evidence = case.cite("image.mpi", "image.libfabric")
+            return Hit(evidence, row.outcome, because, source=row.source, anyway=row.alone)
+    return None
+
+
+def _server(case: Case) -> str:
+    """Return what the library is wired up by: ``pmi``, ``pmix``, or nothing."""
+    found, faces = offer(case), spoken(case)
+    if found is None:
+        return ""
+    if found.pmix and "pmix" in faces:
+        return "pmix"
+    return "pmi" if found.pmi and faces & PMI else ""
+
+
+def _supplied(case: Case) -> bool:
+    """Tell whether the folder of the host's libfabric is mounted, and the loader told to look there."""
+    if not case.host.libfabric:
+        return False
+    searched = case.plan.env.get("LD_LIBRARY_PATH", "").split(":")
+    mounted = (bind.split(":") for bind in case.plan.binds)
+    return any(m[0] == posixpath.dirname(case.host.libfabric) and m[-1] in searched for m in mounted)
 
 
 @rule(
@@ -138,20 +107,21 @@ def libfabric_missing(case: Case) -> Hit | None:
     fix="use another release",
     source="recipes/knowledge/mpi.toml, [[defect]]",
     needs=("image.mpi.version",),
-    modes=("srun-pmix", "mpirun-host"),
+    modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:
     """Single releases fail in ways that nothing else foretells; they are listed with their cells."""
     mpi = case.image.mpi
-    if mpi is None:
-        return None
     for row in knowledge.mpi().defect:
         if (
-            row.implementation == mpi.implementation
+            mpi is not None
+            and row.implementation == mpi.implementation
             and within(mpi.version or "", row.versions)
             and counts(row.nodes, case.request.nodes)
             and counts(row.ranks_per_node, case.request.ranks_per_node)
-            and row.lifted_by not in case.plan.env
+            and row.lifted_by not in {*case.plan.env, *case.plan.container}
+            and row.served_by in {"", _server(case)}
+            and row.mode in {None, case.mode}
         ):
             return Hit(case.cite("image.mpi"), row.outcome, row.title, row.title, row.fix, row.source)
     return None

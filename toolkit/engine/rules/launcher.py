@@ -2,55 +2,15 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, launcher_pair, needs_step
-from toolkit.engine.rule import Hit, rule
-from toolkit.engine.rules.image import unanswered
-from toolkit.engine.words import family, mpi_name, plain
-from toolkit.knowledge import Inside, counts
-from toolkit.model.prediction import Outcome
+from toolkit.engine.plans import host_launcher, launcher_pair
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rules.wireup import unanswered
+from toolkit.engine.wireup import PMI, allocation_seen, spoken
+from toolkit.engine.words import mpi_name, plain
+from toolkit.knowledge import counts
+from toolkit.knowledge.mpi import Inside
+from toolkit.model.facts import ImageMpi
 from toolkit.versions import within
-
-
-@rule(
-    "host-launcher-other-family",
-    "The host's mpirun and the MPI in the image are of different families",
-    severity="error",
-    fix="use srun with the interface that the image speaks, or an image with the host's MPI family",
-    source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi of MPICH images",
-    needs=("host.mpis", "image.mpi"),
-    modes=("mpirun-host",),
-)
-def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher speaks PMIx, Hydra speaks PMI; neither is understood by the other's library.
-
-    With one rank per node it can look right by accident; with two, worlds are duplicated.
-    """
-    host, mpi = host_launcher(case.host), case.image.mpi
-    if host is None or mpi is None or host.implementation == mpi.implementation:
-        return None
-    if host.implementation == "openmpi" and "pmix" not in (mpi.interfaces or ()):
-        return unanswered(case, mpi, "pmix", "host.mpis")
-    because = f"{family(host.implementation)}'s launcher with {mpi_name(mpi)} is never right"
-    return Hit(case.cite("host.mpis", "image.mpi"), "unknown", because + "; how it fails is not known")
-
-
-@rule(
-    "host-launcher-not-measured",
-    "The host's launcher has not been measured",
-    severity="warning",
-    fix="use srun, or try it: toolkit launch --force, with the preflight on",
-    source="tests/matrix covers the launchers of Open MPI",
-    needs=("host.mpis",),
-    modes=("mpirun-host",),
-)
-def host_launcher_not_measured(case: Case) -> Hit | None:
-    """Only Open MPI's launchers are predicted so far."""
-    host = host_launcher(case.host)
-    if host is None or host.implementation == "openmpi":
-        return None
-    return Hit(
-        case.cite("host.mpis"), "unknown", f"{family(host.implementation)}'s launcher is not predicted yet"
-    )
 
 
 @rule(
@@ -120,40 +80,16 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
     if host is None or mpi is None or client is None or "pmix" not in (mpi.interfaces or ()):
         return None
-    if host.implementation != mpi.implementation:
-        return None
+    if host.implementation != "openmpi":
+        return None  # Hydra serves no PMIx
     evidence = case.cite("host.mpis", "image.pmix")
-    row = launcher_pair(host, client, case.request.nodes, case.plan.unset)
+    row = launcher_pair(host, client, case.request, case.plan.unset)
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
         because = f"{pair} has not been measured on {shape}"
         return Hit(evidence, "unknown", because)
     return None if row.outcome == "ok" else Hit(evidence, row.outcome, row.because, source=row.source)
-
-
-@rule(
-    "rank-outside-step",
-    "Ranks beside the host's mpirun take themselves for singletons",
-    severity="error",
-    fix="set SLURM_STEP_ID=0 inside the container (toolkit launch does)",
-    source=(
-        "recipes/knowledge/mpi.toml, outside_step; tests/matrix: hybrid-ompi5.0.7deb-salloc2-unset-noSLURMenv"
-    ),
-    needs=("host.mpis", "image.mpi.version"),
-    modes=("mpirun-host",),
-)
-def rank_outside_step(case: Case) -> Hit | None:
-    """Open MPI 5's launcher starts the ranks of its own node itself, outside any step of Slurm. Open MPI 4
-    in the image sees the allocation without a step and takes itself for a singleton; on several nodes
-    the other ranks wait for it for ever.
-    """
-    variable = knowledge.mpi().outside_step.variable
-    if not case.request.batch or not needs_step(case.host, case.image) or variable in case.plan.env:
-        return None
-    because = f"the ranks beside mpirun see no {variable}"
-    outcome: Outcome = "singletons" if case.request.nodes == 1 else "hang"
-    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because)
 
 
 @rule(
@@ -179,30 +115,52 @@ def container_launcher_absent(case: Case) -> Hit | None:
     severity="error",
     fix="on several nodes use srun-pmix or srun-pmi2; one node: --nodes 1",
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
-    needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.plugins", "image.ssh"),
+    needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
+    then=("image.mpirun",),
     modes=("mpirun-container",),
 )
-def container_launcher_fails(case: Case) -> Hit | None:
+def container_launcher_fails(case: Case) -> Hit | Lacks | None:
     """A launcher inside the container has neither srun nor a way into the container on other nodes."""
     mpi = case.image.mpi
     if mpi is None or not mpi.launcher:
         return None
-    row = next((r for r in knowledge.mpi().inside if _inside_fits(r, case)), None)
+    starter = _starter(case, mpi)
+    if starter is None:
+        return Lacks(("image.mpirun",))
+    row = next((r for r in knowledge.mpi().inside if _inside_fits(r, case, starter)), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
-        return Hit(evidence, "unknown", f"mpirun of {mpi_name(mpi)} in such an image has not been measured")
-    return None if row.outcome == "ok" else Hit(evidence, row.outcome, row.because, source=row.source)
+        because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
+        return Hit(evidence, "unknown", because)
+    if row.outcome != "ok":
+        return Hit(evidence, row.outcome, row.because, source=row.source)
+    # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
+    served = {"pmix"} if starter.implementation == "openmpi" else PMI
+    if served & spoken(case):
+        return None
+    return unanswered(case, mpi, "pmix" if starter.implementation == "openmpi" else "pmi2", "image.mpirun")
 
 
-def _inside_fits(row: Inside, case: Case) -> bool:
-    mpi = case.image.mpi
-    if mpi is None or row.implementation != mpi.implementation:
+def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
+    """Return the MPI whose launcher is started: the one that is named, or what PATH finds first.
+
+    ``None`` where there are several and nobody looked at PATH.
+    """
+    word = case.plan.launcher[0]
+    if "/" not in word and case.image.other_mpis and case.state("image.mpirun") == "unknown":
+        return None
+    path = word if "/" in word else case.image.mpirun
+    return next((m for m in (mpi, *case.image.other_mpis) if path and m.launcher == path), mpi)
+
+
+def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
+    if row.implementation != mpi.implementation:
         return False
     forked = case.plan.launcher[1:3] == ("-launcher", "fork")
     return (
         counts(row.nodes, case.request.nodes)
         and within(mpi.version or "", row.versions)
         and row.ssh in {None, case.image.ssh is not None}
-        and row.plugins in {None, mpi.plugins}
+        and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}
     )

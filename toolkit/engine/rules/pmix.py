@@ -2,9 +2,11 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, rule
+from toolkit.engine.plans import PLAIN_PMIX, host_launcher, insists
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.wireup import offer
 from toolkit.engine.words import plain
-from toolkit.knowledge import Pair
+from toolkit.knowledge.pmix import Pair
 from toolkit.versions import within
 
 
@@ -25,12 +27,12 @@ def _pair(server: str, client: str) -> Pair | None:
     fix="rebuild the image with PMIx 4.2 or 5.0",
     source="openpmix/openpmix:docs/versions.rst; tests/matrix: srun-pmix",
     needs=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix"),
-    modes=("srun-pmix",),
+    modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
     """Every PMIx from 2.1.1 on connects with every other; older ones only with some."""
-    server, client = case.host.pmix, case.image.pmix
-    if not _speaks_pmix(case) or server is None or client is None:
+    server, client, found = case.host.pmix, case.image.pmix, offer(case)
+    if not _speaks_pmix(case) or server is None or client is None or found is None or not found.pmix:
         return None
     row = _pair(server, client)
     evidence = case.cite("host.pmix", "image.pmix")
@@ -40,6 +42,40 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     if row.outcome == "ok":
         return None
     return Hit(evidence, row.outcome, row.because, source=row.source)
+
+
+@rule(
+    "pmix-components-named",
+    "The PMIx server names components that the client in the image does not have",
+    severity="error",
+    fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash inside the container (toolkit launch does)",
+    source="openpmix/openpmix:src/client at v3.2; truth.json: srun-pmix of Open MPI 4.1.4 built with PMI-2",
+    needs=("image.mpi.interfaces", "image.pmix"),
+    then=("host.pmix", "host.munge", "host.mpis", "image.mpi.plugins"),
+    modes=("srun-pmix", "mpirun-host", "bind"),
+)
+def pmix_components_named(case: Case) -> Hit | Lacks | None:
+    """The server hands over which security and which store it offers (``munge,native``, ``shmem2,hash``). A
+    PMIx 3 inside Open MPI whose components are files ends at the first that it does not find.
+    """
+    found, launcher = offer(case), host_launcher(case.host)
+    files = insists(case.image)
+    if files is False or found is None or not found.pmix:
+        return None
+    server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
+    if PLAIN_PMIX.items() <= case.plan.env.items() or not within(server or "", ">=4"):
+        return None
+    if files is None:
+        return Lacks(("image.mpi.plugins",))
+    stores = within(server or "", ">=5.0.2")
+    if case.host.munge is None and not stores:
+        return Lacks(("host.munge",))
+    if not case.host.munge and not stores:
+        return None
+    because = (
+        "its components are files, and it ends where psec/munge or the store of the server is not among them"
+    )
+    return Hit(case.cite("host.pmix", "image.pmix"), "init-failure", because)
 
 
 @rule(

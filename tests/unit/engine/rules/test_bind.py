@@ -1,0 +1,96 @@
+"""The host's MPI mounted into the container, in place of the image's own."""
+
+import msgspec
+
+from tests.unit.engine.whole import HOST, IMAGE, LAUNCHER, MPICH, absent, case, host, image, mpi, unread
+
+OPT = msgspec.structs.replace(
+    LAUNCHER,
+    prefix="/opt/mpi",
+    library="/opt/mpi/lib/libmpi.so.40.40.7",
+    needs=("libpmix.so.2",),
+    folders=("/opt/mpi/lib",),
+    outside=(),
+    glibc_needed="2.34",
+    plugins="/opt/mpi/lib/openmpi",
+    relocatable=False,
+)
+OPAL = {"LD_LIBRARY_PATH": "/opt/mpi/lib"}
+OMPI_6 = mpi(version="6.0.0rc2", plugins=False)
+WITH_UCX = {"needs": ("libpmix.so.2", "libucs.so.0"), "ucx": "1.13.1"}
+
+
+def provider(**changes):
+    """Return a host with its MPI below /opt, changed."""
+    return host(mpis=(msgspec.structs.replace(OPT, **changes),))
+
+
+def bound(on=None, of=IMAGE, **plan):
+    """Return a launch with that MPI mounted into the container."""
+    return case(on or provider(), of, "bind", **{"binds": ("/opt/mpi",), "env": OPAL, **plan})
+
+
+FIRES = {
+    "bind-nothing-to-mount": [case(mode="bind"), case(host(mpis=()), mode="bind")],
+    "bind-has-no-effect": [bound(of=image(mpi=MPICH))],
+    "bind-glibc-older": [bound(provider(glibc_needed="2.38"))],
+    "bind-library-missing": [
+        bound(provider(outside=("libfabric.so.1",)), absent(IMAGE, "libfabric")),
+        bound(provider(outside=("libmunge.so.2",))),
+    ],
+    "bind-modules-differ": [bound(provider(**WITH_UCX)), bound(provider(**{**WITH_UCX, "ucx": "1.19.0"}))],
+    "bind-plugins-missing": [bound(provider(plugins="/srv/openmpi/lib"))],
+    "bind-abi-split": [
+        bound(provider(version="4.1.8"), OMPI_6),
+        bound(provider(relocatable=True), OMPI_6),
+    ],
+}
+QUIET = {
+    "bind-nothing-to-mount": [bound()],
+    "bind-has-no-effect": [bound(), case(mode="bind")],
+    "bind-glibc-older": [
+        bound(),
+        case(mode="bind"),
+        bound(provider(glibc_needed="2.38", needs=()), image(mpi=MPICH)),
+        bound(host(mpis=())),
+    ],
+    "bind-library-missing": [
+        bound(),
+        bound(of=image(mpi=MPICH)),
+        bound(provider(outside=("libhwloc.so.15",))),
+    ],
+    "bind-modules-differ": [
+        bound(),
+        bound(provider(**{**WITH_UCX, "ucx": "1.15.0"})),
+        bound(of=absent(IMAGE, "ucx")),
+        bound(provider(**WITH_UCX), absent(IMAGE, "mpi")),
+    ],
+    "bind-plugins-missing": [
+        bound(),
+        bound(provider(plugins="/srv/lib"), env={"OMPI_MCA_mca_base_component_path": "/srv/lib"}),
+        bound(provider(plugins="/srv/lib", version="4.1.6")),
+        bound(provider(plugins=None)),
+    ],
+    "bind-abi-split": [
+        bound(),
+        bound(of=OMPI_6),
+        bound(provider(version="6.0.0"), OMPI_6),
+        bound(host(mpis=()), OMPI_6),
+    ],
+}
+UNDECIDED = {
+    "bind-nothing-to-mount": [bound(provider(library=None))],
+    "bind-has-no-effect": [bound(provider(soname=None)), bound(of=mpi(soname=None))],
+    "bind-glibc-older": [bound(provider(glibc_needed=None)), bound(unread(HOST, "mpis"))],
+    "bind-library-missing": [bound(provider(outside=None))],
+    "bind-modules-differ": [bound(provider(**{**WITH_UCX, "ucx": None}))],
+}
+OUTCOMES = {
+    "bind-nothing-to-mount": "unavailable",
+    "bind-has-no-effect": "singletons",
+    "bind-glibc-older": "loader-failure",
+    "bind-library-missing": "loader-failure",
+    "bind-modules-differ": "loader-failure",
+    "bind-plugins-missing": "init-failure",
+    "bind-abi-split": "init-failure",
+}

@@ -1,0 +1,67 @@
+"""Options of the container: what they hide from MPI."""
+
+import msgspec
+
+from tests.unit.engine.whole import (
+    HOST,
+    IMAGE,
+    LAUNCHER,
+    MPICH,
+    SLURM,
+    absent,
+    case,
+    host,
+    image,
+    mpi,
+    runtime,
+    unread,
+    with_,
+)
+
+PMIX_5 = with_(IMAGE, pmix="5.0.7")
+PRIVATE = host(slurm=msgspec.structs.replace(SLURM, settings={"JobContainerType": "job_container/tmpfs"}))
+NO_TMP = runtime(settings={"mount tmp": "no"})
+NO_BINDS = runtime(settings={"mount tmp": "no", "user bind control": "no"})
+OLD_SERVER = host(mpis=(msgspec.structs.replace(LAUNCHER, version="4.1.8", pmix="3.2.5"),))
+
+FIRES = {
+    "tmp-hidden": [
+        case(of=PMIX_5, container=("--contain",)),
+        case(of=PMIX_5, binds=("/scratch:/tmp",)),
+        case(PRIVATE, PMIX_5),
+        case(of=PMIX_5, mode="mpirun-host", container=("--contain",)),
+    ],
+    "tmp-not-mounted": [
+        case(NO_TMP),
+        case(container=("--no-mount", "tmp")),
+        case(NO_BINDS, binds=("/tmp",)),
+        case(NO_TMP, mode="mpirun-container", nodes=1),
+    ],
+}
+QUIET = {
+    "tmp-hidden": [
+        case(of=PMIX_5),
+        case(unread(HOST, "slurm.settings")),
+        case(of=PMIX_5, container=("--contain",), binds=("/tmp",)),
+        case(of=PMIX_5, container=("--contain",), env={"PMIX_MCA_gds": "hash"}),
+        case(container=("--contain",)),
+        case(of=PMIX_5, container=("--containall",)),
+        case(OLD_SERVER, PMIX_5, "mpirun-host", container=("--contain",)),
+        case(host(mpis=()), IMAGE, "mpirun-host", container=("--contain",)),
+    ],
+    "tmp-not-mounted": [
+        case(),
+        case(NO_TMP, binds=("/tmp",)),
+        case(NO_TMP, image(mpi=MPICH)),
+        case(NO_TMP, mpi(version="5.0.7"), env={"PMIX_MCA_gds": "hash"}),
+        case(absent(HOST, "runtime")),
+    ],
+}
+UNDECIDED = {
+    "tmp-hidden": [
+        case(of=unread(IMAGE, "pmix"), container=("--contain",)),
+        case(unread(HOST, "slurm.settings"), PMIX_5),
+    ],
+    "tmp-not-mounted": [case(unread(HOST, "runtime.settings"))],
+}
+OUTCOMES = {"tmp-hidden": "init-failure", "tmp-not-mounted": "init-failure"}

@@ -1,0 +1,130 @@
+"""The network between the nodes, and memory that ranks share."""
+
+import pytest
+
+from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, runtime, unread, with_
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+from toolkit.knowledge.fabric import fabrics_of
+
+TCP_ALONE = {"pml": ("cm", "ob1"), "btl": ("self", "tcp", "vader")}
+UCX_ALONE = {"pml": ("ob1", "ucx"), "btl": ("self", "tcp")}
+OFI_ALONE = {"pml": ("cm", "ob1"), "mtl": ("ofi",), "btl": ("self", "tcp")}
+PSM2 = {"pml": ("cm", "ob1"), "mtl": ("psm2",), "btl": ("self", "tcp")}
+OPENIB = {"pml": ("ob1",), "btl": ("openib", "self", "tcp")}
+OMNI_PATH = host(infiniband=("hfi1_0",))
+SLINGSHOT = host(infiniband=(), fabrics=("slingshot",))
+ETHERNET = host(infiniband=())
+CH4_OFI = image(mpi=with_(MPICH, device="ch4:ofi"))
+INTEL = with_(MPICH, implementation="intelmpi", device=None)
+MVAPICH = with_(MPICH, implementation="mvapich2", device="ch3:mrail")
+NO_NAMESPACE = runtime(setuid=True)
+
+FIRES = {
+    "mpi-lacks-fabric": [
+        case(of=mpi(components=TCP_ALONE)),
+        case(of=image(mpi=with_(MPICH, device="ch3:nemesis"))),
+        case(of=mpi(components=OPENIB)),
+        case(SLINGSHOT, mpi(components=UCX_ALONE)),
+    ],
+    "ucx-lacks-fabric": [
+        case(of=with_(mpi(components=UCX_ALONE), ucx_transports=("cma", "tcp"))),
+        case(of=with_(image(mpi=MPICH), ucx_transports=("tcp",))),
+        case(OMNI_PATH, image(mpi=MPICH)),
+    ],
+    "libfabric-lacks-provider": [
+        case(SLINGSHOT),
+        case(OMNI_PATH, mpi(components=OFI_ALONE)),
+        case(SLINGSHOT, CH4_OFI),
+        case(OMNI_PATH, image(mpi=INTEL)),
+    ],
+    "verbs-driver-missing": [
+        case(of=image(verbs_providers=())),
+        case(of=image(verbs_providers=("mlx4",), ucx_transports=("tcp",), libfabric_providers=())),
+    ],
+    "locked-memory-limited": [case(host(locked_memory=8 * 2**20)), case(host(locked_memory=65536))],
+    "shared-memory-small": [case(host(shm=64 * 2**20))],
+    "single-copy-unavailable": [
+        case(ranks_per_node=2),
+        case(host(ptrace_scope=1, runtime=NO_NAMESPACE.runtime), ranks_per_node=2),
+    ],
+}
+QUIET = {
+    "mpi-lacks-fabric": [
+        case(),
+        case(ETHERNET, mpi(components=TCP_ALONE)),
+        case(of=mpi(components=TCP_ALONE), nodes=1),
+        case(of=mpi(components=OPENIB, version="3.1.6")),
+        case(OMNI_PATH, mpi(components=PSM2)),
+        case(of=image(mpi=MVAPICH)),
+        case(of=absent(IMAGE, "mpi")),
+        case(host(infiniband=("unheard_of_0",)), mpi(components=TCP_ALONE)),
+        case(host(infiniband=(), fabrics=("unheard-of",)), mpi(components=TCP_ALONE)),
+    ],
+    "ucx-lacks-fabric": [
+        case(),
+        case(of=image(mpi=MPICH)),
+        case(of=image(ucx_transports=("tcp",))),
+        case(ETHERNET, image(ucx_transports=("tcp",))),
+    ],
+    "libfabric-lacks-provider": [
+        case(),
+        case(SLINGSHOT, with_(CH4_OFI, libfabric_providers=("cxi", "tcp"))),
+        case(ETHERNET, CH4_OFI),
+    ],
+    "verbs-driver-missing": [
+        case(),
+        case(of=image(verbs_providers=()), nodes=1),
+        case(of=absent(image(verbs_providers=(), ucx_transports=(), libfabric_providers=()), "nccl")),
+        case(host(infiniband=("ibp65s0",)), image(verbs_providers=())),
+    ],
+    "locked-memory-limited": [
+        case(),
+        case(host(infiniband=(), locked_memory=65536)),
+        case(absent(HOST, "locked_memory")),
+    ],
+    "shared-memory-small": [case(), case(absent(HOST, "shm"))],
+    "single-copy-unavailable": [
+        case(),
+        case(ranks_per_node=2, container=("--sharens",)),
+        case(NO_NAMESPACE, ranks_per_node=2),
+        case(host(ptrace_scope=1, xpmem=True, runtime=NO_NAMESPACE.runtime), ranks_per_node=2),
+        case(mode="mpirun-container", ranks_per_node=2),
+    ],
+}
+UNDECIDED = {
+    "mpi-lacks-fabric": [
+        case(unread(HOST, "infiniband")),
+        case(of=unread(IMAGE, "mpi")),
+        case(of=mpi(components={})),
+        case(of=image(mpi=with_(MPICH, device=None))),
+    ],
+    "ucx-lacks-fabric": [case(of=unread(image(mpi=MPICH), "ucx_transports"))],
+    "libfabric-lacks-provider": [case(of=unread(CH4_OFI, "libfabric_providers"))],
+    "locked-memory-limited": [case(unread(HOST, "locked_memory"))],
+    "single-copy-unavailable": [case(unread(HOST, "ptrace_scope"), ranks_per_node=2)],
+}
+
+
+@pytest.mark.parametrize(
+    ("devices", "seen", "names"),
+    [
+        (("mlx5_0", "mlx5_1", "mlx5_bond_0"), (), ["infiniband"]),
+        (("hfi1_0",), ("omni-path",), ["omni-path"]),
+        (("rdmap0s6",), ("efa",), ["efa"]),
+        (("bnxt_re0", "mlx4_0"), (), ["roce", "infiniband"]),
+        (("rocep1s0f0",), (), ["infiniband"]),
+        ((), ("slingshot",), ["slingshot"]),
+        ((), (), []),
+    ],
+)
+def test_networks_are_known_by_their_devices(
+    devices: tuple[str, ...], seen: tuple[str, ...], names: list[str]
+):
+    assert [row.name for row in fabrics_of(devices, seen)] == names
+
+
+def test_slow_messages_are_still_messages():
+    rules = tuple(r for r in RULES if r.id in FIRES)
+    for slow in (c for cases in FIRES.values() for c in cases):
+        assert judge(slow, rules)[0].outcome == "ok"

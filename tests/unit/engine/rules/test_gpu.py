@@ -1,0 +1,170 @@
+"""The driver of the host against the CUDA of the image, and what trains on a GPU."""
+
+import pytest
+
+from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+from toolkit.knowledge import cuda
+
+H100 = ("NVIDIA H100 80GB HBM3",) * 4
+V100 = ("Tesla V100-SXM2-16GB",) * 4
+GEFORCE = ("NVIDIA GeForce RTX 3090",)
+P100 = ("Tesla P100-PCIE-16GB",)
+K80 = ("Tesla K80",)
+B200 = ("NVIDIA B200",)
+NO_GPU = absent(HOST, "gpu_driver", "gpus")
+COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
+IN_FRONT = {"LD_LIBRARY_PATH": "/usr/local/cuda/compat:/usr/local/lib"}
+
+FIRES = {
+    "gpu-driver-too-old": [
+        case(host(gpu_driver="470.82.01")),
+        case(host(gpu_driver="418.39"), image(cuda="10.2.89")),
+    ],
+    "gpu-minor-compatibility": [case(host(gpu_driver="525.60.13"))],
+    "cuda-compat-refused": [
+        case(host(gpu_driver="510.47.03", gpus=GEFORCE), COMPAT),
+        case(host(gpu_driver="460.32.03"), COMPAT),
+    ],
+    "cuda-compat-needed": [case(host(gpu_driver="510.47.03"), COMPAT)],
+    "cuda-compat-outdated": [
+        case(of=image(cuda_compat="525.85.12", environment=IN_FRONT)),
+        case(of=COMPAT, env=IN_FRONT),
+    ],
+    "gpu-newer-than-cuda": [case(host(gpus=H100), image(cuda="11.2.152"))],
+    "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="13.0.48"))],
+    "gpu-without-driver": [case(NO_GPU)],
+    "tensorflow-without-gpu": [case(of=absent(IMAGE, "tensorflow_cuda"))],
+    "pytorch-without-gpu": [case(of=absent(image(pytorch="2.4.0"), "pytorch_cuda"))],
+    "tensorflow-cuda-missing": [case(of=absent(IMAGE, "cuda")), case(of=image(cuda="11.8.89"))],
+    "tensorflow-cudnn-mismatch": [
+        case(of=absent(IMAGE, "cudnn")),
+        case(of=image(cudnn="8.6.0")),
+        case(of=image(cudnn="9.1.0")),
+    ],
+    "tensorflow-compiles-at-start": [case(host(gpus=H100))],
+    "tensorflow-ptx-too-new": [case(host(gpus=H100, gpu_driver="525.60.13"))],
+    "tensorflow-lacks-gpu-code": [case(host(gpus=K80))],
+    "cudnn-dropped-gpu": [case(host(gpus=P100), image(cudnn="9.12.0"))],
+    "nccl-lacks-gpu": [case(host(gpus=B200)), case(host(gpus=K80), image(nccl="2.28.3"))],
+    "nccl-cuda-mismatch": [case(of=image(cuda="11.8.89", nccl="2.23.4"))],
+    "nccl-needs-plugin": [case(host(fabrics=("slingshot",)))],
+}
+QUIET = {
+    "gpu-driver-too-old": [
+        case(),
+        case(host(gpu_driver="525.60.13")),
+        case(host(gpu_driver="510.47.03"), COMPAT),
+        case(NO_GPU),
+    ],
+    "gpu-minor-compatibility": [case(), case(host(gpu_driver="470.82.01"))],
+    "cuda-compat-refused": [
+        case(of=COMPAT),
+        case(host(gpu_driver="510.47.03"), COMPAT),
+        case(host(gpu_driver="510.47.03"), image(cuda="12.3.101", cuda_compat="545.23.06")),
+    ],
+    "cuda-compat-needed": [
+        case(of=COMPAT),
+        case(host(gpu_driver="510.47.03"), COMPAT, env=IN_FRONT),
+        case(host(gpu_driver="510.47.03", gpus=GEFORCE), COMPAT),
+    ],
+    "cuda-compat-outdated": [
+        case(of=COMPAT),
+        case(of=image(cuda_compat="560.28.03", environment=IN_FRONT)),
+        case(of=image(cuda_compat="525.85.12", environment=IN_FRONT), env={"LD_LIBRARY_PATH": ""}),
+    ],
+    "gpu-newer-than-cuda": [case(host(gpus=H100)), case(host(gpus=("Some GPU",)), image(cuda="11.2"))],
+    "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="12.9.1")), case(of=image(cuda="13.0.48"))],
+    "gpu-without-driver": [case(), case(NO_GPU, absent(IMAGE, "cuda"))],
+    "tensorflow-without-gpu": [case(), case(NO_GPU, absent(IMAGE, "tensorflow_cuda"))],
+    "pytorch-without-gpu": [case(), case(of=image(pytorch="2.4.0", pytorch_cuda="12.1"))],
+    "tensorflow-cuda-missing": [case(), case(NO_GPU, absent(IMAGE, "cuda"))],
+    "tensorflow-cudnn-mismatch": [case(), case(of=image(cudnn="8.9.2", tensorflow_cudnn="8.9.6"))],
+    "tensorflow-compiles-at-start": [
+        case(),
+        case(host(gpus=H100), image(tensorflow="2.99.0")),
+        case(host(gpus=K80)),
+    ],
+    "tensorflow-ptx-too-new": [case(host(gpus=H100)), case(host(gpu_driver="525.60.13"))],
+    "tensorflow-lacks-gpu-code": [case(), case(host(gpus=K80), image(tensorflow="1.15.5"))],
+    "cudnn-dropped-gpu": [case(host(gpus=P100)), case(of=image(cudnn="9.12.0"))],
+    "nccl-lacks-gpu": [case(), case(host(gpus=B200), image(nccl="2.26.2"))],
+    "nccl-cuda-mismatch": [case(), case(of=image(cuda="10.2.89")), case(of=image(nccl="not a version"))],
+    "nccl-needs-plugin": [case(), case(host(fabrics=("slingshot",)), nodes=1)],
+}
+UNDECIDED = {
+    "gpu-driver-too-old": [
+        case(unread(HOST, "gpu_driver")),
+        case(host(gpu_driver="470.82.01"), unread(IMAGE, "cuda_compat")),
+    ],
+    "cuda-compat-refused": [case(unread(host(gpu_driver="510.47.03"), "gpus"), COMPAT)],
+    "gpu-without-driver": [case(unread(HOST, "gpu_driver"))],
+    "tensorflow-without-gpu": [case(of=unread(IMAGE, "tensorflow_cuda"))],
+    "pytorch-without-gpu": [case(of=unread(image(pytorch="2.4.0"), "pytorch_cuda"))],
+    "tensorflow-cuda-missing": [case(of=unread(IMAGE, "cuda"))],
+    "tensorflow-cudnn-mismatch": [case(of=unread(IMAGE, "cudnn"))],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "compute"),
+    [
+        ("NVIDIA A100-SXM4-40GB", "Ampere", "8.0"),
+        ("NVIDIA A100 80GB PCIe", "Ampere", "8.0"),
+        ("NVIDIA A10", "Ampere", "8.6"),
+        ("NVIDIA A10G", "Ampere", "8.6"),
+        ("NVIDIA RTX A6000", "Ampere", "8.6"),
+        ("NVIDIA GeForce RTX 3090", "Ampere", "8.6"),
+        ("NVIDIA GH200 480GB", "Hopper", "9.0"),
+        ("NVIDIA H100 PCIe", "Hopper", "9.0"),
+        ("NVIDIA L40S", "Ada", "8.9"),
+        ("NVIDIA L4", "Ada", "8.9"),
+        ("NVIDIA RTX 6000 Ada Generation", "Ada", "8.9"),
+        ("NVIDIA GeForce RTX 4090", "Ada", "8.9"),
+        ("Tesla T4", "Turing", "7.5"),
+        ("NVIDIA TITAN RTX", "Turing", "7.5"),
+        ("Tesla V100-PCIE-32GB", "Volta", "7.0"),
+        ("NVIDIA TITAN V", "Volta", "7.0"),
+        ("Tesla P100-SXM2-16GB", "Pascal", "6.0"),
+        ("Tesla P40", "Pascal", "6.1"),
+        ("Quadro P4000", "Pascal", "6.1"),
+        ("Tesla M60", "Maxwell", "5.2"),
+        ("Tesla K80", "Kepler", "3.7"),
+        ("Tesla K40m", "Kepler", "3.5"),
+        ("NVIDIA B200", "Blackwell", "10.0"),
+        ("NVIDIA B300 SXM6 AC", "Blackwell", "10.3"),
+        ("NVIDIA GB10", "Blackwell", "12.1"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "Blackwell", "12.0"),
+        ("NVIDIA GeForce RTX 5090", "Blackwell", "12.0"),
+    ],
+)
+def test_a_gpu_is_known_by_the_name_that_nvidia_smi_prints(name: str, family: str, compute: str):
+    kind = cuda.gpu_of(name)
+    assert kind is not None
+    assert (kind.family, kind.compute) == (family, compute)
+
+
+def test_a_gpu_of_another_maker_is_not_taken_for_one_of_these():
+    assert cuda.gpu_of("AMD Instinct MI250X") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "least", "full"),
+    [
+        ("12.4.127", "525.60.13", "550.54.14"),
+        ("11.8.89", "450.80.02", "520.61.05"),
+        ("10.2.89", "440.33", "440.33"),
+        ("13.9", "580.65.06", None),
+        ("nonsense", None, None),
+    ],
+)
+def test_before_cuda_11_each_release_needs_its_own_driver(version: str, least: str | None, full: str | None):
+    assert (cuda.least_driver(version), cuda.full_driver(version)) == (least, full)
+
+
+def test_a_gpu_never_changes_how_mpi_starts():
+    rules = tuple(r for r in RULES if r.id in FIRES)
+    for broken in (c for cases in FIRES.values() for c in cases):
+        prediction, _ = judge(broken, rules)
+        assert prediction.outcome == "ok"

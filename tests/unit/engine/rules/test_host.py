@@ -1,0 +1,58 @@
+"""The place: what has to be there before any rank starts."""
+
+import msgspec
+
+from tests.unit.engine.whole import HOST, SLURM, absent, case, host, image, runtime, unread
+
+
+def slurm(**changes):
+    """Return a host whose Slurm is another one."""
+    return host(slurm=msgspec.structs.replace(SLURM, **changes))
+
+
+NO_SPACES = host(user_namespaces=False)
+SETUID = runtime(setuid=True).runtime
+
+FIRES = {
+    "slurm-absent": [case(absent(HOST, "slurm"))],
+    "runtime-absent": [case(absent(HOST, "runtime"))],
+    "user-namespaces-off": [case(NO_SPACES)],
+    "too-few-nodes": [case(nodes=9)],
+    "architecture-differs": [case(of=image(architecture="aarch64"))],
+    "slurm-lacks-pmix": [case(slurm(mpi_types=("none", "pmi2")))],
+    "slurm-lacks-pmi2": [case(slurm(mpi_types=("none", "pmix")), mode="srun-pmi2")],
+    "host-launcher-absent": [case(host(mpis=()), mode="mpirun-host")],
+    "mpi-default-none": [case(slurm(mpi_default="none"))],
+}
+QUIET = {
+    "slurm-absent": [case()],
+    "runtime-absent": [case()],
+    "user-namespaces-off": [
+        case(),
+        case(host(user_namespaces=False, runtime=SETUID)),
+        case(absent(NO_SPACES, "runtime")),
+    ],
+    "too-few-nodes": [case(), case(nodes=8), case(absent(HOST, "slurm")), case(slurm(nodes=None))],
+    "architecture-differs": [case()],
+    "slurm-lacks-pmix": [case(), case(slurm(mpi_types=("pmix_v4",)))],
+    "slurm-lacks-pmi2": [case(mode="srun-pmi2"), case(absent(HOST, "slurm"), mode="srun-pmi2")],
+    "host-launcher-absent": [case(mode="mpirun-host")],
+    "mpi-default-none": [case()],
+}
+UNDECIDED = {
+    "slurm-absent": [case(unread(HOST, "slurm"))],
+    "user-namespaces-off": [
+        case(unread(HOST, "user_namespaces")),
+        case(unread(runtime(setuid=None), "user_namespaces")),
+    ],
+}
+OUTCOMES = {
+    "slurm-absent": "unavailable",
+    "runtime-absent": "unavailable",
+    "user-namespaces-off": "unavailable",
+    "too-few-nodes": "unavailable",
+    "architecture-differs": "loader-failure",
+    "slurm-lacks-pmix": "unavailable",
+    "slurm-lacks-pmi2": "unavailable",
+    "host-launcher-absent": "unavailable",
+}

@@ -1,0 +1,45 @@
+"""The two ends of PMIx: Slurm's server and the image's client."""
+
+import msgspec
+
+from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, unread, with_
+
+BUNDLED = with_(mpi(version="4.1.4", plugins=True, how={"pmix": "component pmix3x"}), pmix="3.2.3")
+PLAIN = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
+OLDER = host(pmix="4.2.2")
+
+FIRES = {
+    "pmix-components-named": [case(of=BUNDLED), case(OLDER, BUNDLED), case(of=BUNDLED, mode="mpirun-host")],
+    "pmix-pair-fails": [
+        case(of=with_(IMAGE, pmix="1.2.5")),
+        case(host(pmix="1.1.5"), with_(IMAGE, pmix="1.1.5")),
+    ],
+    "pmix-client-needs-care": [case(of=with_(IMAGE, pmix="5.0.9"))],
+}
+QUIET = {
+    "pmix-components-named": [
+        case(),
+        case(of=BUNDLED, env=PLAIN),
+        case(with_(OLDER, munge=False), BUNDLED),
+    ],
+    "pmix-pair-fails": [
+        case(),
+        case(of=image(mpi=MPICH)),
+        case(absent(HOST, "pmix")),
+        case(of=absent(IMAGE, "pmix")),
+    ],
+    "pmix-client-needs-care": [
+        case(),
+        case(of=with_(image(mpi=MPICH), pmix="5.0.9")),
+        case(of=absent(IMAGE, "pmix")),
+    ],
+}
+UNDECIDED = {
+    "pmix-components-named": [
+        case(unread(OLDER, "munge"), BUNDLED),
+        case(of=with_(BUNDLED, mpi=msgspec.structs.replace(BUNDLED.mpi, plugins=None))),
+    ],
+    "pmix-pair-fails": [case(unread(HOST, "pmix"))],
+    "pmix-client-needs-care": [case(of=unread(IMAGE, "pmix"))],
+}
+OUTCOMES = {"pmix-pair-fails": "init-failure", "pmix-components-named": "init-failure"}

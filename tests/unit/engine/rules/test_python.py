@@ -1,0 +1,55 @@
+"""Horovod against its TensorFlow, and packages of the home folder."""
+
+import msgspec
+
+from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+
+USER = host(user_packages=("3.9", "3.11"))
+
+FIRES = {
+    "horovod-lacks-mpi": [case(of=image(horovod_built=("gloo",)))],
+    "horovod-lacks-nccl": [
+        case(of=image(horovod_built=("mpi",))),
+        case(of=image(horovod_built=("mpi",)), nodes=1),
+    ],
+    "horovod-other-tensorflow": [case(of=image(horovod_tensorflow="2.15.1"))],
+    "horovod-lacks-framework": [
+        case(of=image(horovod_frameworks=("torch",))),
+        case(of=image(pytorch="2.4.0", pytorch_cuda="12.1")),
+    ],
+    "user-packages-shadow": [case(USER)],
+}
+QUIET = {
+    "horovod-lacks-mpi": [
+        case(),
+        case(of=image(horovod_built=("gloo",)), mode="gloo"),
+        case(of=absent(IMAGE, "horovod")),
+    ],
+    "horovod-lacks-nccl": [
+        case(),
+        case(host(gpus=("Tesla V100-SXM2-16GB",)), image(horovod_built=("mpi",)), nodes=1),
+        case(host(gpus=()), image(horovod_built=("mpi",))),
+    ],
+    "horovod-other-tensorflow": [case(), case(of=image(horovod_tensorflow="2.16.1"))],
+    "horovod-lacks-framework": [case(), case(of=absent(IMAGE, "horovod"))],
+    "user-packages-shadow": [
+        case(),
+        case(host(user_packages=("3.9",))),
+        case(USER, env={"PYTHONNOUSERSITE": "1"}),
+        case(USER, image(environment={"PYTHONNOUSERSITE": "1"})),
+        case(USER, container=("--no-home",)),
+        case(msgspec.structs.replace(runtime(settings={"mount home": "no"}), user_packages=("3.11",))),
+    ],
+}
+UNDECIDED = {
+    "horovod-lacks-mpi": [case(of=unread(IMAGE, "horovod_built"))],
+    "user-packages-shadow": [case(unread(HOST, "user_packages")), case(unread(USER, "runtime"))],
+}
+
+
+def test_horovod_never_changes_how_mpi_starts():
+    rules = tuple(r for r in RULES if r.id in FIRES)
+    for odd in (c for cases in FIRES.values() for c in cases):
+        assert judge(odd, rules)[0].outcome == "ok"

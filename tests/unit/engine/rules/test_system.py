@@ -1,0 +1,99 @@
+"""Kernel, processor and C library: whether a program of the image starts at all."""
+
+import pytest
+
+from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+from toolkit.knowledge import glibc
+
+CENTOS_6 = host(kernel="2.6.32-754.35.1.el6.x86_64")
+OLD_CPU = host(cpu_level="x86-64-v1")
+
+FIRES = {
+    "kernel-too-old": [
+        case(CENTOS_6),
+        case(host(kernel="3.4.0", architecture="aarch64")),
+        case(host(kernel="2.6.18-419.el5"), image(glibc="2.23")),
+    ],
+    "image-needs-newer-processor": [case(OLD_CPU), case(of=image(cpu_level="x86-64-v4"))],
+    "tensorflow-needs-avx": [case(OLD_CPU), case(host(cpu_level="x86-64-v2"))],
+    "gpu-libraries-need-newer-glibc": [
+        case(host(gpu_libraries_glibc="2.38")),
+        case(host(gpu_libraries_glibc="2.38"), container=("--nv",)),
+        case(host(gpu_libraries_glibc="2.38"), absent(IMAGE, "cuda"), container=("--nv",)),
+    ],
+    "image-glibc-too-old": [case(of=image(glibc_needed="2.38"))],
+}
+QUIET = {
+    "kernel-too-old": [
+        case(),
+        case(CENTOS_6, image(glibc="2.17")),
+        case(CENTOS_6, absent(IMAGE, "glibc")),
+        case(host(kernel="3.4.0")),
+    ],
+    "image-needs-newer-processor": [
+        case(),
+        case(OLD_CPU, absent(IMAGE, "cpu_level")),
+        case(OLD_CPU, image(cpu_level="x86-64-v1")),
+        case(absent(HOST, "cpu_level")),
+        case(host(cpu_level="x86-64-v2")),
+    ],
+    "tensorflow-needs-avx": [case(), case(OLD_CPU, image(tensorflow="1.5.0"))],
+    "gpu-libraries-need-newer-glibc": [
+        case(),
+        case(container=("--nv",)),
+        case(absent(host(gpu_libraries_glibc="2.38"), "gpu_driver")),
+        case(host(gpu_libraries_glibc="2.38"), absent(IMAGE, "cuda")),
+    ],
+    "image-glibc-too-old": [case(), case(of=absent(IMAGE, "glibc"))],
+}
+UNDECIDED = {
+    "kernel-too-old": [case(unread(HOST, "kernel"))],
+    "image-needs-newer-processor": [case(of=unread(IMAGE, "cpu_level")), case(unread(HOST, "cpu_level"))],
+    "gpu-libraries-need-newer-glibc": [
+        case(unread(HOST, "gpu_libraries_glibc"), container=("--nv",)),
+        case(of=unread(IMAGE, "cuda"), container=("--nv",)),
+    ],
+}
+OUTCOMES = {
+    "kernel-too-old": "loader-failure",
+    "image-needs-newer-processor": "loader-failure",
+    "gpu-libraries-need-newer-glibc": "ok",
+}
+STARTS = {
+    "kernel-too-old": ["loader-failure"] * 3,
+    "image-needs-newer-processor": ["loader-failure"] * 2,
+    "gpu-libraries-need-newer-glibc": ["ok", "loader-failure", "ok"],
+    "tensorflow-needs-avx": ["ok", "ok"],
+    "image-glibc-too-old": ["ok"],
+}
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_a_program_that_cannot_start_is_foretold(name: str):
+    rules = tuple(r for r in RULES if r.id == name)
+    assert [judge(c, rules)[0].outcome for c in FIRES[name]] == STARTS[name]
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_what_could_not_be_read_leaves_the_start_unknown(name: str):
+    rules = tuple(r for r in RULES if r.id == name)
+    assert {judge(c, rules)[0].outcome for c in UNDECIDED[name]} == {"unknown"}
+
+
+def test_facts_that_were_never_asked_withhold_no_prediction():
+    never = host(kernel=None)
+    rules = tuple(r for r in RULES if r.id in FIRES)
+    assert judge(case(never, image(cpu_level=None)), rules)[0].outcome == "ok"
+
+
+def test_a_processor_that_may_lack_avx_is_no_error():
+    _, findings = judge(
+        case(host(cpu_level="x86-64-v2")), tuple(r for r in RULES if r.id == "tensorflow-needs-avx")
+    )
+    assert [f.severity for f in findings] == ["info"]
+
+
+def test_levels_are_ordered():
+    assert [glibc.level(name) for name in ("x86-64-v1", "x86-64-v4", "armv8", "")] == [0, 3, None, None]

@@ -1,0 +1,137 @@
+"""How ranks find each other: what the launcher offers, and what the MPI in the image speaks."""
+
+import msgspec
+
+from tests.unit.engine.whole import (
+    HOST,
+    IMAGE,
+    LAUNCHER,
+    MPICH,
+    SLURM,
+    absent,
+    case,
+    host,
+    image,
+    mpi,
+    unread,
+    with_,
+)
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+
+MPICH_IMAGE = absent(image(mpi=MPICH), "pmix")
+REFUSES = ("PMIX_RANK", "unsupported PMI version")
+MPICH_5 = absent(image(mpi=msgspec.structs.replace(MPICH, version="5.0.2", markers=REFUSES)), "pmix")
+HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
+WITH_HYDRA = host(mpis=(HYDRA,))
+NO_DEFAULT = msgspec.structs.replace(SLURM, mpi_default=None)
+PLAIN = msgspec.structs.replace(SLURM, mpi_default="none")
+CRAY = mpi(implementation="cray", interfaces=())
+OPT = msgspec.structs.replace(
+    LAUNCHER,
+    prefix="/opt/mpi",
+    library="/opt/mpi/lib/libmpi.so.40",
+    folders=("/opt/mpi/lib",),
+    soname="libmpi.so.20",
+    glibc_needed="2.34",
+)
+PMI2 = {"mode": "bind", "binds": ("/opt/mpi",), "launcher": ("srun", "--mpi=pmi2")}
+IN_STEP = {"env": {"SLURM_STEP_ID": "0"}, "unset": LAUNCHER.leaks}
+
+FIRES = {
+    "environment-cleaned": [
+        case(container=("--containall",)),
+        case(host(environment={"APPTAINER_CLEANENV": ""})),
+        case(mode="gloo", container=("--cleanenv",)),
+    ],
+    "image-lacks-pmix": [case(of=MPICH_IMAGE), case(of=MPICH_5), case(of=CRAY)],
+    "image-lacks-pmi2": [case(mode="srun-pmi2"), case(of=mpi(version="5.0.7"), mode="srun-pmi2")],
+    "nothing-offered": [case(mode="srun-none")],
+    "bind-interface-differs": [
+        case(host(mpis=(OPT,)), **PMI2),
+        case(host(mpis=(OPT,)), MPICH_IMAGE, "bind", binds=("/opt/mpi",)),
+        case(host(mpis=(OPT,)), MPICH_IMAGE, "bind", launcher=("srun", "--mpi=none")),
+    ],
+    "host-launcher-other-family": [
+        case(of=MPICH_IMAGE, mode="mpirun-host"),
+        case(host(mpis=(HYDRA,), slurm=PLAIN), IMAGE, "mpirun-host"),
+        case(WITH_HYDRA, mode="mpirun-host"),
+        case(WITH_HYDRA, mode="mpirun-host", ranks_per_node=2),
+        case(WITH_HYDRA, with_(IMAGE, pmix="2.1.0"), "mpirun-host", ranks_per_node=2),
+    ],
+    "pmix-refused": [case(WITH_HYDRA, MPICH_5, "mpirun-host")],
+    "rank-outside-step": [
+        case(mode="mpirun-host", unset=LAUNCHER.leaks),
+        case(mode="mpirun-host", unset=LAUNCHER.leaks, nodes=1, ranks_per_node=2),
+        case(unset=("SLURM_STEP_ID",)),
+    ],
+    "host-launcher-not-known": [
+        case(host(mpis=(msgspec.structs.replace(LAUNCHER, implementation="cray"),)), mode="mpirun-host")
+    ],
+}
+QUIET = {
+    "environment-cleaned": [
+        case(),
+        case(container=("--no-home",)),
+        case(host(environment={"APPTAINER_CLEANENV": ""}), unset=("APPTAINER_CLEANENV",)),
+    ],
+    "image-lacks-pmix": [case()],
+    "image-lacks-pmi2": [case(of=MPICH_IMAGE, mode="srun-pmi2")],
+    "nothing-offered": [case(of=absent(IMAGE, "mpi"), mode="srun-none")],
+    "bind-interface-differs": [
+        case(host(mpis=(OPT,)), mode="bind", binds=("/opt/mpi",)),
+        case(host(mpis=(OPT,)), MPICH_IMAGE, **PMI2),
+        case(of=absent(IMAGE, "mpi"), mode="bind"),
+    ],
+    "host-launcher-other-family": [
+        case(mode="mpirun-host", **IN_STEP),
+        case(WITH_HYDRA, MPICH_IMAGE, "mpirun-host"),
+        case(host(mpis=()), mode="mpirun-host"),
+        case(WITH_HYDRA, MPICH_IMAGE, "mpirun-host", allocation=False),
+    ],
+    "pmix-refused": [
+        case(of=MPICH_5, mode="mpirun-host"),
+        case(WITH_HYDRA, MPICH_IMAGE, "mpirun-host"),
+        case(host(mpis=(HYDRA,), slurm=PLAIN), MPICH_5, "mpirun-host"),
+        case(host(mpis=(HYDRA,), environment={"SLURM_MPI_TYPE": "none"}), MPICH_5, "mpirun-host"),
+    ],
+    "rank-outside-step": [
+        case(mode="mpirun-host", **IN_STEP),
+        case(of=mpi(version="5.0.7"), mode="mpirun-host"),
+        case(of=MPICH_IMAGE),
+        case(),
+    ],
+    "host-launcher-not-known": [case(mode="mpirun-host"), case(WITH_HYDRA, mode="mpirun-host")],
+}
+UNDECIDED = {
+    "image-lacks-pmix": [case(of=unread(IMAGE, "mpi"))],
+    "host-launcher-other-family": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), mode="mpirun-host")],
+    "pmix-refused": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), MPICH_5, "mpirun-host")],
+    "host-launcher-not-known": [case(unread(HOST, "mpis"), mode="mpirun-host")],
+}
+OUTCOMES = {
+    "environment-cleaned": "singletons",
+    "image-lacks-pmix": "singletons",
+    "image-lacks-pmi2": "init-failure",
+    "nothing-offered": "init-failure",
+    "bind-interface-differs": "init-failure",
+    "host-launcher-other-family": "singletons",
+    "pmix-refused": "init-failure",
+    "rank-outside-step": "hang",
+    "host-launcher-not-known": "unknown",
+}
+
+
+def test_mpich_that_knows_pmix_variables_aborts_where_another_runs_alone():
+    wanted = ["singletons", "init-failure", "unknown"]
+    assert [judge(of, RULES)[0].outcome for of in FIRES["image-lacks-pmix"]] == wanted
+
+
+def test_a_rank_outside_a_step_runs_alone_where_there_is_one_node():
+    wanted = ["hang", "singletons", "singletons"]
+    assert [judge(of, RULES)[0].outcome for of in FIRES["rank-outside-step"]] == wanted
+
+
+def test_ranks_that_share_an_identity_are_right_by_accident_one_a_node():
+    shared = FIRES["host-launcher-other-family"][2:]
+    assert [judge(of, RULES)[0].outcome for of in shared] == ["ok", "wrong-size", "unknown"]

@@ -1,0 +1,179 @@
+"""What holds for all facts: nothing raises, nothing is guessed, to know less never makes a failure good."""
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.engine.fixtures import tables
+from tests.unit.engine.strategies import hosts, images, requests
+from tests.unit.engine.whole import HOST, IMAGE
+from toolkit.engine.case import Case
+from toolkit.engine.predict import examine, foresee, predict
+from toolkit.engine.registry import RULES
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import MODES, Outcome, Prediction, Request
+
+many = settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+OUTCOMES = get_args(Outcome)
+IDS = {rule.id for rule in RULES}
+MPI_FACTS = {"mpi", "other_mpis", "pmix", "programs", "horovod", "horovod_built"}
+
+
+def sound(finding: Finding) -> bool:
+    """Tell whether a finding says what it must."""
+    told = (finding.title, finding.fix, finding.source)
+    return finding.id in IDS and bool(finding.evidence) and all(finding.evidence) and all(told)
+
+
+def sound_prediction(prediction: Prediction) -> bool:
+    """Tell whether a prediction says why."""
+    why = prediction.because or prediction.missing
+    return prediction.outcome in OUTCOMES and bool(why) and set(prediction.findings) <= IDS
+
+
+@many
+@given(hosts, images, requests)
+def test_no_facts_make_the_engine_raise(host: HostFacts, image: ImageFacts, request: Request):
+    verdict = predict(host, image, request)
+    assert tuple(p.mode for p in verdict.predictions) == MODES
+    assert all(sound_prediction(p) for p in verdict.predictions)
+    assert all(sound(f) for f in verdict.findings), [f for f in verdict.findings if not sound(f)]
+    works = {p.mode for p in verdict.predictions if p.outcome == "ok"}
+    assert verdict.chosen is None or verdict.chosen in works
+    assert request.mode is None or verdict.chosen in {None, request.mode}
+
+
+@many
+@given(hosts)
+def test_no_host_makes_its_own_page_raise(host: HostFacts):
+    assert all(sound(f) for f in examine(host))
+
+
+@many
+@given(hosts, images, requests, st.data())
+def test_no_words_of_a_plan_make_the_engine_raise(
+    host: HostFacts, image: ImageFacts, request: Request, data: st.DataObject
+):
+    plans = [p.plan for p in predict(host, image, request).predictions if p.plan]
+    if not plans:
+        return
+    words = st.sampled_from(
+        ("--nv", "-e", "--cleanenv", "--contain", "-C", "--pid", "--sharens", "x", "", "/tmp", ":")
+    )
+    plan = msgspec.structs.replace(
+        data.draw(st.sampled_from(plans)),
+        container=data.draw(st.lists(words, max_size=3).map(tuple)),
+        binds=data.draw(st.lists(words, max_size=3).map(tuple)),
+        env=data.draw(st.dictionaries(words, words, max_size=2)),
+        unset=data.draw(st.lists(words, max_size=2).map(tuple)),
+    )
+    assert sound_prediction(foresee(host, image, request, plan))
+
+
+@many
+@given(hosts, images, requests)
+def test_a_verdict_can_be_written_and_read(host: HostFacts, image: ImageFacts, request: Request):
+    verdict = predict(host, image, request)
+    assert msgspec.json.decode(msgspec.json.encode(verdict), type=type(verdict)) == verdict
+
+
+@many
+@given(hosts, st.integers(2, 4))
+def test_an_image_of_which_nothing_is_known_is_never_called_good(host: HostFacts, nodes: int):
+    verdict = predict(host, ImageFacts(path="x", format="sif"), Request(nodes=nodes))
+    assert "ok" not in {p.outcome for p in verdict.predictions}
+    for prediction in verdict.predictions:
+        assert prediction.outcome != "unknown" or prediction.missing or prediction.because
+
+
+@many
+@given(images, st.integers(2, 4))
+def test_a_host_of_which_nothing_is_known_is_never_called_good(image: ImageFacts, nodes: int):
+    verdict = predict(HostFacts(place="x"), image, Request(nodes=nodes))
+    assert "ok" not in {p.outcome for p in verdict.predictions}
+    assert all(p.missing for p in verdict.predictions if p.outcome == "unknown")
+
+
+@many
+@given(hosts, images)
+def test_where_the_mpi_could_not_be_read_no_mode_of_it_is_called_good(host: HostFacts, image: ImageFacts):
+    book = {**image.unknown, **dict.fromkeys(MPI_FACTS, "could not be read")}
+    gone: dict[str, Any] = {"mpi": None, "other_mpis": (), "pmix": None, "programs": {}}
+    unread = msgspec.structs.replace(image, unknown=book, horovod=None, horovod_built=None, **gone)
+    verdict = predict(host, unread, Request(nodes=2))
+    assert "ok" not in {p.outcome for p in verdict.predictions if p.mode != "bind"}
+
+
+def forget(facts: Any, name: str) -> Any:
+    """Return facts of which one could not be read; ``name`` may go into a struct (``mpi.version``)."""
+    first, _, rest = name.partition(".")
+    book = {**facts.unknown, name: "could not be read"}
+    absent = {k: v for k, v in facts.absent.items() if k != name}
+    inner = getattr(facts, first)
+    if rest:
+        value = msgspec.structs.replace(inner, **{rest: _nothing(getattr(inner, rest))})
+    else:
+        value = _nothing(inner)
+    return msgspec.structs.replace(facts, unknown=book, absent=absent, **{first: value})
+
+
+def _nothing(value: object) -> object:
+    return {} if isinstance(value, dict) else None
+
+
+def forgettable(of: Case) -> list[tuple[str, str]]:
+    """Return every fact that some rule asks for and that this case has: the side and the name."""
+    names = sorted({fact for rule in RULES for fact in rule.facts})
+    found = [(side, field) for side, _, field in (name.partition(".") for name in names)]
+    return [(side, field) for side, field in found if _has(of.host if side == "host" else of.image, field)]
+
+
+def _has(facts: Any, field: str) -> bool:
+    first, _, rest = field.partition(".")
+    inner = getattr(facts, first)
+    if field in {"path", "format"} or field in facts.unknown:
+        return False
+    return (inner is not None and hasattr(inner, rest)) if rest else True
+
+
+FAILING = [
+    (f"{name}-{number}", of)
+    for name, cases in tables()[0].items()
+    for number, of in enumerate(cases)
+    if foresee(of.host, of.image, of.request, of.plan).outcome not in {"ok", "unknown"}
+]
+
+
+@pytest.mark.parametrize("of", [of for _, of in FAILING], ids=[name for name, _ in FAILING])
+def test_to_know_less_never_makes_a_failure_good(of: Case):
+    for side, field in forgettable(of):
+        host = forget(of.host, field) if side == "host" else of.host
+        image = forget(of.image, field) if side == "image" else of.image
+        after = foresee(host, image, of.request, of.plan).outcome
+        assert after != "ok", f"without {side}.{field} this failure is called ok"
+
+
+@many
+@given(hosts, images, st.data())
+def test_to_know_less_of_any_facts_never_makes_a_failure_good(
+    host: HostFacts, image: ImageFacts, data: st.DataObject
+):
+    request = Request(nodes=2)
+    for prediction in predict(host, image, request).predictions:
+        if prediction.outcome in {"ok", "unknown"} or prediction.plan is None:
+            continue
+        of = Case(host, image, request, prediction.plan)
+        side, field = data.draw(st.sampled_from(forgettable(of)))
+        less = (forget(host, field), image) if side == "host" else (host, forget(image, field))
+        assert foresee(*less, request, prediction.plan).outcome != "ok", f"without {side}.{field}"
+
+
+def test_the_whole_example_is_launched_without_a_finding_that_matters():
+    verdict = predict(HOST, IMAGE, Request(nodes=2, mode="srun-pmix"))
+    assert verdict.chosen == "srun-pmix"
+    wrong = [f.id for f in verdict.findings if f.severity != "info" and not f.modes]
+    assert not wrong

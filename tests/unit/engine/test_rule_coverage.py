@@ -1,0 +1,188 @@
+"""Every rule is proved: cases fire it and cases do not, and together they reach every branch of its code."""
+
+import ast
+import json
+from pathlib import Path
+
+import coverage
+import pytest
+
+import toolkit.engine.rules as rules_package
+from tests.unit.engine.fixtures import outcomes, tables
+from toolkit.engine.case import Case
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+from toolkit.engine.rule import Rule
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import MODES
+
+FIRES, QUIET, UNDECIDED = tables()
+OUTCOMES = outcomes()
+BY_ID = {rule.id: rule for rule in RULES}
+FOLDER = Path(rules_package.__path__[0])
+FILES = sorted(file for file in FOLDER.glob("*.py") if file.name != "__init__.py")
+
+
+def said(rule: Rule, of: Case) -> Finding | None:
+    """Ask one rule about one case; nothing where it does not speak of the mode."""
+    _, findings = judge(of, (rule,))
+    return next(iter(findings), None)
+
+
+def numbered(table: dict[str, list[Case]]) -> list[object]:
+    return [
+        pytest.param(name, one, id=f"{name}-{number}")
+        for name, cases in table.items()
+        if name in BY_ID
+        for number, one in enumerate(cases)
+    ]
+
+
+def test_every_rule_has_a_case_that_fires_it_and_one_that_does_not():
+    for table, what in ((FIRES, "fires"), (QUIET, "does not fire")):
+        lacking = sorted(set(BY_ID) - {name for name, cases in table.items() if cases})
+        assert not lacking, f"no case in tests/unit/engine/rules {what} these rules: {', '.join(lacking)}"
+    unknown = sorted((set(FIRES) | set(QUIET) | set(UNDECIDED)) - set(BY_ID))
+    assert not unknown, f"cases for rules that are not registered: {', '.join(unknown)}"
+
+
+def test_every_rule_of_a_module_is_registered():
+    for file in FILES:
+        module = __import__(f"{rules_package.__name__}.{file.stem}", fromlist=["x"])
+        made = [value for value in vars(module).values() if isinstance(value, Rule)]
+        forgotten = [rule.id for rule in made if rule not in RULES]
+        assert not forgotten, f"{file.name}: not in toolkit/engine/registry.py: {', '.join(forgotten)}"
+
+
+def test_ids_are_slugs_and_are_used_once():
+    ids = [rule.id for rule in RULES]
+    assert len(ids) == len(set(ids))
+    assert all(name.replace("-", "").isalnum() and name == name.lower() for name in ids)
+
+
+@pytest.mark.parametrize(("name", "of"), numbered(FIRES))
+def test_a_rule_fires_and_says_on_what_it_rests(name: str, of: Case):
+    rule = BY_ID[name]
+    finding = said(rule, of)
+    assert finding is not None
+    assert not finding.undecided, finding.evidence
+    assert finding.evidence
+    assert all(finding.evidence)
+    assert not [line for line in finding.evidence if "it was not asked" in line]
+    assert finding.title
+    assert finding.fix
+    assert finding.source
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if not r.advice], ids=lambda r: r.id)
+def test_a_rule_that_decides_leads_to_its_outcome(rule: Rule):
+    assert rule.id in OUTCOMES, f"tests/unit/engine/rules: OUTCOMES lacks {rule.id}"
+    assert rule.id in FIRES
+    of = FIRES[rule.id][0]
+    prediction, _ = judge(of, RULES)
+    assert prediction.outcome == OUTCOMES[rule.id], prediction.because
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.advice], ids=lambda r: r.id)
+def test_advice_changes_no_outcome(rule: Rule):
+    rules = (rule,)
+    assert {judge(of, rules)[0].outcome for of in FIRES.get(rule.id, [])} == {"ok"}
+
+
+@pytest.mark.parametrize(("name", "of"), numbered(QUIET))
+def test_a_rule_is_silent_where_all_is_known_and_nothing_is_wrong(name: str, of: Case):
+    finding = said(BY_ID[name], of)
+    assert finding is None, finding
+
+
+@pytest.mark.parametrize("name", sorted(set(QUIET) & set(BY_ID)))
+def test_a_silent_rule_was_not_silent_for_want_of_facts(name: str):
+    rule = BY_ID[name]
+    lacking = {fact for fact in rule.facts if all(of.state(fact) == "unknown" for of in QUIET[name])}
+    assert not lacking
+
+
+@pytest.mark.parametrize(("name", "of"), numbered(UNDECIDED))
+def test_a_rule_says_which_facts_it_lacks(name: str, of: Case):
+    rule = BY_ID[name]
+    finding = said(rule, of)
+    assert finding is not None
+    assert finding.undecided
+    assert finding.evidence
+    named = finding.fix.partition(": ")[2].split(", ")
+    assert not [fact for fact in named if not _covered(fact, rule)]
+
+
+def _covered(fact: str, rule: Rule) -> bool:
+    """Tell whether a rule names a fact that it lacks, or the struct that it is in."""
+    return any(fact == told or fact.startswith(f"{told}.") for told in rule.facts)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+def test_a_rule_is_described_and_its_facts_exist(rule: Rule):
+    assert rule.check.__doc__
+    assert not rule.title.endswith(".")
+    assert set(rule.modes) <= set(MODES)
+    for fact in rule.facts:
+        side, _, field = fact.partition(".")
+        assert _exists(side, field), fact
+
+
+def _exists(side: str, field: str) -> bool:
+    one = FIRES[next(iter(FIRES))][0]
+    kinds = {"host": type(one.host), "image": type(one.image)}
+    parts = {"slurm": "SlurmFacts", "runtime": "ContainerRuntime", "mpi": "ImageMpi"}
+    kind = kinds[side]
+    for part in field.split("."):
+        if part not in kind.__struct_fields__:
+            return False
+        kind = getattr(__import__(kind.__module__, fromlist=["x"]), parts[part]) if part in parts else kind
+    return True
+
+
+def _functions(file: Path) -> dict[range, str]:
+    """Return the lines of every function of a file but its head, and its name."""
+    tree = ast.parse(file.read_text())
+    return {
+        range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1): node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[object]]]:
+    """Ask every rule about each of its cases, and return what of its code was not reached, a file."""
+    report = tmp_path_factory.mktemp("coverage") / "report.json"
+    measure = coverage.Coverage(branch=True, data_file=None, config_file=False, include=[f"{FOLDER}/*"])
+    measure.start()
+    try:
+        for table in (FIRES, QUIET, UNDECIDED):
+            for name, cases in table.items():
+                for of in cases:
+                    if name in BY_ID:
+                        said(BY_ID[name], of)
+    finally:
+        measure.stop()
+    measure.json_report(outfile=str(report))
+    measured = json.loads(report.read_text())["files"]
+    return {Path(name).name: found for name, found in measured.items()}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
+def test_the_cases_of_the_rules_reach_every_branch_of_their_code(file: Path, reached):
+    assert file.name in reached, f"no case reaches {file.name}"
+    functions = _functions(file)
+    found = reached[file.name]
+    missed = [(line, f"no case goes on to {_where(target)}") for line, target in found["missing_branches"]]
+    missed += [(line, "no case reaches this line") for line in found["missing_lines"]]
+    told = [f"{file.name}:{line} ({_inside(functions, line)}): {why}" for line, why in sorted(missed)]
+    assert not (wrong := [line for line in told if " (): " not in line]), "\n".join(wrong)
+
+
+def _inside(functions: dict[range, str], line: object) -> str:
+    return next((name for lines, name in functions.items() if line in lines), "")
+
+
+def _where(target: int) -> str:
+    return "the end" if target < 0 else f"line {target}"

@@ -1,0 +1,53 @@
+"""The pages of the rules: made from the rules and from real cases of them, and current."""
+
+import pytest
+
+from tests.unit.engine.rule_pages import DOCUMENT, EXAMPLES, document, examples
+from toolkit import knowledge
+from toolkit.engine.registry import RULES
+from toolkit.engine.rule import Rule
+from toolkit.knowledge.examples import example
+from toolkit.report.meanings import meaning
+from toolkit.report.rules import rule_page
+
+_AGAIN = "make it again: .venv/bin/python -m tests.unit.engine.rule_pages"
+
+
+def test_the_examples_are_what_the_rules_say_today():
+    assert EXAMPLES.read_text() == examples(), f"{EXAMPLES.name}: {_AGAIN}"
+
+
+def test_the_document_is_current():
+    assert DOCUMENT.read_text() == document(), f"{DOCUMENT.name}: {_AGAIN}"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+def test_a_page_tells_what_a_person_needs(rule: Rule):
+    page = rule_page(rule)
+    flat = " ".join(page.split())
+    shown = example(rule.id)
+    assert shown is not None
+    for text in (rule.id, rule.severity, rule.title, rule.fix, rule.source, *rule.facts, *shown.evidence):
+        assert " ".join(text.split()) in flat.replace("· ", ""), text
+    heads = [line for line in page.splitlines() if line and not line.startswith(" ")]
+    wanted = [
+        "What happens",
+        "What becomes of a launch",
+        "How it is recognised",
+        "For example",
+        "What mends it",
+    ]
+    assert [head for head in heads if head in wanted] == wanted
+    assert max(map(len, page.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("fact", sorted({fact for rule in RULES for fact in rule.facts}))
+def test_every_fact_that_a_rule_asks_for_is_explained(fact: str):
+    assert meaning(fact).endswith((".", "``", ")"))
+
+
+def test_signatures_name_rules_that_there_are_and_their_pages_show_them():
+    named = {s.finding for s in knowledge.signatures() if s.finding}
+    assert named <= {rule.id for rule in RULES}, sorted(named - {rule.id for rule in RULES})
+    shown = rule_page(next(rule for rule in RULES if rule.id == "slurm-lacks-pmix"))
+    assert "In the output of a job" in shown

@@ -1,0 +1,22 @@
+"""What stands before the ranks' command where no MPI tells them who they are."""
+
+import pytest
+
+from tests.unit.engine.whole import HOST, IMAGE, absent, image
+from toolkit.engine.plans import GLOO_FILE, propose
+from toolkit.model.prediction import MODES, Request
+
+
+def test_an_image_of_toolkit_has_the_wrapper_inside():
+    plan = propose(HOST, image(stack={"schema": "toolkit.stack/1"}), Request(), "gloo")
+    assert plan.wrapper == ("python", "-m", "toolkit.trainers.gloo", "--")
+
+
+def test_to_another_image_the_job_brings_the_wrapper():
+    plan = propose(HOST, absent(IMAGE, "stack"), Request(), "gloo")
+    assert plan.wrapper == ("python3", GLOO_FILE, "--")
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "gloo"])
+def test_what_speaks_mpi_needs_no_wrapper(mode):
+    assert propose(HOST, IMAGE, Request(), mode).wrapper == ()

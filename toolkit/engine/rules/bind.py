@@ -1,0 +1,199 @@
+"""Rules about the host's MPI mounted into the container, in place of the image's own."""
+
+import posixpath
+
+from toolkit.engine.bound import replaces
+from toolkit.engine.case import Case
+from toolkit.engine.plans import host_launcher
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.words import mpi_name, plain
+from toolkit.versions import older, same, within
+
+_SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
+
+
+@rule(
+    "bind-nothing-to-mount",
+    "There is no MPI on the host that could be mounted into the container",
+    severity="error",
+    fix="use srun with the MPI of the image; or load an MPI module before the job",
+    source=_SOURCE,
+    needs=("host.mpis",),
+    modes=("bind",),
+)
+def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
+    """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image."""
+    host = host_launcher(case.host)
+    if host is None:
+        return Hit(case.cite("host.mpis"), "unavailable")
+    if host.library is None:
+        return Lacks(("host.mpis.library",))
+    if case.plan.binds:
+        return None
+    because = f"{mpi_name(host)} of the host lies among the libraries of its system ({host.library})"
+    return Hit(case.cite("host.mpis"), "unavailable", because)
+
+
+@rule(
+    "bind-has-no-effect",
+    "Programs in the image do not load the library that is mounted",
+    severity="warning",
+    fix="mount an MPI of the same family and ABI as the image's, or none",
+    source=_SOURCE,
+    needs=("host.mpis", "image.mpi"),
+    modes=("bind",),
+)
+def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
+    """The loader looks for a soname: ``libmpich.so.12`` is not ``libmpi.so.12``, nor is ``libmpi.so.40``."""
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None or not case.plan.binds:
+        return None
+    same_name = replaces(host, case.image)
+    if same_name is None:
+        return Lacks(("host.mpis.soname",) if host.soname is None else ("image.mpi.soname",))
+    if same_name:
+        return None
+    because = (
+        f"they need {mpi.soname}, and the host has {host.soname}: the image's own {mpi_name(mpi)} is loaded"
+    )
+    return Hit(case.cite("host.mpis", "image.mpi"), because=because, title=because)
+
+
+@rule(
+    "bind-glibc-older",
+    "The host's MPI needs a newer C library than the image has",
+    severity="error",
+    fix="use an image of a distribution as new as the host's, or the MPI of the image",
+    source='tests/matrix: set bind, "version `GLIBC_2.38\' not found"',
+    needs=("host.mpis", "image.mpi", "image.glibc"),
+    modes=("bind",),
+)
+def bind_glibc_older(case: Case) -> Hit | Lacks | None:
+    """A library of the host runs on the C library of the image. Also where another MPI is loaded: what lies
+    beside the mounted library replaces its namesakes, which the image's MPI may need.
+    """
+    host, mpi, glibc = host_launcher(case.host), case.image.mpi, case.image.glibc
+    if host is None or mpi is None or glibc is None or not case.plan.binds:
+        return None
+    if not _touched(case):
+        return None
+    if host.glibc_needed is None:
+        return Lacks(("host.mpis.glibc_needed",))
+    if not older(glibc, host.glibc_needed):
+        return None
+    because = f"{host.library} needs glibc {host.glibc_needed}, and the image has {glibc}"
+    return Hit(case.cite("host.mpis", "image.glibc"), "loader-failure", because)
+
+
+def _touched(case: Case) -> bool:
+    """Tell whether anything of what is mounted is loaded."""
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None:
+        return False
+    beside = {*(host.needs or ()), host.soname} - set(host.outside or ())
+    return bool(beside & {*mpi.needs, mpi.soname})
+
+
+@rule(
+    "bind-library-missing",
+    "The host's MPI needs a library that the image does not have",
+    severity="error",
+    fix="mount the folder of that library too, or use the MPI of the image",
+    source="tests/matrix: set bind, 'libfabric.so.1: cannot open shared object file'",
+    needs=("host.mpis", "image.mpi"),
+    modes=("bind",),
+)
+def bind_library_missing(case: Case) -> Hit | Lacks | None:
+    """What is not below the mounted folder has to be in the image."""
+    host = host_launcher(case.host)
+    if host is None or not case.plan.binds or not replaces(host, case.image):
+        return None
+    if host.outside is None:
+        return Lacks(("host.mpis.outside",))
+    original = case.original.mpi
+    lacking = sorted(set(host.outside) - set(original.needs if original else ()))
+    if not lacking:
+        return None
+    surely = "libfabric.so.1" in lacking and "libfabric" in case.image.absent
+    if surely:
+        because = "the mounted MPI needs libfabric.so.1, and the image has none"
+        return Hit(case.cite("host.mpis", "image.libfabric"), "loader-failure", because)
+    because = f"whether the image has {', '.join(lacking)}, which the mounted MPI needs, is not known"
+    return Hit(case.cite("host.mpis"), "unknown", because)
+
+
+@rule(
+    "bind-modules-differ",
+    "Modules of the image would be loaded by a library of the host",
+    severity="error",
+    fix="use the MPI of the image, or an image with the host's UCX",
+    source="tests/matrix: set bind, 'symbol lookup error: libucs_fuse.so.0'",
+    needs=("host.mpis", "image.mpi"),
+    modes=("bind",),
+)
+def bind_modules_differ(case: Case) -> Hit | Lacks | None:
+    """UCX opens its modules by path: the host's libucs finds those of the image, of another release."""
+    host, inside = host_launcher(case.host), case.original.ucx
+    if host is None or inside is None or not case.plan.binds or not _touched(case):
+        return None
+    if "libucs.so.0" not in set(host.needs or ()) - set(host.outside or ()) or host.relocatable:
+        return None
+    if host.ucx is None:
+        return Lacks(("host.mpis.ucx",))
+    if same(host.ucx, inside):
+        return None
+    because = f"UCX {plain(host.ucx)} of the host would load modules of UCX {plain(inside)} of the image"
+    newer = older(host.ucx, inside)
+    return Hit(case.cite("host.mpis", "image.ucx"), "loader-failure" if newer else "unknown", because)
+
+
+@rule(
+    "bind-plugins-missing",
+    "The mounted Open MPI does not find its own components",
+    severity="error",
+    fix="mount the folder of its components, and name it: OMPI_MCA_mca_base_component_path",
+    source="tests/matrix: set bind, 'libs only' against 'libs+plugins+OMPI_MCA_mca_base_component_path'",
+    needs=("host.mpis", "image.mpi"),
+    modes=("bind",),
+)
+def bind_plugins_missing(case: Case) -> Hit | None:
+    """An Open MPI whose components are files looks for them where it was built to be. Those of the image
+    stand there if it is the same release.
+    """
+    host, inside = host_launcher(case.host), case.original.mpi
+    if host is None or inside is None or not host.plugins or not replaces(host, case.original):
+        return None
+    mounted = [bind.split(":")[0] for bind in case.plan.binds]
+    if "OMPI_MCA_mca_base_component_path" in case.plan.env or any(
+        posixpath.commonpath([host.plugins, m]) == m for m in mounted if m.startswith("/")
+    ):
+        return None
+    if inside.plugins and same(inside.version or "", host.version or ""):
+        return None
+    because = f"{mpi_name(host)} looks for components in {host.plugins}, which is not mounted"
+    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", because)
+
+
+@rule(
+    "bind-abi-split",
+    "The program needs a second library of Open MPI that the host's release does not have",
+    severity="error",
+    fix="use the MPI of the image",
+    source="open-mpi/ompi:docs 6.0, libopen_mpi; tests/matrix: set bind with Open MPI 6.0.0rc2",
+    needs=("host.mpis", "image.mpi"),
+    modes=("bind",),
+)
+def bind_abi_split(case: Case) -> Hit | None:
+    """Programs of Open MPI 6 need libopen_mpi.so.40 too: half of the image's MPI meets half of the host's."""
+    host, inside = host_launcher(case.host), case.original.mpi
+    if host is None or inside is None or not replaces(host, case.image):
+        return None
+    if not within(inside.version or "", ">=6.0.0rc1") or within(host.version or "", ">=6.0.0rc1"):
+        return None
+    evidence = case.cite("host.mpis", "image.mpi")
+    because = f"half of {mpi_name(inside)} of the image meets {mpi_name(host)} of the host"
+    if within(host.version or "", "<5"):
+        return Hit(evidence, "init-failure", because)
+    if host.relocatable and "OPAL_PREFIX" not in case.plan.env:
+        return Hit(evidence, "crash", because)
+    return None

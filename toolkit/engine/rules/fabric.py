@@ -1,0 +1,261 @@
+"""Rules about the network between nodes: what the host has, and whether the image can use it.
+
+None changes an outcome: over TCP the ranks find each other too, at a fraction of the speed.
+"""
+
+from typing import Literal
+
+from toolkit.engine.asked import missing
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.words import mpi_name
+from toolkit.knowledge import fabric
+from toolkit.knowledge.fabric import Fabric
+from toolkit.model.facts import ImageMpi
+from toolkit.model.prediction import MODES
+from toolkit.versions import within
+
+_OWN_MPI = tuple(mode for mode in MODES if mode not in {"bind", "gloo"})
+"""Modes in which the image's own MPI carries the messages."""
+
+_HOST = ("host.infiniband", "host.fabrics")
+_Way = Literal["fast", "none", "ucx", "libfabric"]
+"""How far an MPI gets: to the device, to no component for it, to a UCX or a libfabric that cannot."""
+
+
+def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
+    """Return the fast networks of the host; one node needs none."""
+    if case.request.nodes == 1:
+        return ()
+    if lacks := missing(case, *_HOST):
+        return lacks
+    return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or ())
+
+
+def _slow(case: Case, wanted: _Way) -> Fabric | Lacks | None:
+    """Return a network of the host that the image's MPI does not reach, and for this reason."""
+    found = networks(case)
+    if isinstance(found, Lacks):
+        return found
+    if found and (lacks := missing(case, "image.mpi")):
+        return lacks
+    mpi = case.image.mpi
+    if mpi is None:
+        return None
+    for row in found:
+        way = _way(case, mpi, row)
+        if isinstance(way, Lacks) or way == wanted:
+            return way if isinstance(way, Lacks) else row
+    return None
+
+
+def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way | Lacks:
+    if mpi.implementation == "openmpi":
+        return _way_of_open_mpi(case, mpi, row)
+    if mpi.implementation == "intelmpi":
+        return _by_libfabric(case, row)
+    if mpi.implementation != "mpich":
+        return "fast"  # an MPI with a transport of its own; which one is no fact
+    if mpi.device is None:
+        return Lacks(("image.mpi.device",))
+    if "ucx" in mpi.device:
+        return _by_ucx(case, row)
+    return _by_libfabric(case, row) if "ofi" in mpi.device else "none"
+
+
+def _way_of_open_mpi(case: Case, mpi: ImageMpi, row: Fabric) -> _Way | Lacks:
+    if not mpi.components:
+        return Lacks(("image.mpi.components",))
+    has = {framework: set(names) for framework, names in mpi.components.items()}
+    old = within(mpi.version or "", fabric.fabric().openib.versions)
+    if set(row.mtl) & has.get("mtl", set()) or (old and set(row.btl) & has.get("btl", set())):
+        return "fast"
+    ways: list[_Way | Lacks] = []
+    if "ucx" in has.get("pml", set()) and row.ucx:
+        ways.append(_by_ucx(case, row))
+    if "ofi" in has.get("mtl", set()):
+        ways.append(_by_libfabric(case, row))
+    return "fast" if "fast" in ways else next(iter(ways), "none")
+
+
+def _by_ucx(case: Case, row: Fabric) -> _Way | Lacks:
+    if lacks := missing(case, "image.ucx_transports"):
+        return lacks
+    return "fast" if row.ucx and row.ucx in (case.image.ucx_transports or ()) else "ucx"
+
+
+def _by_libfabric(case: Case, row: Fabric) -> _Way | Lacks:
+    if lacks := missing(case, "image.libfabric_providers"):
+        return lacks
+    return "fast" if set(row.providers) & set(case.image.libfabric_providers or ()) else "libfabric"
+
+
+def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
+    seen = "host.infiniband" if row.devices and case.host.infiniband else "host.fabrics"
+    return case.cite(seen, "image.mpi", *names)
+
+
+@rule(
+    "mpi-lacks-fabric",
+    "The MPI in the image has nothing that speaks the host's fast network",
+    severity="warning",
+    fix="use an image whose MPI was built for it",
+    source="recipes/knowledge/fabric.toml, [[fabric]]",
+    then=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device"),
+    modes=_OWN_MPI,
+    advice=True,
+)
+def mpi_lacks_fabric(case: Case) -> Hit | Lacks | None:
+    """An MPI that has no component for a network takes TCP, over whatever interface answers, without a word:
+    often a tenth of the bandwidth and ten times the latency. The job is right, and slow.
+    """
+    row = _slow(case, "none")
+    if row is None or isinstance(row, Lacks):
+        return row
+    title = f"{mpi_name(case.image.mpi)} in the image has nothing that speaks {row.name}: it would use TCP"
+    return Hit(_evidence(case, row), title=title, fix=row.fix, source=row.source)
+
+
+@rule(
+    "ucx-lacks-fabric",
+    "The UCX in the image has no module for the host's fast network",
+    severity="warning",
+    fix="put UCX's InfiniBand modules into the image",
+    source="recipes/knowledge/fabric.toml, [[fabric]]; openucx/ucx:docs/source/faq.md",
+    then=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.ucx_transports"),
+    modes=_OWN_MPI,
+    advice=True,
+)
+def ucx_lacks_fabric(case: Case) -> Hit | Lacks | None:
+    """The MPI would use UCX, and this UCX was built without its modules for InfiniBand or has lost them: it
+    takes TCP without a word. ``UCX_TLS=rc,self`` shows it: 'no usable transports'.
+    """
+    row = _slow(case, "ucx")
+    if row is None or isinstance(row, Lacks):
+        return row
+    evidence = _evidence(case, row, "image.ucx_transports")
+    return Hit(evidence, fix=row.fix, source=row.source)
+
+
+@rule(
+    "libfabric-lacks-provider",
+    "The libfabric in the image has no provider for the host's fast network",
+    severity="warning",
+    fix="put a libfabric with that provider into the image",
+    source="recipes/knowledge/fabric.toml, [[fabric]]; ofiwg/libfabric:man",
+    then=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.libfabric_providers"),
+    modes=_OWN_MPI,
+    advice=True,
+)
+def libfabric_lacks_provider(case: Case) -> Hit | Lacks | None:
+    """The MPI would use libfabric, and this libfabric has no provider for the network: it takes its provider
+    for TCP. ``FI_PROVIDER=…`` with the right name shows it: 'no provider found'.
+    """
+    row = _slow(case, "libfabric")
+    if row is None or isinstance(row, Lacks):
+        return row
+    evidence = _evidence(case, row, "image.libfabric_providers")
+    title = f"The libfabric in the image has none of the providers {', '.join(row.providers)} for {row.name}"
+    return Hit(evidence, title=title, fix=row.fix, source=row.source)
+
+
+@rule(
+    "verbs-driver-missing",
+    "The image lacks the user-space driver of the host's RDMA device",
+    severity="warning",
+    fix="put rdma-core's drivers into the image (Debian: ibverbs-providers); never bind the host's",
+    source="linux-rdma/rdma-core:libibverbs/dynamic_driver.c; NVIDIA/nccl:src/misc/ibvwrap.cc",
+    about=("host.infiniband", "image.verbs_providers"),
+    advice=True,
+)
+def verbs_driver_missing(case: Case) -> Hit | None:
+    """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind.
+    Without it they see no device and take TCP; NCCL says 'NET/IB : No device found'. Drivers of the host fit
+    only the host's libibverbs.
+    """
+    image = case.image
+    opened = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & {"ib", "verbs", "efa"}
+    if case.request.nodes == 1 or not (opened or image.nccl):
+        return None
+    for row in fabric.fabrics_of(case.host.infiniband or (), ()):
+        if row.verbs and row.verbs not in (image.verbs_providers or ()):
+            title = f"The image lacks libibverbs' driver {row.verbs} for the host's {row.name}"
+            return Hit(case.cite("host.infiniband", "image.verbs_providers"), title=title)
+    return None
+
+
+@rule(
+    "locked-memory-limited",
+    "Processes may not lock enough memory for RDMA",
+    severity="warning",
+    fix="administrator: LimitMEMLOCK=infinity for slurmd; in a job, ulimit -l tells what holds there",
+    source="Slurm MPI Users Guide: LimitMEMLOCK=infinity; open-mpi/ompi FAQ, locked memory",
+    needs=("host.infiniband",),
+    then=("host.locked_memory",),
+    advice=True,
+)
+def locked_memory_limited(case: Case) -> Hit | Lacks | None:
+    """InfiniBand sends from memory that is locked in place. Where a process may lock little, registering it
+    fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH often has another limit
+    than a job of Slurm.
+    """
+    if not case.host.infiniband:
+        return None
+    if lacks := missing(case, "host.locked_memory"):
+        return lacks
+    limit = case.host.locked_memory
+    if limit is None or limit < 0:
+        return None
+    title = f"Processes may lock {limit // 1024} KiB of memory, RDMA wants no limit"
+    return Hit(case.cite("host.infiniband", "host.locked_memory"), title=title)
+
+
+@rule(
+    "shared-memory-small",
+    "The shared memory of a node is small for training with several processes",
+    severity="warning",
+    fix="administrator: a larger /dev/shm on the nodes; NCCL_SHM_DISABLE=1 helps NCCL, num_workers=0 PyTorch",
+    source="recipes/knowledge/fabric.toml, shared_memory; NVIDIA NCCL user guide, troubleshooting",
+    needs=("host.shm",),
+    advice=True,
+)
+def shared_memory_small(case: Case) -> Hit | None:
+    """NCCL, MPI and PyTorch's data loaders exchange data between the processes of a node in /dev/shm, which
+    the container takes from the host. Where it is full, they end with 'No space left on device' or 'Bus
+    error'.
+    """
+    size = case.host.shm
+    if size is None or size >= fabric.fabric().shared_memory.small:
+        return None
+    title = f"Shared memory of {size // 2**20} MiB: NCCL and PyTorch's data loaders want 512 MiB or more"
+    return Hit(case.cite("host.shm"), title=title)
+
+
+@rule(
+    "single-copy-unavailable",
+    "Ranks of one node cannot copy from each other's memory directly",
+    severity="info",
+    fix="start them in one namespace (--sharens, or a setuid installation); kernel.yama.ptrace_scope=0",
+    source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",
+    about=("host.runtime",),
+    then=("host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),
+    modes=_OWN_MPI,
+    advice=True,
+)
+def single_copy_unavailable(case: Case) -> Hit | Lacks | None:
+    """For large messages within a node MPI reads the other rank's memory (CMA, XPMEM). The kernel refuses it
+    between user namespaces, and with Yama's ptrace_scope above 0; Open MPI then copies twice, through
+    /dev/shm.
+    """
+    runtime = case.host.runtime
+    if runtime is None or case.request.ranks_per_node == 1:
+        return None
+    if lacks := missing(case, "host.runtime.setuid", "host.ptrace_scope"):
+        return lacks
+    apart = runtime.setuid is False and "--sharens" not in case.plan.container
+    apart = apart and case.mode != "mpirun-container"
+    if apart:
+        return Hit(case.cite("host.runtime"))
+    if not case.host.ptrace_scope or case.host.xpmem:
+        return None
+    return Hit(case.cite("host.ptrace_scope"))

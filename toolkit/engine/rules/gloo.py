@@ -1,0 +1,44 @@
+"""Rules about Horovod without MPI: ranks that find each other through Gloo."""
+
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, Lacks, rule
+
+_SOURCE = "horovod/horovod:docs/gloo.rst"
+
+
+@rule(
+    "gloo-lacks-horovod",
+    "There is no Horovod in the image, which alone can do without MPI",
+    severity="error",
+    fix="use a mode of MPI; or an image with Horovod",
+    source=_SOURCE,
+    needs=("image.horovod",),
+    modes=("gloo",),
+)
+def gloo_lacks_horovod(case: Case) -> Hit | None:
+    """Gloo is Horovod's own way to wire up ranks; no other program speaks it."""
+    if case.image.horovod:
+        return None
+    return Hit(case.cite("image.horovod"), "unavailable")
+
+
+@rule(
+    "horovod-lacks-gloo",
+    "Horovod in the image was built without Gloo",
+    severity="error",
+    fix="build it with HOROVOD_WITH_GLOO=1 (toolkit image build does), or use a mode of MPI",
+    source=_SOURCE,
+    needs=("image.horovod",),
+    then=("image.horovod_built",),
+    modes=("gloo",),
+)
+def horovod_lacks_gloo(case: Case) -> Hit | Lacks | None:
+    """Asked for a controller that it does not have, Horovod ends in ``hvd.init()``."""
+    built = case.image.horovod_built
+    if not case.image.horovod:
+        return None
+    if built is None:
+        return Lacks(("image.horovod_built",))
+    if "gloo" in built:
+        return None
+    return Hit(case.cite("image.horovod_built"), "init-failure", "Horovod has no Gloo to wire up its ranks")

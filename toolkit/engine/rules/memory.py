@@ -1,0 +1,171 @@
+"""Rules about what ranks of one node share: memory, processes, namespaces."""
+
+from toolkit import knowledge
+from toolkit.engine.asked import unread
+from toolkit.engine.case import Case
+from toolkit.engine.plans import copies_blindly
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.wireup import alone_in_namespace, options
+from toolkit.engine.words import mpi_name
+from toolkit.knowledge.mpi import Namespaces, SharedMemory
+from toolkit.model.facts import ImageMpi
+from toolkit.versions import within
+
+_SPLITS = {"-p", "--pid", "--unshare-pid", "-i", "--ipc", "--unshare-ipc"}
+_OWN_SHM = {"-c", "--contain", "-C", "--containall"}
+
+
+def _shares_by(case: Case, mpi: ImageMpi, row: Namespaces | SharedMemory) -> bool | None:
+    """Tell whether a row speaks of this library; ``None`` where a fact that decides is not known."""
+    if row.implementation != mpi.implementation:
+        return False
+    if row.device and mpi.device is not None and not mpi.device.startswith(row.device):
+        return False
+    if row.own_shm is not None and mpi.own_shm is not None and row.own_shm != mpi.own_shm:
+        return False
+    if row.ucx and case.image.ucx is not None and not within(case.image.ucx, row.ucx):
+        return False
+    unread = (
+        (bool(row.device) and mpi.device is None)
+        or (row.own_shm is not None and mpi.own_shm is None)
+        or (bool(row.ucx) and case.image.ucx is None)
+    )
+    return None if unread else True
+
+
+def _lacking(mpi: ImageMpi, case: Case) -> Lacks:
+    names = {
+        "image.mpi.device": mpi.device,
+        "image.mpi.own_shm": mpi.own_shm,
+        "image.ucx": case.image.ucx,
+    }
+    return Lacks(tuple(name for name, value in names.items() if value is None))
+
+
+@rule(
+    "namespaces-split-a-node",
+    "Ranks of one node are in different user namespaces",
+    severity="error",
+    fix="start the container with --sharens (Apptainer 1.3), or use a setuid installation",
+    source="apptainer/apptainer issue 769; tests/matrix: srun-pmi2-N1n2 against -sharens",
+    needs=("image.mpi.version", "host.runtime"),
+    then=("host.runtime.setuid", "host.ptrace_scope", "image.mpi.device", "image.mpi.own_shm", "image.ucx"),
+    modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
+)
+def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
+    """Without setuid every start of the container makes a user namespace of its own. Between them the kernel
+    refuses shared memory through /proc and cross-memory attach; some builds of MPI do not notice in time.
+    """
+    mpi, split = case.image.mpi, alone_in_namespace(case)
+    if mpi is None or split is False:
+        return None
+    rows = [row for row in knowledge.mpi().namespaces if _speaks(row, case, mpi)]
+    for row in rows:
+        fits = _shares_by(case, mpi, row)
+        if fits is False:
+            continue
+        if split is None:
+            return Lacks(("host.runtime.setuid",))
+        if fits is None:
+            return _lacking(mpi, case)
+        outcome = row.outcome if case.request.nodes == 1 else row.several_nodes or row.outcome
+        evidence = case.cite("host.runtime", "image.mpi")
+        return Hit(evidence, outcome, row.because, source=row.source)
+    return None
+
+
+def _speaks(row: Namespaces, case: Case, mpi: ImageMpi) -> bool:
+    if row.implementation != mpi.implementation or not within(mpi.version or "", row.versions):
+        return False
+    if row.ptrace and case.host.ptrace_scope not in {None, 0}:
+        return False  # MPICH sees that cross-memory attach is forbidden, and does without
+    name, _, value = row.lifted_by.partition("=")
+    return not (row.lifted_by and case.plan.env.get(name) == value)
+
+
+@rule(
+    "large-messages-hang",
+    "Messages of 3 MiB and more between ranks of one node never arrive",
+    severity="error",
+    fix="start with --sharens (Apptainer 1.3), or set OMPI_MCA_btl_vader_single_copy_mechanism=none",
+    source=(
+        "measured between user namespaces: Open MPI 4.1.4 and 4.1.8 pass 2 MiB and hang from 3 MiB on; "
+        "not with --sharens, not with single_copy_mechanism=none, not Open MPI 5.0.10 and 5.0.11"
+    ),
+    needs=("image.mpi.version", "host.runtime"),
+    then=("host.runtime.setuid",),
+    modes=("srun-pmix", "mpirun-host", "bind"),
+    advice=True,
+)
+def large_messages_hang(case: Case) -> Hit | Lacks | None:
+    """Ranks start and small messages pass, so that a test of the start-up sees nothing; the first gradient of
+    some size waits for ever. The outcome speaks of the start, and is not changed by this.
+    """
+    mpi, split = case.image.mpi, alone_in_namespace(case)
+    if mpi is None or split is False or not copies_blindly(mpi):
+        return None
+    if case.plan.env.get("OMPI_MCA_btl_vader_single_copy_mechanism") in {"none", "emulated"}:
+        return None
+    if split is None:
+        return Lacks(("host.runtime.setuid",))
+    return Hit(case.cite("host.runtime", "image.mpi"))
+
+
+@rule(
+    "ranks-in-namespaces-of-their-own",
+    "Ranks of one node do not see each other's processes",
+    severity="error",
+    fix="leave --pid and --ipc out, and unset APPTAINER_PID and APPTAINER_IPC",
+    source="tests/matrix: '2 ranks/node --ipc --pid'",
+    needs=("host.environment", "image.mpi"),
+    modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
+)
+def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
+    """With a process namespace for each rank an Open MPI may take another rank's process for its own and
+    crash; which builds do is not known from their facts. MPICH is judged by its way of sharing memory.
+    """
+    mpi, found = case.image.mpi, options(case, _SPLITS)
+    if not found or case.request.ranks_per_node == 1 or mpi is None or mpi.implementation != "openmpi":
+        return None
+    because = (
+        f"with {', '.join(found)} some builds of Open MPI crash, and which is not known from their facts"
+    )
+    return Hit(tuple(dict.fromkeys(found.values())), "unknown", because)
+
+
+@rule(
+    "mpi-shared-memory-small",
+    "The shared memory of the host is too small for the MPI in the image",
+    severity="error",
+    fix="make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or take another transport",
+    source="recipes/knowledge/mpi.toml, [[shared_memory]]; tests/matrix: set shm",
+    needs=("image.mpi",),
+    then=("host.shm", "image.mpi.device", "image.mpi.own_shm", "image.ucx"),
+    modes=MPI_MODES,
+)
+def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
+    """MPICH keeps its queues between ranks of one node in /dev/shm and touches them as it goes: where there
+    is not enough the kernel ends it. Open MPI's are files elsewhere, or it does without.
+    """
+    mpi, there = case.image.mpi, case.host.shm
+    if mpi is None or case.request.ranks_per_node == 1:
+        return None
+    if options(case, _OWN_SHM):
+        return None  # the container's own is of the usual size
+    for row in knowledge.mpi().shared_memory:
+        fits = _shares_by(case, mpi, row)
+        if fits is not False and (lacks := unread(case, "host.shm")):
+            return lacks
+        share = case.request.ranks_per_node / 2
+        # Where it was never asked it is taken to be of the usual size.
+        if fits is False or there is None or there >= row.enough * share:
+            continue
+        if fits is None:
+            return _lacking(mpi, case)
+        evidence = (*case.cite("image.mpi"), f"host: /dev/shm has {there} bytes")
+        if there > row.least * share:
+            return Hit(
+                evidence, "unknown", f"whether {there} bytes are enough for {mpi_name(mpi)} is not known"
+            )
+        return Hit(evidence, row.outcome, f"{mpi_name(mpi)} needs more than {there} bytes", source=row.source)
+    return None

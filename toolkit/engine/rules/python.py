@@ -1,0 +1,117 @@
+"""Rules about Python in the image: Horovod against its TensorFlow, and packages of the home folder."""
+
+from toolkit.engine.asked import missing
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.knowledge.cuda import series
+from toolkit.model.prediction import MODES
+
+_MPI = tuple(mode for mode in MODES if mode != "gloo")
+_NO_USER_SITE = "PYTHONNOUSERSITE"
+
+
+@rule(
+    "horovod-lacks-mpi",
+    "Horovod in the image was built without MPI",
+    severity="warning",
+    fix="use the mode gloo; or build Horovod with HOROVOD_WITH_MPI=1",
+    source="horovod/horovod:docs/install.rst, HOROVOD_WITH_MPI; hvd.mpi_built()",
+    about=("image.horovod", "image.horovod_built"),
+    modes=_MPI,
+    advice=True,
+)
+def horovod_lacks_mpi(case: Case) -> Hit | None:
+    """MPI wires the ranks up, and Horovod does not ask it: without the variables of a Gloo start each rank
+    trains alone, and ``hvd.size()`` is 1.
+    """
+    if "mpi" in (case.image.horovod_built or ()):
+        return None
+    return Hit(case.cite("image.horovod_built"))
+
+
+@rule(
+    "horovod-lacks-nccl",
+    "Horovod in the image was built without NCCL, and the host has several GPUs",
+    severity="warning",
+    fix="build Horovod with HOROVOD_GPU_OPERATIONS=NCCL",
+    source="horovod/horovod:docs/gpus.rst",
+    about=("image.horovod", "image.horovod_built", "host.gpus"),
+    advice=True,
+)
+def horovod_lacks_nccl(case: Case) -> Hit | None:
+    """Without NCCL gradients go from each GPU through the memory of the host and MPI, and back; with NCCL
+    they go from GPU to GPU.
+    """
+    several = len(case.host.gpus or ()) > 1 or case.request.nodes > 1
+    if not case.host.gpus or not several or "nccl" in (case.image.horovod_built or ()):
+        return None
+    return Hit(case.cite("image.horovod_built", "host.gpus"))
+
+
+@rule(
+    "horovod-other-tensorflow",
+    "Horovod was built for another TensorFlow than the one in the image",
+    severity="error",
+    fix="build Horovod again: pip install --force-reinstall --no-cache-dir --no-build-isolation horovod",
+    source="horovod/horovod issues 551, 2619, 3754: undefined symbol, HorovodVersionMismatchError",
+    about=("image.horovod_tensorflow", "image.tensorflow"),
+    advice=True,
+)
+def horovod_other_tensorflow(case: Case) -> Hit | None:
+    """Horovod's library uses TensorFlow's own C++ symbols, which change from release to release: ``import
+    horovod.tensorflow`` ends with 'undefined symbol', or 'Framework tensorflow installed with version …'.
+    """
+    built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""
+    if not series(built) or series(built) == series(has):
+        return None
+    title = f"Horovod was built for TensorFlow {built}, the image has {has}"
+    return Hit(case.cite("image.horovod_tensorflow", "image.tensorflow"), title=title)
+
+
+@rule(
+    "horovod-lacks-framework",
+    "Horovod in the image was built without a framework that is there",
+    severity="warning",
+    fix="build Horovod again beside it: HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
+    source="horovod/horovod:docs/install.rst; 'Extension horovod.tensorflow has not been built' (issue 551)",
+    about=("image.horovod", "image.horovod_frameworks"),
+    advice=True,
+)
+def horovod_lacks_framework(case: Case) -> Hit | None:
+    """Horovod has a library for each framework that it found when it was built. For another one ``import``
+    ends with 'Extension … has not been built'.
+    """
+    there = {"tensorflow": case.image.tensorflow, "torch": case.image.pytorch}
+    lacking = [n for n, v in there.items() if v and n not in (case.image.horovod_frameworks or ())]
+    if not lacking:
+        return None
+    title = f"Horovod in the image was built without {' and '.join(lacking)}"
+    names = {"tensorflow": "image.tensorflow", "torch": "image.pytorch"}
+    return Hit(case.cite("image.horovod_frameworks", *(names[n] for n in lacking)), title=title)
+
+
+@rule(
+    "user-packages-shadow",
+    "Python packages of the home folder come before those of the image",
+    severity="warning",
+    fix=f"--env {_NO_USER_SITE}=1, or --no-home",
+    source="Python documentation, site: user site-packages; Apptainer user guide, bind paths: $HOME",
+    about=("image.python", "host.user_packages"),
+    then=("host.runtime",),
+    advice=True,
+)
+def user_packages_shadow(case: Case) -> Hit | Lacks | None:
+    """The home folder is mounted into the container, and Python reads ~/.local/lib/pythonX.Y/site-packages
+    before its own packages. What ``pip install --user`` put there for the host is then used inside: another
+    numpy, another TensorFlow. A Python in a virtual environment does not read it.
+    """
+    version = series(case.image.python or "")
+    if version not in (case.host.user_packages or ()):
+        return None
+    if _NO_USER_SITE in {*case.plan.env, *case.image.environment} or "--no-home" in case.plan.container:
+        return None
+    if lacks := missing(case, "host.runtime"):
+        return lacks
+    if case.host.runtime and case.host.runtime.settings.get("mount home") == "no":
+        return None
+    return Hit(case.cite("host.user_packages", "image.python"))

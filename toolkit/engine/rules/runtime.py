@@ -1,0 +1,201 @@
+"""Rules about the container runtime: its release, and how it mounts an image and what it lets in."""
+
+from toolkit.engine.asked import missing
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.knowledge import runtime
+from toolkit.versions import older
+
+
+@rule(
+    "runtime-cannot-read-image",
+    "The container runtime of the host cannot read this kind of image",
+    severity="error",
+    fix="administrator: install Apptainer; or build a native SIF (apptainer build, without --oci)",
+    source="recipes/knowledge/runtime.toml, [[unreadable]]",
+    about=("host.runtime",),
+    then=("image.format",),
+)
+def runtime_cannot_read_image(case: Case) -> Hit | None:
+    """SIF files are as old as Singularity 3, and OCI-SIF files belong to SingularityCE 4. Another runtime
+    says 'image format not recognized'.
+    """
+    found = case.host.runtime
+    row = runtime.unreadable(found.name, found.version, case.image.format) if found else None
+    if row is None:
+        return None
+    evidence = (*case.cite("host.runtime"), f"image: its format is {case.image.format}")
+    return Hit(evidence, "unavailable", row.because, source=row.source)
+
+
+@rule(
+    "runtime-retired",
+    "This release of the container runtime is mended no more",
+    severity="info",
+    fix="administrator: install a release that is maintained",
+    source="recipes/knowledge/runtime.toml, [[retired]]",
+    needs=("host.runtime",),
+    advice=True,
+)
+def runtime_retired(case: Case) -> Hit | None:
+    """Faults of a release that is no longer maintained, of its security too, stay as they are. Options that
+    came later are missing: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
+    """
+    found = case.host.runtime
+    row = runtime.retired(found.name, found.version) if found else None
+    if found is None or row is None:
+        return None
+    title = f"{found.name} {found.version} is mended no more; {row.successor} took its place"
+    return Hit(case.cite("host.runtime"), title=title, source=row.source)
+
+
+@rule(
+    "image-compression-too-new",
+    "The kernel of the host cannot mount an image with this compression",
+    severity="error",
+    fix="build the SIF with gzip: apptainer build --mksquashfs-args '-comp gzip'",
+    source="recipes/knowledge/runtime.toml, [[compression]]",
+    about=("host.runtime", "host.kernel"),
+    then=("host.runtime.setuid", "image.compression"),
+    advice=True,
+)
+def image_compression_too_new(case: Case) -> Hit | Lacks | None:
+    """A setuid installation lets the kernel mount the file system in a SIF. A kernel that is older than the
+    compression says 'failed to mount squashfs filesystem: invalid argument'.
+    """
+    rows = [r for r in runtime.runtime().compression if older(case.host.kernel, r.kernel)]
+    if not rows:
+        return None
+    if lacks := missing(case, "host.runtime.setuid", "image.compression"):
+        return lacks
+    row = next((r for r in rows if r.name == case.image.compression), None)
+    if row is None or case.host.runtime is None or not case.host.runtime.setuid:
+        return None
+    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {case.host.kernel}"
+    evidence = case.cite("image.compression", "host.kernel", "host.runtime")
+    return Hit(evidence, title=title, source=row.source)
+
+
+@rule(
+    "squashfuse-absent",
+    "Each rank unpacks the whole image before it starts",
+    severity="warning",
+    fix="administrator: install squashfuse; or unpack once: apptainer build --sandbox DIR IMAGE, start DIR",
+    source="recipes/knowledge/runtime.toml, squashfuse",
+    needs=("host.runtime",),
+    then=("host.runtime.setuid", "host.squashfuse"),
+    advice=True,
+)
+def squashfuse_absent(case: Case) -> Hit | Lacks | None:
+    """Without setuid an image is mounted by squashfuse. Where that is not installed, the runtime unpacks the
+    image into a temporary folder at each start, once for each rank: minutes, and the image's size several
+    times over in /tmp.
+    """
+    if case.host.runtime is None or case.image.format == "sandbox":
+        return None
+    if lacks := missing(case, "host.runtime.setuid", "host.squashfuse"):
+        return lacks
+    if case.host.runtime.setuid or case.host.squashfuse:
+        return None
+    return Hit(case.cite("host.runtime", "host.squashfuse"))
+
+
+def _setting(case: Case, name: str) -> str:
+    return case.host.runtime.settings.get(name, "") if case.host.runtime else ""
+
+
+def _line(case: Case, name: str) -> str:
+    found = case.host.runtime
+    return f"host: {found.name if found else 'apptainer'}.conf: {name} = {_setting(case, name)}"
+
+
+@rule(
+    "home-not-mounted",
+    "The home folder is not mounted into containers here",
+    severity="info",
+    fix="bind what the program needs: toolkit launch binds its own folders; others: --bind SOURCE",
+    source="Apptainer administrator guide, apptainer.conf: mount home",
+    needs=("host.runtime",),
+    advice=True,
+)
+def home_not_mounted(case: Case) -> Hit | None:
+    """Programs and data below the home folder are not seen from inside, and caches that programs write there
+    end on a read-only file system.
+    """
+    if _setting(case, "mount home") != "no":
+        return None
+    return Hit((_line(case, "mount home"),))
+
+
+@rule(
+    "binds-refused",
+    "The administrator does not let users bind folders into containers",
+    severity="warning",
+    fix="use folders that the site binds itself; administrator: 'user bind control = yes' in apptainer.conf",
+    source="Apptainer administrator guide, apptainer.conf: user bind control",
+    needs=("host.runtime",),
+    advice=True,
+)
+def binds_refused(case: Case) -> Hit | None:
+    """With 'user bind control = no' every --bind is left out with a warning, and the program does not find
+    its folders.
+    """
+    if _setting(case, "user bind control") != "no":
+        return None
+    binds = tuple(f"plan: --bind {bind}" for bind in case.plan.binds)
+    return Hit((_line(case, "user bind control"), *binds))
+
+
+@rule(
+    "binds-need-folders",
+    "Folders can be bound only where the image has a folder of that name",
+    severity="info",
+    fix="bind to a folder that is in the image (/mnt, /opt), or make one in the image's recipe",
+    source="Apptainer administrator guide, apptainer.conf: enable overlay, enable underlay",
+    needs=("host.runtime",),
+    advice=True,
+)
+def binds_need_folders(case: Case) -> Hit | None:
+    """Neither overlay nor underlay is allowed, with which the runtime makes missing folders: binding to one
+    that the image lacks ends with "destination … doesn't exist in container".
+    """
+    if (_setting(case, "enable overlay"), _setting(case, "enable underlay")) != ("no", "no"):
+        return None
+    return Hit((_line(case, "enable overlay"), _line(case, "enable underlay")))
+
+
+@rule(
+    "device-files-hidden",
+    "Containers see a minimal /dev here: no InfiniBand, no shared memory of the host",
+    severity="warning",
+    fix="administrator: 'mount dev = yes' in apptainer.conf; or --bind /dev/infiniband --bind /dev/shm",
+    source="Apptainer administrator guide, apptainer.conf: mount dev",
+    needs=("host.runtime",),
+    advice=True,
+)
+def device_files_hidden(case: Case) -> Hit | None:
+    """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm:
+    MPI and NCCL fall back to TCP, between ranks of one node too.
+    """
+    if _setting(case, "mount dev") not in {"minimal", "no"}:
+        return None
+    return Hit((_line(case, "mount dev"),))
+
+
+@rule(
+    "session-folder-small",
+    "What a program may write into the container's own tmpfs is little",
+    severity="info",
+    fix="write to a bound folder; administrator: a larger 'sessiondir max size' in apptainer.conf",
+    source="recipes/knowledge/runtime.toml, session",
+    needs=("host.runtime",),
+    advice=True,
+)
+def session_folder_small(case: Case) -> Hit | None:
+    """With --writable-tmpfs programs write into a tmpfs of this size; what is more ends with 'No space left
+    on device'.
+    """
+    size = _setting(case, "sessiondir max size")
+    if not size.isdecimal() or int(size) >= runtime.runtime().session.small:
+        return None
+    return Hit((_line(case, "sessiondir max size"),))

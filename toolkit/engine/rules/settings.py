@@ -1,0 +1,84 @@
+"""Rules about variables and files that steer an MPI and reach it in the container."""
+
+from toolkit.engine.asked import unread
+from toolkit.engine.case import Case
+from toolkit.engine.plans import harmful
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.settings import effects
+from toolkit.engine.wireup import leaves_out_home
+
+
+@rule(
+    "setting-breaks-mpi",
+    "A setting reaches the MPI in the image with which it cannot work",
+    severity="error",
+    fix="take it away: unset the variable, or leave --env out; toolkit launch unsets what the host sets",
+    source="recipes/knowledge/settings.toml; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
+    needs=("image.mpi",),
+    then=(
+        *("host.environment", "host.mca_params", "host.interfaces", "host.infiniband", "host.fabrics"),
+        *("image.mpi.components", "image.mpi.device", "image.mpi.plugins"),
+    ),
+    modes=MPI_MODES,
+)
+def setting_breaks_mpi(case: Case) -> Hit | Lacks | None:
+    """Apptainer hands the environment on. ``OMPI_MCA_btl=openib``, ``OPAL_PREFIX=…`` and the like are meant
+    for the MPI of the host; the MPI in the image obeys them and fails.
+    """
+    mpi = case.image.mpi
+    reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)
+    found = effects(case)
+    bad = next((e for e in found if e.outcome not in {None, "ok", "unknown"}), None)
+    if bad and bad.outcome:
+        return Hit((bad.where, *case.cite("image.mpi")), bad.outcome, bad.because, source=bad.source)
+    if missing := tuple(dict.fromkeys(name for e in found for name in e.missing)):
+        return Lacks(missing)
+    if reads_home and (lacks := unread(case, "host.mca_params")):
+        return lacks
+    doubtful = [e for e in found if e.outcome == "unknown"]
+    if not doubtful:
+        return None
+    because = "; ".join(e.because for e in doubtful)
+    return Hit(
+        tuple(e.where for e in doubtful),
+        "unknown",
+        because,
+        "What a setting does to the MPI in the image is not known",
+        "leave it out; or try it: toolkit launch --force, with the preflight on",
+        severity="warning",
+    )
+
+
+@rule(
+    "host-settings-leak",
+    "Settings for the host's own MPI would reach the container",
+    severity="warning",
+    fix="nothing: the plan unsets them; what the container needs is given with toolkit launch --env",
+    source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
+    needs=("host.environment",),
+    advice=True,
+)
+def host_settings_leak(case: Case) -> Hit | None:
+    """A module or a profile sets them for the MPI of the host; a job inherits them."""
+    names = harmful(case.host)
+    if not names:
+        return None
+    values = case.host.environment
+    return Hit(tuple(f"host: {n}={values[n]}" if values[n] else f"host: {n} is set" for n in names))
+
+
+@rule(
+    "mca-params-file",
+    "A file in the home folder steers Open MPI, in the container too",
+    severity="warning",
+    fix="take the lines out of ~/.openmpi/mca-params.conf, or start the container with --no-home",
+    source="open-mpi/ompi:docs/mca.rst; tests/matrix: 'bad ~/.openmpi/mca-params.conf'",
+    needs=("host.mca_params", "image.mpi"),
+    advice=True,
+)
+def mca_params_file(case: Case) -> Hit | None:
+    """The home folder is mounted, so that the Open MPI in the image reads what was meant for another."""
+    mpi, lines = case.image.mpi, case.host.mca_params
+    if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):
+        return None
+    return Hit(tuple(f"host: ~/.openmpi/mca-params.conf: {name} = {value}" for name, value in lines.items()))

@@ -1,0 +1,227 @@
+"""Rules about what the container sees and inherits of its host: folders, variables, PMIx's store."""
+
+from toolkit.engine.asked import missing
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.versions import within
+
+_MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - what Apptainer mounts without being asked
+_LIBRARY_PATHS = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
+_FILES = ("ds12", "ds21", "shmem", "shmem2")
+"""Stores of PMIx that are files or segments in the server's folder (openpmix/openpmix:src/mca/gds)."""
+
+
+def _bound(case: Case, folder: str) -> bool:
+    """Tell whether a folder of the host is seen inside under its own name."""
+    inside = [bind.split(":") for bind in case.plan.binds]
+    named = [b[0] for b in inside if len(b) == 1 or b[1] in {b[0], ""}]
+    return any(folder == top or folder.startswith(f"{top.rstrip('/')}/") for top in (*_MOUNTED, *named))
+
+
+def _inherited(case: Case, name: str) -> bool:
+    return name in case.host.environment and name not in case.plan.unset
+
+
+def _said(case: Case, name: str) -> str:
+    value = case.host.environment.get(name, "")
+    return f"host: {name}={value}" if value else f"host: {name} is set"
+
+
+@rule(
+    "tmpdir-not-in-container",
+    "TMPDIR names a folder that the container does not have",
+    severity="warning",
+    fix='--env TMPDIR=/tmp, or bind the folder: --bind "$TMPDIR"',
+    source="Apptainer user guide, environment and bind paths; Python documentation, tempfile",
+    needs=("host.tmpdir",),
+    advice=True,
+)
+def tmpdir_not_in_container(case: Case) -> Hit | None:
+    """The variable is handed on, the folder is not: Open MPI cannot make its session directory there, Python
+    falls back to another folder, and other programs end with 'No such file or directory'.
+    """
+    folder = case.host.tmpdir
+    if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
+        return None
+    return Hit(case.cite("host.tmpdir"))
+
+
+@rule(
+    "tmpdir-not-usable",
+    "TMPDIR names a folder that cannot be written",
+    severity="warning",
+    fix='make the folder in the job script (mkdir -p "$TMPDIR"), or --env TMPDIR=/tmp',
+    source="environ(7): TMPDIR; open-mpi/ompi: session directories below TMPDIR",
+    needs=("host.tmpdir_usable",),
+    advice=True,
+)
+def tmpdir_not_usable(case: Case) -> Hit | None:
+    """A TMPDIR that was set on the login node is often not there on compute nodes, and everything that wants
+    a temporary file fails.
+    """
+    if case.host.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
+        return None
+    return Hit(case.cite("host.tmpdir_usable"))
+
+
+@rule(
+    "slurm-tmp-not-mounted",
+    "Slurm's folder for temporary files is not seen in the container",
+    severity="warning",
+    fix="bind it: --bind FOLDER (TmpFS of scontrol show config)",
+    source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c: TmpFS/spmix_appdir_…",
+    needs=("host.slurm",),
+    modes=("srun-pmix",),
+    advice=True,
+)
+def slurm_tmp_not_mounted(case: Case) -> Hit | None:
+    """Slurm's PMIx plugin makes a session folder below TmpFS and tells its name to the ranks. Where TmpFS is
+    not /tmp, the container does not have it.
+    """
+    folder = case.host.slurm.settings.get("TmpFS", "") if case.host.slurm else ""
+    if not folder.startswith("/") or _bound(case, folder):
+        return None
+    fix = f"bind it: --bind {folder}"
+    return Hit((f"host: scontrol show config: TmpFS = {folder}",), fix=fix)
+
+
+@rule(
+    "pmix-folder-not-mounted",
+    "The PMIx server's folder is not seen in the container, so PMIx answers by messages",
+    severity="info",
+    fix="nothing for most jobs; for thousands of ranks bind SlurmdSpoolDir",
+    source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c; openpmix/openpmix:src/mca/gds",
+    about=("host.pmix", "image.pmix"),
+    then=("host.slurm.settings", "image.pmix_components"),
+    modes=("srun-pmix",),
+    advice=True,
+)
+def pmix_folder_not_mounted(case: Case) -> Hit | None:
+    """PMIX_SERVER_TMPDIR, where servers before PMIx 5 keep their shared store, lies below SlurmdSpoolDir. A
+    client that does not see it asks by messages, which is right, and slower to start with very many ranks.
+    """
+    folder = case.host.slurm.settings.get("SlurmdSpoolDir", "") if case.host.slurm else ""
+    stores = set(case.image.pmix_components.get("gds", ())) & set(_FILES)
+    if not folder or not stores or within(case.host.pmix or "", ">=5") or _bound(case, folder):
+        return None
+    if case.plan.env.get("PMIX_MCA_gds") == "hash":
+        return None
+    evidence = (
+        f"host: scontrol show config: SlurmdSpoolDir = {folder}",
+        *case.cite("image.pmix", "host.pmix"),
+    )
+    return Hit(evidence)
+
+
+@rule(
+    "pmix-store-of-early-5",
+    "Server and client of PMIx have stores that do not read each other",
+    severity="warning",
+    fix="--env PMIX_MCA_gds=hash",
+    source="openpmix/openpmix:docs/news/news-v5.x: 5.0.2 replaced shmem by shmem2",
+    about=("host.pmix", "image.pmix"),
+    modes=("srun-pmix",),
+    advice=True,
+)
+def pmix_store_of_early_5(case: Case) -> Hit | None:
+    """PMIx 5.0.0 and 5.0.1 keep their shared store in a way of their own (shmem), which later releases cannot
+    read and which cannot read theirs.
+    """
+    if case.plan.env.get("PMIX_MCA_gds") == "hash":
+        return None
+    server, client = case.host.pmix or "", case.image.pmix or ""
+    early = [within(version, ">=5.0.0,<5.0.2") for version in (server, client)]
+    if early[0] == early[1] or not (within(server, ">=5.0.0") and within(client, ">=5.0.0")):
+        return None
+    return Hit(case.cite("host.pmix", "image.pmix"))
+
+
+@rule(
+    "pmix-lacks-native-security",
+    "The PMIx client in the image cannot prove who it is in the usual way",
+    severity="warning",
+    fix="bind the munge socket (--bind /run/munge), or rebuild PMIx with its component psec/native",
+    source="openpmix/openpmix:src/mca/psec; Slurm MPI Users Guide, PMIX_MCA_psec",
+    about=("image.pmix",),
+    then=("image.pmix_components", "host.munge"),
+    modes=("srun-pmix", "mpirun-host"),
+    advice=True,
+)
+def pmix_lacks_native_security(case: Case) -> Hit | None:
+    """Server and client have to share a way to prove the user's identity (psec). 'native' is in nearly every
+    build. A client with munge alone needs the host's munge socket, which a container does not have, and one
+    with neither is refused: INVALID-CREDENTIAL.
+    """
+    ways = set(case.image.pmix_components.get("psec", ()))
+    if not ways or "native" in ways:
+        return None
+    reached = "munge" in ways and case.host.munge and _bound(case, "/run/munge")
+    return None if reached else Hit(case.cite("image.pmix_components", "host.munge"))
+
+
+@rule(
+    "preload-leaks",
+    "LD_PRELOAD of the host reaches the container",
+    severity="warning",
+    fix="unset LD_PRELOAD before the job (env -u LD_PRELOAD)",
+    source="Apptainer user guide, environment; ld.so(8), LD_PRELOAD",
+    needs=("host.environment",),
+    advice=True,
+)
+def preload_leaks(case: Case) -> Hit | None:
+    """The loader of the container looks for a library of the host. Mostly it is not there, and every program
+    says "object '…' from LD_PRELOAD cannot be preloaded: ignored"; where it is there, it may be of another C
+    library and end the program.
+    """
+    return Hit((_said(case, "LD_PRELOAD"),)) if _inherited(case, "LD_PRELOAD") else None
+
+
+@rule(
+    "library-path-forced",
+    "A variable of the host replaces the image's search path for libraries",
+    severity="warning",
+    fix="unset it before the job; paths of the image belong into the image's own environment",
+    source="Apptainer user guide, environment: APPTAINERENV_LD_LIBRARY_PATH",
+    needs=("host.environment",),
+    advice=True,
+)
+def library_path_forced(case: Case) -> Hit | None:
+    """LD_LIBRARY_PATH of the host stays outside; APPTAINERENV_LD_LIBRARY_PATH is set inside, in place of what
+    the image sets. Libraries that the image finds by its own path are then missing or others.
+    """
+    names = [name for name in _LIBRARY_PATHS if _inherited(case, name)]
+    return Hit(tuple(_said(case, name) for name in names)) if names else None
+
+
+@rule(
+    "nodes-differ",
+    "The compute nodes are not alike",
+    severity="warning",
+    fix="ask for nodes of one kind (--partition, --constraint), or judge each kind by facts of its own",
+    source="toolkit probe on all nodes: facts that differ between them",
+    needs=("host.compute_nodes",),
+    advice=True,
+)
+def nodes_differ(case: Case) -> Hit | None:
+    """A job that spans nodes of two kinds works only where it works on both. What was read here is that of
+    the kind with most nodes.
+    """
+    lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host.differs.items()))
+    return Hit(lines) if lines else None
+
+
+@rule(
+    "compute-nodes-not-asked",
+    "No compute node was asked: what is known is of the login node",
+    severity="info",
+    fix="ask them: toolkit probe on the cluster with its nodes; or probe inside a job",
+    source="toolkit probe: srun on the nodes of a partition",
+    about=("host.slurm",),
+    then=("host.compute_nodes",),
+    advice=True,
+)
+def compute_nodes_not_asked(case: Case) -> Hit | Lacks | None:
+    """Login nodes often have no GPU, no InfiniBand, other processors and other limits than compute nodes."""
+    if case.host.compute_nodes:
+        return None
+    return missing(case, "host.compute_nodes") or Hit(case.cite("host.compute_nodes"))

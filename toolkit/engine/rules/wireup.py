@@ -1,0 +1,257 @@
+"""Rules about how ranks find each other: what the launcher offers, and what the MPI in the image speaks."""
+
+from toolkit import knowledge
+from toolkit.engine.case import Case
+from toolkit.engine.plans import host_launcher
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.wireup import HYDRA, PMI, cleaned, in_step, needs_hint, offer, spoken, step_default
+from toolkit.engine.words import family, mpi_name, plain
+from toolkit.knowledge.mpi import Mismatch
+from toolkit.model.facts import ImageMpi
+from toolkit.versions import within
+
+_REFUSES = "unsupported PMI version"
+"""In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
+
+
+def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Mismatch | None:
+    """Return what is known of a library that is offered ``sees`` and cannot use it."""
+    return next((row for row in knowledge.mpi().mismatch if _fits(row, mpi, sees, step)), None)
+
+
+def _fits(row: Mismatch, mpi: ImageMpi, sees: str, step: bool) -> bool:
+    return (
+        row.implementation == mpi.implementation
+        and row.sees in {"", sees}
+        and row.step in {None, step}
+        and (not row.marker or row.marker in mpi.markers)
+        and within(mpi.version or "", row.versions)
+    )
+
+
+def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str) -> Hit:
+    """Judge an MPI that is offered an interface which it does not speak, or none."""
+    row = mismatch(mpi, sees, step=in_step(case))
+    evidence = case.cite("image.mpi", *names)
+    if row is None:
+        because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
+        return Hit(evidence, "unknown", because)
+    return Hit(evidence, row.outcome, row.because, source=row.source)
+
+
+@rule(
+    "environment-cleaned",
+    "The container is started without the variables that tell a rank who it is",
+    severity="error",
+    fix="leave --cleanenv and --containall out; unset single variables instead",
+    source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
+    needs=("host.environment",),
+    modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
+)
+def environment_cleaned(case: Case) -> Hit | None:
+    """Launchers hand rank, size and the address of their server over in PMIX_*, PMI_*, SLURM_*.
+
+    Every MPI then believes to be alone: without Slurm's variables not even Open MPI 4 can tell.
+    """
+    found = cleaned(case)
+    if not found:
+        return None
+    evidence = tuple(dict.fromkeys(found.values()))
+    if case.mode == "gloo":
+        because = f"{next(iter(found))} strips SLURM_*, by which ranks find each other without MPI"
+        return Hit(evidence, "init-failure", because)
+    because = f"{next(iter(found))} strips PMIX_*, PMI_* and SLURM_*, so every rank believes to be alone"
+    return Hit(evidence, "singletons", because)
+
+
+@rule(
+    "image-lacks-pmix",
+    "The MPI in the image does not speak PMIx",
+    severity="error",
+    fix="use an interface that it speaks (srun --mpi=pmi2), or rebuild the image with PMIx",
+    source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
+    needs=("image.mpi.interfaces",),
+    modes=("srun-pmix",),
+)
+def image_lacks_pmix(case: Case) -> Hit | None:
+    """srun offers PMIx, and the library that the program loads has no PMIx client.
+
+    Depending on implementation and version the ranks abort in MPI_Init, or each believes to be alone
+    and the job ends with exit status 0.
+    """
+    mpi = case.image.mpi
+    if mpi is None or "pmix" in spoken(case):
+        return None
+    return unanswered(case, mpi, "pmix", "image.mpi.interfaces")
+
+
+@rule(
+    "image-lacks-pmi2",
+    "The MPI in the image speaks neither PMI-1 nor PMI-2",
+    severity="error",
+    fix="use srun --mpi=pmix (mode srun-pmix)",
+    source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
+    needs=("image.mpi.interfaces",),
+    modes=("srun-pmi2",),
+)
+def image_lacks_pmi2(case: Case) -> Hit | None:
+    """Slurm's pmi2 plugin answers PMI-1 and PMI-2 only. Open MPI as it is packaged has no client for them."""
+    mpi = case.image.mpi
+    if mpi is None or PMI & spoken(case):
+        return None
+    return unanswered(case, mpi, "pmi2", "image.mpi.interfaces")
+
+
+@rule(
+    "nothing-offered",
+    "srun offers no interface by which ranks could find each other",
+    severity="error",
+    fix="name one: srun --mpi=pmix or --mpi=pmi2 (mode srun-pmix or srun-pmi2)",
+    source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
+    needs=("image.mpi",),
+    modes=("srun-none",),
+)
+def nothing_offered(case: Case) -> Hit | None:
+    """With ``--mpi=none`` srun starts programs that are no MPI; an MPI finds nobody to ask."""
+    mpi = case.image.mpi
+    if mpi is None:
+        return None
+    return unanswered(case, mpi, "none")
+
+
+@rule(
+    "bind-interface-differs",
+    "srun does not offer what the MPI that is loaded speaks",
+    severity="error",
+    fix="start it by the interface that the host's MPI speaks",
+    source="tests/matrix: set bind, cells where the image's own MPI is loaded",
+    needs=("image.mpi.interfaces",),
+    modes=("bind",),
+)
+def bind_interface_differs(case: Case) -> Hit | None:
+    """The launcher was chosen for the host's MPI; another one may be loaded in its place."""
+    mpi, found = case.image.mpi, offer(case)
+    spoken = set((mpi.interfaces if mpi else None) or ())
+    if mpi is None or found is None or (found.pmix and "pmix" in spoken):
+        return None
+    if found.pmi and spoken & {"pmi1", "pmi2"}:
+        return None
+    sees = "pmix" if found.pmix else "pmi2" if found.pmi else "none"
+    return unanswered(case, mpi, sees, "image.mpi.interfaces")
+
+
+@rule(
+    "host-launcher-other-family",
+    "The host's mpirun and the MPI in the image are of different families",
+    severity="error",
+    fix="use srun with the interface that the image speaks, or an image with the host's MPI family",
+    source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
+    needs=("host.mpis", "image.mpi.interfaces"),
+    then=("host.slurm.mpi_default",),
+    modes=("mpirun-host",),
+)
+def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
+    """Open MPI's launcher speaks PMIx, Hydra speaks PMI; neither is understood by the other's library.
+
+    In an allocation Hydra starts its proxies by srun, and where Slurm's default is PMIx they inherit the
+    PMIx identity of one process a node: with one rank a node an Open MPI finds itself by accident.
+    """
+    host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
+    if host is None or mpi is None:
+        return None
+    if found is None:
+        return Lacks(("host.slurm.mpi_default",))
+    # Open MPI speaks PMI through Slurm's own library, which Hydra does not serve.
+    faces = spoken(case) - (PMI if mpi.implementation == "openmpi" else set())
+    if (found.pmi and faces & PMI) or (found.pmix and "pmix" in faces and not found.shared):
+        return None
+    if found.shared and "pmix" in faces:
+        return _shared(case, mpi)
+    return unanswered(case, mpi, "pmix" if found.pmix else "pmi2" if found.pmi else "none", "host.mpis")
+
+
+def _shared(case: Case, mpi: ImageMpi) -> Hit:
+    evidence = case.cite("host.mpis", "host.slurm.mpi_default", "image.mpi")
+    why = f"{mpi_name(mpi)} takes the PMIx identity that Hydra's proxy was given by srun"
+    if case.request.ranks_per_node == 1:
+        because = f"{why}; with one rank on each node that is right by accident"
+        return Hit(evidence, because=because, severity="warning", title=because)
+    client = case.image.pmix or ""
+    row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
+    if row is None:
+        return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
+    return Hit(evidence, row.outcome, f"{why}, which all ranks of a node share", source=row.source)
+
+
+@rule(
+    "pmix-refused",
+    "The MPI in the image refuses a launcher that offers PMIx beside PMI",
+    severity="error",
+    fix="mpirun's proxies must not inherit PMIx: SLURM_MPI_TYPE=none mpirun …; or use srun --mpi=pmi2",
+    source="pmodels/mpich:src/util/mpir_pmi.c; tests/matrix: hybrid-hydra against -mpinone of MPICH 5.0.2",
+    needs=("host.mpis", "image.mpi.interfaces"),
+    then=("host.slurm.mpi_default",),
+    modes=("mpirun-host",),
+)
+def pmix_refused(case: Case) -> Hit | Lacks | None:
+    """MPICH 5 looks for PMIX_RANK first and ends when it finds one that it cannot use, PMI or not."""
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None or host.implementation not in HYDRA:
+        return None
+    row = mismatch(mpi, "pmix")
+    if "pmix" in (mpi.interfaces or ()) or row is None or _REFUSES not in mpi.markers:
+        return None
+    default = step_default(case)
+    if default is None:
+        return Lacks(("host.slurm.mpi_default",))
+    if not default.startswith("pmix"):
+        return None
+    return Hit(case.cite("host.slurm.mpi_default", "image.mpi"), row.outcome, row.because, source=row.source)
+
+
+@rule(
+    "rank-outside-step",
+    "Ranks beside the host's mpirun take themselves for singletons",
+    severity="error",
+    fix="set SLURM_STEP_ID=0 inside the container (toolkit launch does)",
+    source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),
+    needs=("image.mpi.version", "image.mpi.interfaces"),
+    modes=("mpirun-host", "srun-pmix"),
+)
+def rank_outside_step(case: Case) -> Hit | None:
+    """An Open MPI 4 that was not started by its own launcher looks for a step of Slurm before it asks PMIx.
+
+    PRRTE starts the ranks of its own node outside any step; without the variable they take themselves
+    for singletons, and ranks on other nodes wait for them for ever.
+    """
+    mpi, found = case.image.mpi, offer(case)
+    if mpi is None or found is None or not found.pmix or "pmix" not in (mpi.interfaces or ()):
+        return None
+    if not needs_hint(case) or in_step(case):
+        return None
+    variable = knowledge.mpi().outside_step.variable
+    because = f"the ranks beside mpirun see no {variable}"
+    taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}
+    all_outside = case.request.nodes == 1 or taken or not case.request.allocation
+    return Hit(case.cite("host.mpis", "image.mpi"), "singletons" if all_outside else "hang", because)
+
+
+@rule(
+    "host-launcher-not-known",
+    "The host's launcher is not one that is known here",
+    severity="warning",
+    fix="use srun, or try it: toolkit launch --force, with the preflight on",
+    source="tests/matrix covers the launchers of Open MPI, MPICH and Intel MPI",
+    needs=("host.mpis",),
+    modes=("mpirun-host",),
+)
+def host_launcher_not_known(case: Case) -> Hit | None:
+    """Launchers of Open MPI and Hydra are predicted; Cray's aprun, IBM's jsrun and others are not."""
+    host = host_launcher(case.host)
+    if host is None or host.implementation in {"openmpi", *HYDRA}:
+        return None
+    return Hit(
+        case.cite("host.mpis"),
+        "unknown",
+        f"{family(host.implementation)} {plain(host.version)}'s launcher is not predicted",
+    )

@@ -1,0 +1,257 @@
+"""What a variable does to the MPI in an image when it reaches it; pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+
+from toolkit.engine.case import Case
+from toolkit.engine.plans import steers_mpi
+from toolkit.engine.wireup import cleaned, leaves_out_home
+from toolkit.knowledge.settings import Component, Kind, Setting, settings
+from toolkit.model.facts import ImageMpi
+from toolkit.model.prediction import Outcome
+from toolkit.versions import within
+
+_WHATEVER = {"harmless", "fabric", "path"}
+"""Kinds of which the value does not decide; of some variables the probe tells the name alone."""
+
+
+_OF_THE_IMAGE = {
+    *("PYTHONPATH", "PYTHONHOME", "OPAL_PREFIX", "OPAL_LIBDIR", "PMIX_PREFIX", "PMIX_INSTALL_PREFIX"),
+    *("PRTE_PREFIX", "OMPI_MCA_mca_base_component_path", "PMIX_MCA_mca_base_component_path"),
+}
+"""Folders that an image names are its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one setting does: an outcome, or ``None`` where a fact that decides it is missing."""
+
+    name: str
+    value: str
+    where: str
+    outcome: Outcome | None
+    because: str = ""
+    source: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def in_force(case: Case) -> dict[str, tuple[str, str]]:
+    """Return the settings that reach the ranks, name → (value, where it is set); the last one set counts."""
+    found = _set_in_files(case) | _set_by_host(case)
+    for name, value in case.request.env.items():
+        found[name] = (value, f"request: --env {name}={value}")
+    # What the plan sets is chosen for this case, and what it sets again replaces what was inherited.
+    for name in set(case.plan.env) - set(case.request.env):
+        found.pop(name, None)
+    return {name: pair for name, pair in found.items() if steers_mpi(name)}
+
+
+def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:
+    """Return what a file in the home folder sets, and what the image sets.
+
+    What an image sets is a default, which a variable of the host replaces
+    (apptainer/apptainer:internal/pkg/build/sources/conveyorPacker_oci.go).
+    """
+    found: dict[str, tuple[str, str]] = {}
+    if not leaves_out_home(case):
+        for name, value in (case.host.mca_params or {}).items():
+            found[f"OMPI_MCA_{name}"] = (value, "host: ~/.openmpi/mca-params.conf")
+    for name, value in case.image.environment.items():
+        if name not in _OF_THE_IMAGE:
+            found[name] = (value, f"image: ENV {name}={value}")
+    return found
+
+
+def _set_by_host(case: Case) -> dict[str, tuple[str, str]]:
+    """Return what the environment of the job sets; what is meant for the container by its own name."""
+    found: dict[str, tuple[str, str]] = {}
+    if cleaned(case):
+        return found
+    for name in sorted(set(case.host.environment) - set(case.plan.unset)):
+        value = case.host.environment[name]
+        inside = name.removeprefix("APPTAINERENV_").removeprefix("SINGULARITYENV_")
+        found[inside] = (value, f"host: {name}={value}")
+    return found
+
+
+def effects(case: Case) -> tuple[Effect, ...]:
+    """Judge every setting in force."""
+    return tuple(_effect(case, name, value, where) for name, (value, where) in in_force(case).items())
+
+
+def _effect(case: Case, name: str, value: str, where: str) -> Effect:
+    mpi = case.image.mpi
+    if name in {"PYTHONPATH", "PYTHONHOME"}:
+        return _python(case, Effect(name, value, where, "ok"))
+    if mpi is None:
+        return Effect(name, value, where, "ok")
+    named = [row for row in settings().setting if fnmatchcase(name, row.name)]
+    lacking = _lacking(case, named)
+    if lacking:
+        return Effect(name, value, where, None, missing=lacking)
+    rows = [row for row in named if _counts(case, row)]
+    if not value and any(row.kind not in _WHATEVER for row in rows[:1]):
+        return Effect(name, value, where, "unknown", f"{name} is set, and nobody told to what")
+    for row in rows:
+        effect = _judged(case, row, name, value, where)
+        if effect is not None:
+            return effect
+    # Its prefix says whose variable it is; another implementation does not read it.
+    if named and not rows and all(row.implementation or row.speaks for row in named):
+        return Effect(name, value, where, "ok")
+    pmix = "pmix" in (mpi.interfaces or ())
+    if not named and not _of(name, mpi.implementation) and not (pmix and name.startswith("PMIX_")):
+        return Effect(name, value, where, "ok")
+    return Effect(name, value, where, "unknown", f"what {name}={value} does has not been measured")
+
+
+def _python(case: Case, ok: Effect) -> Effect:
+    """Modules of the host take the place of the image's where their folder is mounted."""
+    folders = [f for f in ok.value.split(":") if f]
+    mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
+    seen = not ok.value or any(f.startswith(m) for f in folders for m in mounted)
+    because = f"what {ok.name} brings into the container is not known"
+    return Effect(ok.name, ok.value, ok.where, "unknown", because) if seen else ok
+
+
+def _of(name: str, implementation: str) -> bool:
+    """Tell whether an implementation may read a variable of which nothing is known."""
+    if name.startswith(("OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_MCA_", "PMIX_PREFIX", "PRTE_PREFIX")):
+        return implementation == "openmpi"
+    if name.startswith(("MPIR_", "MPICH_", "HYDRA_")):
+        return implementation in {"mpich", "intelmpi", "mvapich2"}
+    if name.startswith("I_MPI_"):
+        return implementation == "intelmpi"
+    return not name.startswith("MV2_") or implementation == "mvapich2"
+
+
+def _lacking(case: Case, rows: list[Setting]) -> tuple[str, ...]:
+    mpi = case.image.mpi
+    rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
+    if any(row.device for row in rows) and mpi and mpi.device is None:
+        return ("image.mpi.device",)
+    return ()
+
+
+def _counts(case: Case, row: Setting) -> bool:
+    mpi = case.image.mpi
+    return mpi is not None and (
+        (not row.implementation or mpi.implementation in row.implementation)
+        and within(mpi.version or "", row.versions)
+        and (not row.device or (mpi.device or "").startswith(row.device))
+        and (not row.client or within(case.image.pmix or "", row.client))
+        and (not row.speaks or row.speaks in (mpi.interfaces or ()))
+    )
+
+
+def _judged(case: Case, row: Setting, name: str, value: str, where: str) -> Effect | None:
+    """Return what a row says of the value, or ``None`` where it says nothing."""
+    ok = Effect(name, value, where, "ok")
+    bad = Effect(name, value, where, row.outcome, f"{name}={value}: {row.because}", row.source)
+    mpi = case.image.mpi
+    if mpi is None:
+        return None
+    judges: dict[Kind, Callable[[], Effect | None]] = {
+        "harmless": lambda: ok,
+        "value": lambda: bad if value in row.value else None,
+        "path": lambda: _path(mpi, ok, bad),
+        "interfaces": lambda: _interfaces(case, ok, bad),
+        "transport": lambda: _transport(case, row, ok, bad),
+        "netmod": lambda: ok if value in (mpi.device or "").partition(":")[2].split(",") else bad,
+        "fabric": lambda: _needs_fabric(case, ok),
+        "components": lambda: _components(case, row, ok, bad),
+    }
+    return judges[row.kind]()
+
+
+def _path(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
+    if mpi.plugins is None:
+        return replace(ok, outcome=None, missing=("image.mpi.plugins",))
+    return bad if mpi.plugins else ok
+
+
+def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
+    wanted = {word.strip() for word in ok.value.split(",")}
+    if ok.value.startswith("^") or wanted & set(row.value):
+        return ok
+    return _needs_fabric(case, bad)
+
+
+def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
+    there = case.host.interfaces
+    if there is None:
+        return Effect(ok.name, ok.value, ok.where, None, missing=("host.interfaces",))
+    words = [word.strip() for word in ok.value.split(",") if word.strip()]
+    if any(c.isdigit() and "/" in word for word in words for c in word):
+        return Effect(
+            ok.name, ok.value, ok.where, "unknown", f"whether the host is in {ok.value} is not known"
+        )
+    return ok if any(word in there for word in words) else bad
+
+
+def _needs_fabric(case: Case, bad: Effect) -> Effect:
+    """A fabric that is there may carry it; whether it does has not been measured."""
+    if case.host.infiniband is None:
+        return Effect(bad.name, bad.value, bad.where, None, missing=("host.infiniband",))
+    if not case.host.infiniband and not case.host.fabrics:
+        return bad
+    because = f"whether {bad.name}={bad.value} works on this fabric has not been measured"
+    return Effect(bad.name, bad.value, bad.where, "unknown", because)
+
+
+def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
+    mpi = case.image.mpi
+    there = (mpi.components if mpi else {}).get(row.framework)
+    if not there:
+        return Effect(ok.name, ok.value, ok.where, None, missing=("image.mpi.components",))
+    if bad.outcome == "ok":
+        return ok
+    names = [word.strip() for word in ok.value.removeprefix("^").split(",") if word.strip()]
+    if ok.value.startswith("^"):
+        names = [name for name in there if name not in names]
+        return _reach(case, row, ok, names)
+    if any(name not in there for name in names):
+        return bad
+    for name in names:
+        component = _component(row.framework, name)
+        if component and not _lifted(case, component):
+            named = Effect(
+                ok.name,
+                ok.value,
+                ok.where,
+                component.outcome,
+                f"{ok.name}={ok.value}: {component.because}",
+                component.source,
+            )
+            return _needs_fabric(case, named) if component.fabric else named
+    return _reach(case, row, ok, names)
+
+
+def _lifted(case: Case, component: Component) -> bool:
+    """Tell whether other settings let a component work without what it needs by default."""
+    given = {name: value for name, (value, _) in in_force(case).items()}
+    return bool(component.unless) and component.unless.items() <= given.items()
+
+
+def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
+    """Tell whether the transports that are left reach every rank: itself, its node, other nodes."""
+    if row.framework != "btl":
+        return ok
+    wanted = [{"self"}]
+    if case.request.ranks_per_node > 1:
+        wanted.append({"vader", "sm", "tcp"})
+    if case.request.nodes > 1:
+        wanted.append({"tcp", "openib", "ofi", "uct", "usnic"})
+    lacking = next((group for group in wanted if not group & set(names)), None)
+    if lacking is None:
+        return ok
+    because = f"{ok.name}={ok.value} leaves no transport to every rank (one of {', '.join(sorted(lacking))})"
+    return replace(ok, outcome="init-failure", because=because, source=row.source)
+
+
+@cache
+def _component(framework: str, name: str) -> Component | None:
+    rows = settings().component
+    return next((r for r in rows if (r.framework, r.name) == (framework, name)), None)

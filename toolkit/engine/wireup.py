@@ -1,0 +1,154 @@
+"""What a launcher puts in front of every rank, and which of it the MPI in the image takes; pure.
+
+A rank learns who it is from variables and from a server that they name. Which variables reach it
+follows from the launcher, from Slurm around it and from the options of the container.
+"""
+
+from dataclasses import dataclass
+
+from toolkit.engine.case import Case
+from toolkit.engine.plans import container_option, host_launcher
+from toolkit.model.facts import HostMpi
+from toolkit.versions import within
+
+HYDRA = {"mpich", "intelmpi", "mvapich2"}
+"""Implementations whose launcher is Hydra, which speaks PMI-1 and PMI-2."""
+
+PMI = {"pmi1", "pmi2"}
+
+_CLEANS = {"-e", "--cleanenv", "-C", "--containall"}
+_STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
+_JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """``pmix`` names who serves PMIx (``slurm``, ``launcher``), ``pmi`` tells that PMI-1 and PMI-2 are.
+
+    ``step`` says that a rank sees a step of Slurm, ``shared`` that the ranks of a node were all given
+    the PMIx identity of the one process that started them.
+    """
+
+    pmix: str = ""
+    pmi: bool = False
+    step: bool = False
+    shared: bool = False
+
+
+def offer(case: Case) -> Offer | None:
+    """Return what the ranks of this launch find; ``None`` where a fact that decides it is not known.
+
+    Nothing is taken off for a container that cleans the environment: see :func:`cleaned`.
+    """
+    step = in_step(case)
+    match case.mode:
+        case "srun-pmix":
+            return Offer(pmix="slurm", step=step)
+        case "srun-pmi2":
+            return Offer(pmi=True, step=step)
+        case "srun-none":
+            return Offer(step=step)
+        case "bind":
+            pmix = any(w.startswith("--mpi=pmix") for w in case.plan.launcher)
+            return Offer(pmix="slurm" if pmix else "", pmi="--mpi=pmi2" in case.plan.launcher, step=step)
+        case "mpirun-host":
+            return _of_launcher(case, host_launcher(case.host), step)
+        case _:
+            return Offer()
+
+
+def _of_launcher(case: Case, host: HostMpi | None, step: bool) -> Offer | None:
+    if host is None:
+        return Offer()
+    if host.implementation not in HYDRA:
+        return Offer(pmix="launcher", step=step)
+    default = step_default(case)
+    if default is None:
+        return None
+    inherited = default.startswith("pmix")
+    return Offer(pmix="slurm" if inherited else "", pmi=True, step=step, shared=inherited)
+
+
+def spoken(case: Case) -> set[str]:
+    """Return the interfaces that the loaded MPI tries by itself.
+
+    MPICH 4.2 and 4.3, built for PMI and PMIx, speak PMI-1 unless they are told otherwise; from 5.0 on they
+    look which there is (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION).
+    """
+    mpi = case.image.mpi
+    faces = set((mpi.interfaces if mpi else None) or ())
+    if mpi is None or mpi.implementation != "mpich" or not within(mpi.version or "", ">=4.2,<5"):
+        return faces
+    told = case.plan.env.get("MPIR_CVAR_PMI_VERSION") == "x"
+    return faces if told or not faces & PMI else faces & PMI
+
+
+def step_default(case: Case) -> str | None:
+    """Return the MPI type of a step that names none, as Hydra's proxies are; ``none`` without Slurm."""
+    if not case.request.allocation:
+        return "none"
+    chosen = case.host.environment.get("SLURM_MPI_TYPE")
+    if chosen and "SLURM_MPI_TYPE" not in case.plan.unset:
+        return chosen
+    return case.host.slurm.mpi_default if case.host.slurm else None
+
+
+def in_step(case: Case) -> bool:
+    """Tell whether a rank sees that it is part of a step of Slurm."""
+    if not case.request.allocation or set(case.plan.unset) & _STEP or case.mode == "mpirun-container":
+        return False
+    if _STEP & set(case.plan.env):
+        return True
+    host = host_launcher(case.host)
+    if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
+        return True
+    # PRRTE starts the ranks of its own node itself; in a batch script that node has ranks.
+    return not case.request.batch
+
+
+def allocation_seen(case: Case) -> bool:
+    """Tell whether a launcher inside the container sees the allocation around it."""
+    return case.request.allocation and not cleaned(case) and not set(case.plan.unset) & _JOB
+
+
+def options(case: Case, wanted: set[str]) -> dict[str, str]:
+    """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
+    found = {w: f"plan: singularity exec {' '.join(case.plan.container)}" for w in case.plan.container}
+    for name in sorted(set(case.host.environment) - set(case.plan.unset)):
+        if option := container_option(name):
+            found.setdefault(f"--{option}", f"host: {name} is set")
+    return {word: where for word, where in found.items() if word in wanted}
+
+
+def cleaned(case: Case) -> dict[str, str]:
+    """Return the options that start the container without the variables of the launcher."""
+    return options(case, _CLEANS)
+
+
+def leaves_out_home(case: Case) -> bool:
+    """Tell whether the home folder of the host is not mounted."""
+    runtime = case.host.runtime
+    forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
+    return forbidden or bool(options(case, {"--no-home", "-c", "--contain", "-C", "--containall"}))
+
+
+def alone_in_namespace(case: Case) -> bool | None:
+    """Tell whether each rank of a node is in a user namespace of its own; ``None`` if that is not known."""
+    runtime = case.host.runtime
+    if case.request.ranks_per_node == 1 or case.mode == "mpirun-container" or runtime is None:
+        return False
+    if "--sharens" in case.plan.container:
+        return False
+    return None if runtime.setuid is None else not runtime.setuid
+
+
+def needs_hint(case: Case) -> bool:
+    """Tell whether the image's Open MPI 4 takes itself for a singleton unless it sees a step of Slurm.
+
+    Its own launcher says so by other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
+    """
+    mpi, host = case.image.mpi, host_launcher(case.host)
+    if mpi is None or mpi.implementation != "openmpi" or not within(mpi.version or "", "<5"):
+        return False
+    own = host is not None and host.implementation == "openmpi" and within(host.version or "", "<5")
+    return not (case.mode == "mpirun-host" and own)
