@@ -237,6 +237,12 @@ def test_another_number_of_nodes_is_refused(cluster):
     assert "toolkit cluster down --name test" in caught.value.fix
 
 
+def test_another_flavour_is_refused(cluster):
+    with pytest.raises(BadInput, match="is of the flavour pmix, not bare") as caught:
+        virtual.up(cluster.name, flavour="bare")
+    assert "toolkit cluster down --name test" in caught.value.fix
+
+
 def test_up_mends_a_cluster_without_losing_its_files(engine, cluster):
     executed(cluster, ["sh", "-c", "echo kept > /work/ada/kept"])
     container(engine, cluster, "node1").remove(force=True)

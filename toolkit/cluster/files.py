@@ -42,6 +42,7 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
     everybody = ",".join(layout.hosts)
     return {
         "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
+        "/etc/slurm/cgroup.conf": render("containers", "cluster/cgroup.conf.j2", layout.cgroup()).encode(),
         "/etc/ssh/ssh_known_hosts": f"{everybody} {secrets.host_public}\n".encode(),
     }
 

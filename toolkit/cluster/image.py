@@ -5,37 +5,52 @@ import os
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from toolkit.cluster.flavour import default_flavour, flavours
 from toolkit.data import shipped
 from toolkit.errors import Missing
 from toolkit.model.progress import Tell
-from toolkit.run.builder import ensure_builder
+from toolkit.run.builder import RELEASE, ensure_builder, ensure_moved_builder
 from toolkit.run.engine import BuildOptions, build_image, find_image, tag_image
 from toolkit.run.surroundings import certificates, pip_settings, proxies
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-NAME = "toolkit-node:latest"
+NAME = "toolkit-node"
 
 _CONTEXT = "toolkit.context"
 """Label of an image with the digest of what it was built from."""
 
-_FILES = ("Dockerfile", "node.sh", "toolkit", "profile.sh", "cgroup.conf", "sshd.conf")
+_FILES = ("Dockerfile", "node.sh", "toolkit", "profile.sh", "sshd.conf")
 
 
-def ensure_image(client: "DockerClient", tell: Tell) -> str:
-    """Return the id of the node image, built first if the engine's is of other files."""
-    builder = ensure_builder(client, tell)
+def node_image(flavour: str) -> str:
+    """Return the name that the node image of a flavour has in the engine."""
+    return f"{NAME}:{'latest' if flavour == default_flavour() else flavour}"
+
+
+def arguments(flavour: str) -> dict[str, str]:
+    """Return the build arguments that make a node one of this flavour."""
+    asked = flavours()[flavour]
+    return {"PACKAGES": " ".join(asked.packages), "PMIX_PLUGIN": "yes" if asked.pmix_plugin else "no"}
+
+
+def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:
+    """Return the id of a flavour's node image, built first if the engine's is of other files."""
+    release, name = flavours()[flavour].release, node_image(flavour)
+    builder = (
+        ensure_builder(client, tell) if release == RELEASE else ensure_moved_builder(client, release, tell)
+    )
     base = find_image(client, builder)
-    files = context()
-    digest = context_digest(files, str(base.id) if base else builder)
-    present = find_image(client, NAME)
+    files, kind = context(), arguments(flavour)
+    digest = context_digest(files, f"{base.id if base else builder} {sorted(kind.items())}")
+    present = find_image(client, name)
     if present is not None and present.labels.get(_CONTEXT) == digest:
         return str(present.id)
     options = BuildOptions(
         memory=2 << 30,
         timeout=1800,
-        arguments={"BASE": builder, **pip_settings(os.environ), **proxies(os.environ)},
+        arguments={"BASE": builder, **kind, **pip_settings(os.environ), **proxies(os.environ)},
         labels={_CONTEXT: digest},
     )
     built = build_image(
@@ -45,7 +60,7 @@ def ensure_image(client: "DockerClient", tell: Tell) -> str:
         tell,
         options,
     )
-    tag_image(client, built, NAME)
+    tag_image(client, built, name)
     return built
 
 

@@ -1,8 +1,9 @@
 """What a virtual cluster consists of: names, sizes, files. Pure; nothing is made here."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from toolkit.cluster.flavour import default_flavour, flavours
 from toolkit.errors import BadInput
 from toolkit.model.cluster import hosts
 from toolkit.run.nodes import Machine
@@ -12,6 +13,9 @@ LABEL = "toolkit.cluster"
 
 COUNT = "toolkit.nodes"
 """Carried by every container: the number of compute nodes that the cluster was made with."""
+
+FLAVOUR = "toolkit.flavour"
+"""Carried by every container: the name of the flavour that the cluster was made with."""
 
 MOST_NODES = 16
 SSH_PORT = 22
@@ -26,12 +30,13 @@ _DAEMONS = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A cluster on a machine with ``cpus`` cores and ``memory`` bytes."""
+    """A cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name."""
 
     name: str
     nodes: int
     cpus: int
     memory: int
+    flavour: str = field(default_factory=default_flavour)
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -48,7 +53,7 @@ class Layout:
 
     @property
     def labels(self) -> dict[str, str]:
-        return {LABEL: self.name, COUNT: str(self.nodes)}
+        return {LABEL: self.name, COUNT: str(self.nodes), FLAVOUR: self.flavour}
 
     def container(self, host: str) -> str:
         return container(self.name, host)
@@ -79,10 +84,15 @@ class Layout:
         """Return what ``slurm.conf.j2`` is filled with."""
         return {
             "name": self.name,
+            "mpi_default": flavours()[self.flavour].mpi_default,
             "cpus": self.cpus,
             "memory_mb": (self.memory_of("node1") - _DAEMONS) >> 20,
             "node_list": f"node[1-{self.nodes}]" if self.nodes > 1 else "node1",
         }
+
+    def cgroup(self) -> dict[str, object]:
+        """Return what ``cgroup.conf.j2`` is filled with."""
+        return {"cgroup_plugin": flavours()[self.flavour].cgroup_plugin}
 
 
 def container(name: str, host: str) -> str:

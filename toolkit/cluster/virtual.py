@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from toolkit.cluster import health
 from toolkit.cluster.access import Access, Secrets, clusters, new_secrets
 from toolkit.cluster.files import CODE, code_archive, code_files, code_folder, setup_archive
+from toolkit.cluster.flavour import checked_flavour, default_flavour
 from toolkit.cluster.image import ensure_image
-from toolkit.cluster.plan import COUNT, LABEL, SSH_PORT, Layout, checked_name, checked_nodes, label
+from toolkit.cluster.plan import COUNT, FLAVOUR, LABEL, SSH_PORT, Layout, checked_name, checked_nodes, label
 from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, Cluster, ClusterStatus, NodeStatus
 from toolkit.model.progress import Silent, Tell
@@ -19,21 +20,27 @@ from toolkit.run.folders import writable
 from toolkit.run.nodes import Found, Nodes, opened
 
 
-def up(name: str = DEFAULT_NAME, nodes: int | None = None, tell: Tell | None = None) -> Cluster:
+def up(
+    name: str = DEFAULT_NAME,
+    nodes: int | None = None,
+    tell: Tell | None = None,
+    flavour: str | None = None,
+) -> Cluster:
     """Make the cluster, or mend it, or do nothing where it works already; return when it takes jobs.
 
-    ``nodes`` is the number of compute nodes: of an existing cluster by default, else two. What was
-    begun is removed if it fails or is interrupted; a cluster that existed before is never removed.
+    ``nodes`` is the number of compute nodes, ``flavour`` the kind of cluster: of an existing cluster by
+    default, else two and the first that there is. What was begun is removed if it fails or is interrupted;
+    a cluster that existed before is never removed.
 
     Raises:
-        BadInput: if no cluster can be called so, or it exists with another number of nodes.
+        BadInput: if no cluster can be called so, or it exists with another number of nodes or flavour.
         CheckFailed: if it does not work in the end, with what its services said.
     """
     checked_name(name)
     tell = tell or Silent()
     with _alone(tell), opened() as engine:
         found = engine.found(label(name))
-        layout = _layout(engine, name, nodes, found)
+        layout = _layout(engine, name, nodes, found, flavour)
         secrets = _secrets(name, existed=bool(found))
         try:
             if _is_complete(layout, found):
@@ -123,15 +130,24 @@ def _cluster(layout: Layout, found: dict[str, Found]) -> Cluster:
     return Cluster(name=layout.name, nodes=layout.nodes, ssh_config=access.ssh_config)
 
 
-def _layout(engine: Nodes, name: str, nodes: int | None, found: dict[str, Found]) -> Layout:
+def _layout(
+    engine: Nodes, name: str, nodes: int | None, found: dict[str, Found], flavour: str | None = None
+) -> Layout:
     there = _count(found) if found else None
     if there is not None and nodes not in (None, there):
         raise BadInput(
             f"the cluster {name} has {there} compute nodes, not {nodes}",
             fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
         )
+    kind = _flavour(found)
+    if kind is not None and flavour not in (None, kind):
+        raise BadInput(
+            f"the cluster {name} is of the flavour {kind}, not {flavour}",
+            fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
+        )
     cpus, memory = machine(engine.client)
-    return Layout(name, there or checked_nodes(DEFAULT_NODES if nodes is None else nodes), cpus, memory)
+    count = there or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
+    return Layout(name, count, cpus, memory, kind or checked_flavour(flavour or default_flavour()))
 
 
 def _secrets(name: str, *, existed: bool) -> Secrets:
@@ -147,7 +163,7 @@ def _secrets(name: str, *, existed: bool) -> Secrets:
 def _complete(engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, Found], tell: Tell) -> None:
     """Make what is missing and start what is stopped; the login node first, as the others look for it."""
     missing = any(_state(found, layout, host) == "missing" for host in layout.hosts)
-    image = ensure_image(engine.client, tell) if missing else ""
+    image = ensure_image(engine.client, layout.flavour, tell) if missing else ""
     tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
     engine.make_network(layout.network, layout.labels)
     for volume in layout.volumes:
@@ -193,6 +209,11 @@ def _state(found: dict[str, Found], layout: Layout, host: str) -> str:
 
 def _count(found: dict[str, Found]) -> int:
     return int(next(iter(found.values())).labels[COUNT])
+
+
+def _flavour(found: dict[str, Found]) -> str | None:
+    """Return the flavour of a cluster that is there; one that an earlier toolkit made has the default."""
+    return next(iter(found.values())).labels.get(FLAVOUR, default_flavour()) if found else None
 
 
 def _missing(engine: Nodes, name: str, how: str) -> Missing:

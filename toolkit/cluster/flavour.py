@@ -1,0 +1,53 @@
+"""Kinds of virtual clusters: how their Slurm is set, which MPI their nodes have; data of ``containers``."""
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from toolkit.data import shipped
+from toolkit.errors import BadInput
+
+FILE = "flavours.toml"
+
+
+class Flavour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One table of ``containers/cluster/flavours.toml``, where the words are explained."""
+
+    title: str
+    release: str
+    mpi_default: Literal["pmix", "pmi2", "none"]
+    pmix_plugin: bool
+    packages: tuple[str, ...]
+    cgroup_plugin: Literal["disabled", "cgroup/v1"] = "disabled"
+
+
+@cache
+def flavours() -> dict[str, Flavour]:
+    """Return name → flavour, the default first.
+
+    Raises:
+        BadInput: if the file that came with toolkit is damaged.
+    """
+    file = shipped("containers") / "cluster" / FILE
+    try:
+        return msgspec.toml.decode(file.read_bytes(), type=dict[str, Flavour])
+    except (msgspec.DecodeError, OSError) as error:
+        raise BadInput(f"{file}: {error}", fix="this file came with toolkit: install it again") from error
+
+
+def default_flavour() -> str:
+    """Return the name of the flavour that a cluster has where nothing is said."""
+    return next(iter(flavours()))
+
+
+def checked_flavour(name: str) -> str:
+    """Return ``name`` if there is such a flavour.
+
+    Raises:
+        BadInput: with those that there are.
+    """
+    if name not in flavours():
+        known = "; ".join(f"{key}: {flavour.title}" for key, flavour in flavours().items())
+        raise BadInput(f"there is no flavour {name!r} of virtual clusters", fix=f"choose one of {known}")
+    return name
