@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Iterable
 
+from toolkit.engine.plans import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
@@ -24,7 +25,7 @@ def launch_words(
 
     The groups are the launcher, variables to drop, the container with its options, and the ranks' command.
     """
-    inner = [*_inside_env({**plan.env, **spec.env}), *command]
+    inner = [*_inside_env({**plan.env, **spec.env}), *_wrapper_words(spec, plan), *command]
     container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds))]
     launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
     if plan.inside:
@@ -68,6 +69,15 @@ def check_variables(names: Iterable[str]) -> None:
     for name in names:
         if not name.isidentifier() or not name.isascii():
             raise BadInput(f"--env {name}: not a name for a variable; use letters, digits and _")
+
+
+def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
+    """Return where the job has to have a wrapper for its ranks; ``None`` if the image has what it needs."""
+    return posixpath.join(spec.directory, GLOO_FILE) if GLOO_FILE in plan.wrapper else None
+
+
+def _wrapper_words(spec: JobSpec, plan: Plan) -> list[str]:
+    return [gloo_file(spec, plan) or word if word == GLOO_FILE else word for word in plan.wrapper]
 
 
 def _bind_words(binds: Iterable[str]) -> list[str]:

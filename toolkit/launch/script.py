@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 
 from toolkit import __version__
+from toolkit.data import package
 from toolkit.errors import BadInput
-from toolkit.launch.plan import launch_words
+from toolkit.launch.plan import gloo_file, launch_words
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.render import quoted_words, render
@@ -38,6 +39,9 @@ def job_script(spec: JobSpec, plan: Plan, because: str, runtime: str = "singular
             "launch": _lines(launch_words(spec, plan, spec.command, runtime), 4),
             "preflight": _lines(launch_words(spec, plan, PREFLIGHT, runtime), 8),
             "preflight_seconds": PREFLIGHT_SECONDS,
+            "preflight_of": "Gloo" if plan.mode == "gloo" else "MPI",
+            "wrapper_file": gloo_file(spec, plan),
+            "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
             "runtime": runtime,
         },
     )

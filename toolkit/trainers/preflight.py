@@ -1,7 +1,7 @@
-"""Check MPI before a training: ``python -m toolkit.trainers.preflight --tasks N``, once a rank.
+"""Check MPI, or Gloo in its place, before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Is the world that MPI reports the one that was started, and do messages arrive? It loads no TensorFlow
-and takes well under a second, where a training that began wrongly may be noticed after a night.
+Every rank runs it. Is the world that MPI reports the one that was started, and do messages arrive? It loads
+no TensorFlow and takes well under a second, where a training that began wrongly may be noticed after a night.
 Exit codes: 0 all is well, 1 it is not (one sentence, from one rank), 3 mpi4py is not installed.
 """
 
@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, NoReturn
 
+from toolkit.trainers import ring
 from toolkit.trainers.launcher import started_rank
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="limit for the messages")
     options = parser.parse_args(words)
     begun = time.monotonic()
+    if ring.wired():
+        return _without_mpi(options.tasks, options.seconds, begun)
     try:
         from mpi4py import MPI
     except ImportError as error:
@@ -52,6 +55,20 @@ def main(words: list[str] | None = None) -> int:
         took = time.monotonic() - begun
         print(
             f"preflight: {_ranks(options.tasks, nodes)}, {library}; messages arrive ({took:.2f} s)",
+            flush=True,
+        )
+    return 0
+
+
+def _without_mpi(tasks: int, seconds: float, begun: float) -> int:
+    """Check the ranks that Gloo wires up, and return the exit code."""
+    problem, nodes, interface = ring.check_ring(os.environ, tasks, seconds)
+    if problem:
+        return _fail(problem)
+    if started_rank(os.environ) == 0:
+        took, over = time.monotonic() - begun, f" over {interface}" * bool(interface)
+        print(
+            f"preflight: {_ranks(tasks, nodes)}, Gloo{over}; messages arrive ({took:.2f} s)",
             flush=True,
         )
     return 0

@@ -16,6 +16,19 @@ SPEC = JobSpec(
 
 SRUN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"), unset=("OMPI_MCA_btl",), env={"A": "1 2"})
 MPIRUN = Plan(mode="mpirun-host", launcher=("mpirun", "--map-by", "ppr:1:node"), unset=("OPAL_PREFIX",))
+GLOO = Plan(
+    mode="gloo",
+    launcher=("srun", "--mpi=none"),
+    env={"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"},
+    wrapper=("python", "-m", "toolkit.trainers.gloo", "--"),
+)
+CARRIED = msgspec.structs.replace(GLOO, wrapper=("python3", "toolkit-gloo.py", "--"))
+BIND = Plan(
+    mode="bind",
+    launcher=("srun", "--mpi=pmix"),
+    env={"LD_LIBRARY_PATH": "/opt/ompi/lib:/opt/ucx/lib", "OPAL_PREFIX": "/opt/ompi"},
+    binds=("/opt/ompi", "/opt/ucx/lib"),
+)
 CONTAINED = Plan(mode="mpirun-container", launcher=("mpirun",), inside=True)
 
 RECORD = JobRecord(

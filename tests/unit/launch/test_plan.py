@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.launch.examples import CONTAINED, MPIRUN, SPEC, SRUN, spec
+from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
 from toolkit.errors import BadInput
 from toolkit.launch import plan as planning
 from toolkit.launch.plan import bind
@@ -37,6 +37,35 @@ def test_contained_launcher_runs_inside_the_image():
     words = launch_words(spec(nodes=1, ranks_per_node=2), CONTAINED, ("true",))
     assert words[:2] == ["singularity", "exec"]
     assert words[words.index(SPEC.image) + 1 :] == ["mpirun", "-n", "2", "true"]
+
+
+def test_without_mpi_a_wrapper_stands_before_the_command_and_behind_its_variables():
+    words = launch_words(SPEC, GLOO, ("true",))
+    assert words[words.index(SPEC.image) + 1 :] == [
+        "env",
+        "HOROVOD_CONTROLLER=gloo",
+        "HOROVOD_CPU_OPERATIONS=gloo",
+        *("python", "-m", "toolkit.trainers.gloo", "--"),
+        "true",
+    ]
+    assert planning.gloo_file(SPEC, GLOO) is None
+
+
+def test_a_wrapper_that_is_brought_is_named_by_its_full_path():
+    words = launch_words(SPEC, CARRIED, ("true",))
+    assert words[-4:] == ["python3", f"{SPEC.directory}/toolkit-gloo.py", "--", "true"]
+
+
+def test_what_is_bound_is_mounted_and_its_variables_are_set_inside():
+    words = launch_words(SPEC, BIND, ("true",))
+    image = words.index(SPEC.image)
+    assert words[image - 6 : image - 2] == ["--bind", "/opt/ompi", "--bind", "/opt/ucx/lib"]
+    assert words[image + 1 :] == [
+        "env",
+        "LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib",
+        "OPAL_PREFIX=/opt/ompi",
+        "true",
+    ]
 
 
 def test_a_persons_variable_wins_over_the_plans():

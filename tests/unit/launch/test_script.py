@@ -1,5 +1,6 @@
 """The job script: golden files that a person reads, and hostile values that must not break out of it."""
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,15 +9,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.launch.examples import CONTAINED, MPIRUN, SPEC, SRUN, spec
+from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
+from toolkit.data import package
 from toolkit.errors import BadInput
-from toolkit.launch.script import as_name, check_names, job_script
+from toolkit.launch.script import PREFLIGHT, as_name, check_names, job_script
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CASES = {
     "job-srun-pmix.sh": (spec(cpus_per_rank=4, partition="gpu", account="train"), SRUN),
     "job-mpirun-host.sh": (spec(preflight=False), MPIRUN),
     "job-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
+    "job-gloo.sh": (spec(ranks_per_node=2), GLOO),
+    "job-bind.sh": (SPEC, BIND),
 }
 
 # Values as they come from people and from people who mean harm; no NUL, which no argument can hold.
@@ -102,6 +106,49 @@ def test_the_script_asks_for_the_runtime_that_it_calls():
     assert "singularity" not in made
 
 
+@pytest.mark.parametrize("plan", [GLOO, BIND])
+def test_the_preflight_is_launched_as_the_training_is(plan):
+    made = job_script(SPEC, plan, "why")
+    before, after = made.split("timeout --foreground")[1].split("\nsrun")
+    check, training = (
+        shlex.split(part.replace("\\\n", " ")) for part in (before.split("status=")[0], f"srun{after}")
+    )
+    outer, common = training.index(SPEC.image) + 1, ["env", *(f"{k}={v}" for k, v in plan.env.items())]
+    assert training[outer:] == [*common, *plan.wrapper, *SPEC.command]
+    check = check[check.index("srun") :]
+    assert check == [*training[:outer], *common, *plan.wrapper, *PREFLIGHT, "--tasks", "$SLURM_NTASKS"]
+
+
+def test_a_job_brings_what_wires_up_an_image_that_is_not_ours(tmp_path):
+    made = job_script(spec(directory=f"{tmp_path}/a 'b'", preflight=False), CARRIED, "why")
+    subprocess.run([shutil.which("shellcheck") or "shellcheck", "-"], input=made, text=True, check=True)
+    (tmp_path / "a 'b'").mkdir()
+    (tmp_path / "bin").mkdir()
+    for program in ("srun", "singularity"):
+        (tmp_path / "bin" / program).write_text('#!/bin/bash\nprintf "%s\\0" "$@" > words\n')
+        (tmp_path / "bin" / program).chmod(0o755)
+    subprocess.run(
+        ["bash", "-c", made],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
+            "SLURM_JOB_ID": "1",
+            "SLURM_NTASKS": "1",
+            "SLURM_JOB_NODELIST": "n",
+        },
+        check=True,
+        capture_output=True,
+    )
+    carried = tmp_path / "a 'b'" / "toolkit-gloo.py"
+    assert carried.read_bytes() == (package() / "trainers" / "gloo.py").read_bytes()
+    words = (tmp_path / "words").read_text().split("\0")[:-1]
+    assert words[words.index("python3") :] == ["python3", str(carried), "--", *SPEC.command]
+
+
+def test_a_job_for_an_image_of_ours_brings_nothing():
+    assert "printf" not in job_script(SPEC, GLOO, "why")
+
+
 def test_a_second_run_of_the_script_does_not_keep_the_status_of_the_first(tmp_path):
     (tmp_path / "exit-code").write_text("0\n")
     (tmp_path / "bin").mkdir()
@@ -159,7 +206,7 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "because",  # made one line of a comment by script._comment
         "spec.name", "spec.partition", "spec.account", "spec.time",  # script._check
         "spec.nodes", "spec.ranks", "spec.ranks_per_node", "spec.cpus_per_rank",  # numbers
-        "preflight_seconds",  # a constant
+        "preflight_seconds", "preflight_of",  # constants
         "preflight", "launch",  # quoted word by word by script._lines
         "runtime",  # a constant, in comments
     }  # fmt: skip

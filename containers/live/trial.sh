@@ -1,0 +1,19 @@
+#!/bin/sh
+# Start the trial of MPI that this image can run: in Python where it has one with ctypes, else the compiled one.
+here=${0%/*}
+
+# Programs of an MPI outside the loader's own folders are linked with its folder (rpath), by which it also finds what
+# it opens at run time: Intel MPI its libfabric. The trial was linked with nothing, and is told here.
+folder=${1%/*}
+case $folder in
+    "$1" | /lib | /lib64 | /usr/lib | /usr/lib64 | /lib/*-linux-gnu* | /usr/lib/*-linux-gnu*) ;;
+    *) export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
+esac
+
+if python3 -c 'import ctypes, array' 2> /dev/null; then
+    exec python3 "$here/trial.py" "$@"
+elif [ -f "$here/trial" ]; then
+    exec "$here/trial" "$@"
+fi
+echo "live: cannot load ctypes: the Python of the image is without it, and no compiler made the C program"
+exit 5

@@ -1,0 +1,54 @@
+#!/bin/bash
+# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+#
+# Launch mode bind: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=01:00:00
+#SBATCH --output=output.log
+#SBATCH --open-mode=append
+
+set -u
+
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+# srun of Slurm 22.05 to 23.02 does not read SLURM_CPUS_PER_TASK; this is right in every release.
+if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then
+    export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
+fi
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
+    exit 127
+}
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode bind"
+
+# Is the world that MPI reports the one that Slurm started? If not, end here and not after a night.
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
+    srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
+        singularity exec --bind /opt/ompi --bind /opt/ucx/lib --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi python -m toolkit.trainers.preflight --tasks "$SLURM_NTASKS"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
+    singularity exec --bind /opt/ompi --bind /opt/ucx/lib --bind /work/ada/toolkit/runs/mnist-1 \
+    /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+    env LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

@@ -1,0 +1,541 @@
+"""Ranks that find each other without MPI: what Slurm says, the store, the search for it, the processes."""
+
+import ast
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.trainers import gloo
+from toolkit.trainers.gloo import Store, Task, Trouble
+
+FILE = Path(gloo.__file__)
+
+
+def environment(rank=0, size=2, host="localhost", nodes="localhost,other", **more):
+    """Variables of a task; the first node has a name that is known on every machine."""
+    return {
+        "SLURM_JOB_ID": "4711",
+        "SLURM_STEP_ID": "0",
+        "SLURM_PROCID": str(rank),
+        "SLURM_STEP_NUM_TASKS": str(size),
+        "SLURM_LOCALID": "0",
+        "SLURMD_NODENAME": host,
+        "SLURM_STEP_NODELIST": nodes,
+        **more,
+    }
+
+
+def task(rank=0, size=2, host="localhost", local=0, step="c/1.0/", first="localhost"):
+    return Task(step, rank, size, local, host, first)
+
+
+@contextlib.contextmanager
+def served(own, port=0):
+    store = Store(own, port)
+    store.keeper = os.getppid()  # it is served in this process and not in a child
+    thread = threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield store
+    finally:
+        store.shutdown()
+        store.server_close()
+        thread.join()
+
+
+def asked(store, method, path, body=None, headers=None):
+    connection = HTTPConnection("127.0.0.1", store.server_address[1], timeout=5)
+    with contextlib.closing(connection):
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+# What Slurm says
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [
+        ("node1", "node1"),
+        ("node[1-2]", "node1"),
+        ("node[07,09-12],other", "node07"),
+        ("rack[01-02]n[3,5],gpu7", "rack01n3"),
+        ("n[1-2]-ib,m", "n1-ib"),
+        ("a.site.example,b", "a.site.example"),
+    ],
+)
+def test_the_first_node_of_a_list_is_found(nodes, first):
+    assert gloo.first_node(nodes) == first
+
+
+@pytest.mark.parametrize("nodes", ["", ",", "[", "[]", "n[", "-x", "a b", "$(id)", "n[1-2]\n", "ü", "/etc"])
+def test_what_names_no_node_is_told(nodes):
+    with pytest.raises(Trouble, match="SLURM_STEP_NODELIST"):
+        gloo.first_node(nodes)
+
+
+@given(st.text(max_size=40))
+def test_any_list_of_nodes_gives_a_name_or_a_sentence(nodes):
+    with contextlib.suppress(Trouble):
+        assert gloo._NAME.fullmatch(gloo.first_node(nodes))
+
+
+def test_a_task_is_read_from_what_slurm_sets():
+    given = environment(
+        rank=1, host="other", SLURM_LOCALID="3", SLURM_CLUSTER_NAME="hpc", SLURM_RESTART_COUNT="2"
+    )
+    assert gloo.read_task(given) == Task("hpc/4711.0/2", 1, 2, 3, "other", "localhost")
+
+
+@pytest.mark.parametrize("name", sorted(environment()))
+def test_each_variable_that_is_missing_is_named(name):
+    given = environment()
+    del given[name]
+    with pytest.raises(Trouble, match=name):
+        gloo.read_task(given)
+
+
+@pytest.mark.parametrize("value", ["-1", "x", "", "1.0", "1 ", "\uff11", "9" * 30, "0x1"])
+def test_what_is_no_number_is_told(value):
+    with pytest.raises(Trouble, match=r"SLURM_PROCID .*srun --mpi=none"):
+        gloo.read_task(environment(SLURM_PROCID=value))
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", "n\n", "-n"])
+def test_a_node_without_a_proper_name_is_told(name):
+    with pytest.raises(Trouble, match="SLURMD_NODENAME"):
+        gloo.read_task(environment(host=name))
+
+
+def test_a_rank_beyond_the_size_is_told():
+    with pytest.raises(Trouble, match="SLURM_PROCID is 2 in a step of 2 tasks"):
+        gloo.read_task(environment(rank=2))
+
+
+def test_ranks_that_were_dealt_out_from_another_node_are_told():
+    with pytest.raises(Trouble, match="task 0 is on other and not on localhost"):
+        gloo.read_task(environment(host="other"))
+
+
+def test_every_run_of_every_step_has_ports_of_its_own():
+    runs = ["c/1.0/", "c/1.1/", "c/2.0/", "c/1.0/1", "d/1.0/"]
+    ports = [gloo.ports_of(run) for run in runs]
+    assert ports[0] == gloo.ports_of(runs[0])
+    assert len({tuple(p) for p in ports}) == len(runs)
+    assert all(16384 <= port < 32768 for some in ports for port in some)
+    assert all(len(some) > 8 for some in ports)
+
+
+# Places
+
+
+def as_tuples(found):
+    names = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")
+    return [
+        (place["HOROVOD_HOSTNAME"], *(int(place[f"HOROVOD_{n}"]) for n in names))
+        for _, place in sorted(found.items())
+    ]
+
+
+def dealt(*hosts):
+    """Return tasks that were dealt out to hosts in this order."""
+    return [task(rank, len(hosts), host, hosts[:rank].count(host)) for rank, host in enumerate(hosts)]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "expected"),
+    [
+        (["a"], [("a", 0, 1, 0, 1, 0, 1)]),
+        (["a", "b"], [("a", 0, 2, 0, 1, 0, 2), ("b", 1, 2, 0, 1, 1, 2)]),
+        (
+            ["a", "a", "b", "b"],
+            [
+                ("a", 0, 4, 0, 2, 0, 2),
+                ("a", 1, 4, 1, 2, 0, 2),
+                ("b", 2, 4, 0, 2, 1, 2),
+                ("b", 3, 4, 1, 2, 1, 2),
+            ],
+        ),
+        (  # as srun --distribution=cyclic deals them
+            ["a", "b", "a"],
+            [("a", 0, 3, 0, 2, 0, 2), ("b", 1, 3, 0, 1, 1, 2), ("a", 2, 3, 1, 2, 0, 1)],
+        ),
+        (  # nodes with different numbers of ranks
+            ["a", "b", "b", "b", "c"],
+            [
+                ("a", 0, 5, 0, 1, 0, 3),
+                ("b", 1, 5, 0, 3, 1, 3),
+                ("b", 2, 5, 1, 3, 0, 1),
+                ("b", 3, 5, 2, 3, 0, 1),
+                ("c", 4, 5, 0, 1, 2, 3),
+            ],
+        ),
+    ],
+)
+def test_places_are_those_of_horovodrun(hosts, expected):
+    assert as_tuples(gloo.places(dealt(*hosts))) == expected
+
+
+@given(st.lists(st.sampled_from("abcde"), min_size=1, max_size=40), st.randoms())
+def test_places_fit_together_in_any_shape_and_order_of_coming(hosts, random):
+    tasks = dealt(*hosts)
+    random.shuffle(tasks)
+    found = as_tuples(gloo.places(tasks))
+    assert [(host, rank) for host, rank, *_ in found] == [(host, rank) for rank, host in enumerate(hosts)]
+    for host in set(hosts):
+        mine = [place for place in found if place[0] == host]
+        assert [place[3] for place in mine] == list(range(len(mine)))
+        assert {place[4] for place in mine} == {len(mine)}
+    for local in {place[3] for place in found}:
+        across = [place for place in found if place[3] == local]
+        assert sorted(place[5] for place in across) == list(range(len(across)))
+        assert {place[6] for place in across} == {len(across)}
+
+
+# The store
+
+
+def test_rank_0_is_told_last_as_the_store_ends_with_it():
+    store = Store(task(), 0)
+    with contextlib.closing(store.socket):
+        assert store.greet(task(), "127.0.0.1")["absent"] == "1"
+        other = store.greet(task(1, host="other"), "10.0.0.1")
+        assert other["place"]["HOROVOD_RANK"] == "1"
+        assert other["reached"] == "10.0.0.1"
+        assert store.greet(task(), "127.0.0.1")["place"]["HOROVOD_RANK"] == "0"
+
+
+def test_rank_0_waits_until_others_know_their_place():
+    store = Store(task(), 0)
+    with contextlib.closing(store.socket):
+        store.greet(task(1, size=2), "127.0.0.1")
+        assert store.greet(task(), "127.0.0.1")["absent"] == "1"
+        assert "place" in store.greet(task(1, size=2), "127.0.0.1")
+        assert "place" in store.greet(task(), "127.0.0.1")
+
+
+def test_no_more_than_a_few_that_are_absent_are_listed():
+    store = Store(task(size=1000), 0)
+    with contextlib.closing(store.socket):
+        assert store.greet(task(size=1000), "127.0.0.1")["absent"] == "1, 2, 3, 4, 5, 6, 7, 8, …"
+
+
+@pytest.mark.parametrize("other", [task(step="c/2.0/"), task(2, 2), task(7, 9, step="c/1.0/1")])
+def test_a_rank_of_another_step_is_told_nothing(other):
+    store = Store(task(), 0)
+    with contextlib.closing(store.socket):
+        assert store.greet(other, "127.0.0.1") == {"step": "c/1.0/"}
+        assert store.tasks == {}
+
+
+@pytest.mark.parametrize("other", [task(1, host="third"), task(1, size=3, host="other")])
+def test_two_that_cannot_both_be_there_are_told(other):
+    store = Store(task(), 0)
+    with contextlib.closing(store.socket):
+        assert "trouble" not in store.greet(task(1, host="other") if other.size == 2 else task(), "127.0.0.1")
+        assert (
+            "cannot both be true"
+            in store.greet(other._replace(rank=other.rank if other.size == 2 else 0), "x")["trouble"]
+        )
+
+
+def test_what_a_rank_puts_others_get_until_all_have_left():
+    with served(task()) as store:
+        assert asked(store, "GET", "/global/0") == (404, b"")
+        assert asked(store, "PUT", "/global/0", b"\0one")[0] == 200
+        assert asked(store, "PUT", "/global/1", b"two")[0] == 200
+        assert asked(store, "DELETE", "/global/0")[0] == 200
+        assert asked(store, "GET", "/global/0") == (200, b"\0one")
+        asked(store, "DELETE", "/global/0")  # a rank that leaves twice is still one
+        assert asked(store, "GET", "/global/1") == (200, b"two")
+        assert asked(store, "DELETE", "/global/1")[0] == 200
+        assert asked(store, "GET", "/global/0") == (404, b"")
+        asked(store, "PUT", "/global/0", b"again")
+        assert asked(store, "GET", "/global/0") == (200, b"again")
+
+
+@pytest.mark.parametrize("length", ["x", "-1", "", "99999999999999999999", str(gloo._LARGEST + 1)])
+def test_a_value_of_no_sensible_length_is_refused(length):
+    with served(task()) as store:
+        assert asked(store, "PUT", "/a/b", None, {"Content-Length": length})[0] == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{}", b"nonsense", b'{"step": 1}', json.dumps({**task()._asdict(), "rank": "0"}).encode()],
+)
+def test_whoever_says_something_else_than_hello_gets_nothing(body):
+    with served(task()) as store:
+        assert asked(store, "PUT", "/toolkit/hello", body) == (200, b"{}")
+        assert store.tasks == {}
+
+
+@pytest.mark.parametrize("path", ["/", "//", "/a", "x"])
+def test_odd_paths_are_answered(path):
+    with served(task()) as store:
+        assert asked(store, "GET", path)[0] == 404
+        assert asked(store, "DELETE", path)[0] == 200
+
+
+def test_a_port_that_is_taken_is_passed_over():
+    with socket.create_server(("", 0)) as taken, socket.create_server(("", 0)) as free:
+        ports = [taken.getsockname()[1], free.getsockname()[1]]
+        free.close()
+        store = gloo.open_store(task(), ports)
+        store.server_close()
+        assert store.server_address[1] == ports[1]
+
+
+def test_that_all_ports_are_taken_is_told():
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Trouble, match=rf"none of these ports .* on localhost: \[{port}\] \(.*in use"):
+            gloo.open_store(task(), [port])
+
+
+# The search
+
+
+def test_ranks_of_several_nodes_meet():
+    with served(task()) as store:
+        ports = [store.server_address[1]]
+        with contextlib.ExitStack() as stack:
+            found = {}
+
+            def meet(own):
+                found[own.rank] = gloo.join(own, ports, "", 10)
+
+            ranks = [threading.Thread(target=meet, args=(own,)) for own in (task(), task(1, host="other"))]
+            for rank in ranks:
+                rank.start()
+                stack.callback(rank.join)
+        assert [found[rank][0]["HOROVOD_CROSS_RANK"] for rank in (0, 1)] == ["0", "1"]
+        assert {own for _, own, _ in found.values()} == {"127.0.0.1"}
+
+
+def test_what_serves_another_step_is_passed_by():
+    with served(task(step="c/9.0/")) as foreign, served(task(size=1)) as own:
+        ports = [foreign.server_address[1], own.server_address[1]]
+        _, _, (_, port) = gloo.join(task(size=1), ports, "", 10)
+        assert port == ports[1]
+        assert foreign.tasks == {}
+
+
+def test_what_is_no_store_is_passed_by():
+    with socket.create_server(("127.0.0.1", 0)) as mute, served(task(size=1)) as own:
+
+        def rude():
+            with contextlib.suppress(OSError):
+                connection, _ = mute.accept()
+                with connection:
+                    connection.sendall(b"220 mail.example ESMTP\r\n")
+
+        thread = threading.Thread(target=rude, daemon=True)
+        thread.start()
+        ports = [mute.getsockname()[1], own.server_address[1]]
+        assert gloo.join(task(size=1), ports, "", 10)[2] == ("127.0.0.1", ports[1])
+        thread.join(5)
+
+
+def test_that_the_store_is_not_found_is_told(monkeypatch):
+    monkeypatch.setattr(gloo, "_TIME_TO_SPEAK", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+    with pytest.raises(
+        Trouble, match=r"rank 1 on other did not find rank 0 within 0 s: nothing at 127.* firewall"
+    ):
+        gloo.join(task(1, host="other"), [port], "", 0)
+
+
+def test_a_name_that_is_not_known_is_told(monkeypatch):
+    monkeypatch.setattr(gloo, "_TIME_TO_SPEAK", 0.0)
+    lost = task(1, host="other", first="no-such-node.invalid")
+    with pytest.raises(Trouble, match=r"the name no-such-node.invalid has no IPv4 address here"):
+        gloo.join(lost, [1], "", 0)
+
+
+def test_where_names_are_not_known_the_node_that_called_srun_is_asked():
+    with served(task(size=2)) as store:
+        ports = [store.server_address[1]]
+        store.greet(task(size=2), "127.0.0.1")
+        lost = task(1, host="other", first="no-such-node.invalid")
+        assert gloo.join(lost, ports, "127.0.0.1", 5)[0]["HOROVOD_RANK"] == "1"
+
+
+@pytest.mark.parametrize("caller", ["", "::1", "login node", "1.2.3", "$(id)"])
+def test_only_an_ipv4_address_of_the_caller_is_taken(caller):
+    hosts, _ = gloo._hosts(task(1, host="other"), caller)
+    assert hosts == ["127.0.0.1"]
+
+
+def test_who_did_not_come_is_told():
+    with served(task(size=3)) as store:
+        store.greet(task(1, 3, "other"), "10.0.0.1")
+        with pytest.raises(Trouble, match=r"^rank 2 did not reach rank 0 on localhost within 0 s$"):
+            gloo.join(task(size=3), [store.server_address[1]], "", 0)
+
+
+def test_that_rank_0_has_gone_is_told(monkeypatch):
+    monkeypatch.setattr(gloo, "_GONE_SECONDS", 0.2)
+    with served(task(size=3)) as store:
+        port = store.server_address[1]
+        threading.Timer(0.3, lambda: (store.shutdown(), store.socket.close())).start()
+        with pytest.raises(Trouble, match="rank 0 on localhost has gone"):
+            gloo.join(task(1, 3, "other"), [port], "", 20)
+
+
+def test_what_contradicts_another_rank_is_told():
+    with served(task()) as store:
+        store.greet(task(1, host="third"), "127.0.0.1")
+        with pytest.raises(Trouble, match="cannot both be true"):
+            gloo.join(task(1, host="other"), [store.server_address[1]], "", 5)
+
+
+# Interfaces
+
+
+def test_the_interface_is_the_one_whose_first_address_it_is():
+    known = [("lo", "127.0.0.1"), ("lo", "10.9.9.9"), ("ib0", "10.0.0.1"), ("eth0", "192.0.2.1")]
+    assert gloo.interface_of("10.0.0.1", known) == "ib0"
+    assert gloo.interface_of("127.0.0.1", known) == "lo"
+    assert gloo.interface_of("10.9.9.9", known) == ""
+    assert gloo.interface_of("203.0.113.1", known) == ""
+
+
+def test_this_machine_has_a_loopback():
+    assert ("lo", "127.0.0.1") in gloo.interfaces()
+
+
+def test_ranks_beside_rank_0_take_the_address_that_other_nodes_came_to(monkeypatch):
+    monkeypatch.setattr(gloo, "interfaces", lambda: [("lo", "127.0.0.1"), ("ib0", "10.0.0.1")])
+    place = {"HOROVOD_RANK": "1"}
+    monkeypatch.setattr(gloo, "_hello", lambda *_: ({"place": place, "reached": "10.0.0.1"}, "127.0.0.1"))
+    assert gloo.wired(task(1, 3), {})["HOROVOD_GLOO_IFACE"] == "ib0"
+    assert gloo.wired(task(1, 3, host="other"), {})["HOROVOD_GLOO_IFACE"] == "lo"
+
+
+def test_what_a_person_sets_counts(monkeypatch):
+    monkeypatch.setattr(gloo, "_hello", lambda *_: ({"place": {}, "reached": ""}, "203.0.113.1"))
+    assert "HOROVOD_GLOO_IFACE" not in gloo.wired(task(1), {})
+    given = {"HOROVOD_GLOO_IFACE": "hsn0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "7"}
+    assert given.items() <= gloo.wired(task(1), given).items()
+    with pytest.raises(Trouble, match="HOROVOD_START_TIMEOUT"):
+        gloo.wired(task(1), {"HOROVOD_START_TIMEOUT": "soon"})
+
+
+# Processes
+
+
+def started(variables, *command, **more):
+    words = [sys.executable, "-I", "-S", str(FILE), "--", *command]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(words, env={"PATH": os.environ["PATH"], **variables}, **pipes, **more)
+
+
+def together(size, *command, **more):
+    """Run ranks, all on this machine, and return how each ended."""
+    ranks = [
+        started(environment(rank, size, nodes="localhost", SLURM_LOCALID=str(rank), **more), *command)
+        for rank in range(size)
+    ]
+    return [(*rank.communicate(timeout=60), rank.returncode) for rank in ranks]
+
+
+def test_each_rank_becomes_its_command_with_its_own_exit_code():
+    ended = together(
+        3, "sh", "-c", "echo $HOROVOD_RANK of $HOROVOD_SIZE over $HOROVOD_GLOO_IFACE; exit $HOROVOD_RANK"
+    )
+    assert ended == [(f"{rank} of 3 over lo\n", "", rank) for rank in range(3)]
+
+
+def test_a_command_that_is_not_there_is_told():
+    assert together(1, "no-such-command") == [
+        ("", "gloo: there is no command no-such-command in the image\n", 127)
+    ]
+    out, err, code = together(1, "/")[0]
+    assert (out, code) == ("", 126)
+    assert err.startswith("gloo: / cannot be started: ")
+
+
+@pytest.mark.parametrize("words", [[], ["--"], ["python"], ["--seconds", "1"]])
+def test_a_wrong_call_is_told(words, capsys):
+    assert gloo.main(words) == 2
+    assert capsys.readouterr().err == "gloo: usage: python -m toolkit.trainers.gloo -- COMMAND\n"
+
+
+def test_without_slurm_it_says_so_in_one_line():
+    rank = started({}, "true")
+    out, err = rank.communicate(timeout=30)
+    assert (out, rank.returncode) == ("", 1)
+    assert (
+        err
+        == "gloo: SLURM_PROCID is not set: ranks are started by srun --mpi=none, and keep their environment\n"
+    )
+
+
+def test_other_ranks_leave_the_word_to_rank_0(monkeypatch, capsys):
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    for name, value in environment(rank=1, host="").items():
+        monkeypatch.setenv(name, value)
+    assert gloo.main(["--", "true"]) == 1
+    assert slept == [gloo._TIME_TO_SPEAK]
+    assert "SLURMD_NODENAME" in capsys.readouterr().err
+
+
+def test_a_rank_that_never_comes_ends_the_others_in_time():
+    rank = started(environment(size=2, HOROVOD_START_TIMEOUT="1"), "true")
+    _, err = rank.communicate(timeout=30)
+    assert (err, rank.returncode) == ("gloo: rank 1 did not reach rank 0 on localhost within 1 s\n", 1)
+
+
+def _serving(pid):
+    """Return the processes that were forked from a process."""
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def test_rank_0_gets_signals_as_any_rank_and_its_store_ends_with_it():
+    code = (
+        "import signal, sys, time\n"
+        "got = []\n"
+        "signal.signal(signal.SIGTERM, lambda *_: got.append(1))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(1.5)\n"
+        "sys.exit(40 + len(got))"
+    )
+    # As Slurm sends it: to the whole group, which the store is in.
+    rank = started(environment(size=1), sys.executable, "-c", code, start_new_session=True)
+    assert rank.stdout.readline() == "ready\n"
+    (store,) = _serving(rank.pid)
+    os.killpg(rank.pid, signal.SIGTERM)
+    rank.communicate(timeout=30)
+    assert rank.returncode == 41
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{store}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{store}").exists()
+
+
+def test_a_broken_pipe_ends_the_command_as_a_shell_would_have_it():
+    ended = together(1, "sh", "-c", "yes | head -1 > /dev/null; kill -PIPE $$")
+    assert ended[0][2] == -signal.SIGPIPE
+
+
+def test_the_file_runs_on_old_pythons_without_anything_else():
+    tree = ast.parse(FILE.read_text(), feature_version=(3, 8))
+    imported = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    imported |= {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
+    assert {name.split(".")[0] for name in imported} <= set(sys.stdlib_module_names)

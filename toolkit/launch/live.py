@@ -1,0 +1,168 @@
+"""Read what a trial wrote, say how it ended, and compare that with the prediction; pure."""
+
+import re
+from collections.abc import Iterable
+
+from toolkit.engine.explain import explain
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.job import JobState
+from toolkit.model.live import Message, Seen, Transport, Trial
+from toolkit.model.prediction import Outcome, Prediction
+
+_LABEL = re.compile(r"^ *\d+: ?")
+_SAID = re.compile(r"\blive: (.*)$")
+_RANK = re.compile(r"rank \d+ of (\d+) on (\S+)")
+_SUM = re.compile(r"rank \d+ sum (right|wrong)")
+_END = re.compile(r"rank \d+ end")
+_PING = re.compile(r"pingpong (nodes|node) (\d+) ([\d.]+) (whole|damaged)")
+
+_BML = re.compile(
+    r"\[(?P<host>[^:\]]+):\d+\] mca: bml: Using (?P<btl>\w+) btl for send to \S+ on node (?P<node>\S+)"
+)
+_MTL = re.compile(r"mca:base:select:\( *mtl\) Selected component \[(?P<mtl>\w+)\]")
+_OB1 = re.compile(r"select: component ob1 selected")
+_CM = re.compile(r"select: component cm selected")
+_UCX = re.compile(r"UCX +INFO .*\binter-node cfg#\d+ \w+\((?P<lanes>[^)]*)\)")
+_UCX_OLD = re.compile(r"UCX +INFO .*\bep_cfg\[\d+\]: \w+\((?P<lanes>[^)]*)\)")
+_PROVIDER = re.compile(r"libfabric provider: (?P<provider>[\w;-]+)")
+
+_LOCAL = ("self", "memory", "cma", "sysv", "posix", "knem", "xpmem")
+"""Lanes of UCX within one node."""
+
+_SLOW = re.compile(r"\b(tcp|sockets|udp|net)\b")
+"""Transports over plain Ethernet: of Open MPI, UCX (``tcp/eth0``) and libfabric (``tcp;ofi_rxm``)."""
+
+_LOADER = ("missing-", "newer-glibc-needed", "driver-needs-newer-glibc", "mixed-mpi-libraries")
+_REFUSED = ("slurm-no-such-mpi", "slurm-lacks-pmix", "slurm-lacks-pmi2", "runtime-absent")
+_CRASHES = re.compile(r"Segmentation fault|Bus error|Caught signal|Aborted \(core|SIGSEGV|signal (7|11)\b")
+_ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")
+
+
+def verbose(image: ImageFacts) -> dict[str, str]:
+    """Return the variables with which the MPI of an image tells what it sends over."""
+    implementation = image.mpi.implementation if image.mpi else ""
+    told = {"UCX_LOG_LEVEL": "info"}
+    if implementation == "openmpi":
+        return told | {
+            "OMPI_MCA_pml_base_verbose": "10",
+            "OMPI_MCA_mtl_base_verbose": "10",
+            "OMPI_MCA_btl_base_verbose": "10",
+        }
+    if implementation == "intelmpi":
+        return told | {"I_MPI_DEBUG": "5"}
+    return told | {"MPIR_CVAR_DEBUG_SUMMARY": "1"}
+
+
+def read(output: str) -> Seen:
+    """Return what the ranks of a trial wrote."""
+    lines = [_LABEL.sub("", line) for line in output.splitlines()]
+    said = [found[1] for line in lines if (found := _SAID.search(line))]
+    ranks = [found for text in said if (found := _RANK.match(text))]
+    return Seen(
+        sizes=tuple(int(found[1]) for found in ranks),
+        hosts=tuple(found[2] for found in ranks),
+        sums=tuple(found[1] == "right" for text in said if (found := _SUM.match(text))),
+        ended=sum(bool(_END.match(text)) for text in said),
+        not_loaded=next((text for text in said if text.startswith("cannot load ")), ""),
+        library=next((" ".join(text.split()[1:]) for text in said if text.startswith("library ")), ""),
+        program=next((text.removeprefix("program ") for text in said if text.startswith("program ")), ""),
+        messages=tuple(_message(found) for text in said if (found := _PING.match(text))),
+        transport=transport(lines),
+    )
+
+
+def outcome(seen: Seen, output: str, ranks: int, state: JobState) -> Outcome:
+    """Say how a trial of ``ranks`` ranks ended, in the words of a prediction."""
+    if seen.sizes and set(seen.sizes) == {1} and ranks > 1:
+        return "singletons"
+    if any(size != ranks for size in seen.sizes):
+        return "wrong-size"
+    whole = all(message.whole for message in seen.messages)
+    if seen.sizes and seen.ended == ranks and len(seen.sums) == ranks and all(seen.sums) and whole:
+        return "ok"
+    if seen.not_loaded:
+        return "loader-failure"
+    if state == "timeout" or _ALARM.search(output):
+        return "hang"
+    if seen.sizes:
+        return "crash" if _CRASHES.search(output) and all(seen.sums) else "comm-failure"
+    return _before_init(output)
+
+
+def transport(lines: Iterable[str]) -> Transport | None:
+    """Return what carried messages between nodes, as far as the MPI library told."""
+    told = list(lines)
+    if any(_OB1.search(line) for line in told):  # Open MPI may open UCX and libfabric and use neither
+        return _over_btl(told)
+    return _over_ucx(told) or _over_mtl(told) or _over_libfabric(told)
+
+
+def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
+    """Put prediction and observation side by side."""
+    known = prediction.outcome != "unknown"
+    return Trial(
+        mode=prediction.mode,
+        predicted=prediction.outcome,
+        because=prediction.because,
+        observed=observed,
+        agrees=prediction.outcome == observed if known else None,
+        seen=seen,
+        missed_fabric=missed(host, seen),
+        findings=() if observed == "ok" else explain(output),
+    )
+
+
+def missed(host: HostFacts, seen: Seen) -> bool | None:
+    """Tell whether messages went over plain Ethernet although the nodes have a fast network."""
+    fast = (*(host.infiniband or ()), *(host.fabrics or ()))
+    if seen.transport is None or (not fast and None in (host.infiniband, host.fabrics)):
+        return None
+    return bool(fast) and _SLOW.search(seen.transport.name) is not None
+
+
+def _before_init(output: str) -> Outcome:
+    """Say what became of ranks none of which came through MPI_Init."""
+    causes = [finding.id for finding in explain(output) if finding.severity == "error"]
+    if any(cause in _REFUSED for cause in causes):
+        return "unavailable"
+    if any(cause.startswith(_LOADER) for cause in causes):
+        return "loader-failure"
+    return "crash" if _CRASHES.search(output) else "init-failure"
+
+
+def _message(found: re.Match[str]) -> Message:
+    return Message(between=found[1], bytes=int(found[2]), seconds=float(found[3]), whole=found[4] == "whole")
+
+
+def _over_btl(lines: list[str]) -> Transport | None:
+    for line in lines:
+        found = _BML.search(line)
+        if found and found["host"] != found["node"]:
+            return Transport(name=found["btl"], evidence=line.strip())
+    return None
+
+
+def _over_mtl(lines: list[str]) -> Transport | None:
+    if not any(_CM.search(line) for line in lines):
+        return None
+    provider = _over_libfabric(lines)
+    for line in lines:
+        if found := _MTL.search(line):
+            over = f" over {provider.name}" if provider else ""
+            return Transport(name=f"{found['mtl']}{over}", evidence=line.strip())
+    return None
+
+
+def _over_ucx(lines: list[str]) -> Transport | None:
+    for pattern in (_UCX, _UCX_OLD):
+        for line in lines:
+            lanes = found["lanes"].split() if (found := pattern.search(line)) else []
+            far = [lane for lane in lanes if lane.partition("/")[0] not in _LOCAL]
+            if far:
+                return Transport(name=" ".join(dict.fromkeys(far)), evidence=line.strip())
+    return None
+
+
+def _over_libfabric(lines: list[str]) -> Transport | None:
+    found = ((line, match) for line in lines if (match := _PROVIDER.search(line)))
+    return next((Transport(name=match["provider"], evidence=line.strip()) for line, match in found), None)

@@ -1,0 +1,400 @@
+"""Let Horovod find its ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once a rank.
+
+Every task of a step that ``srun --mpi=none`` started runs this in front of its command. Task 0 opens the
+store in which Horovod looks for its peers: HTTP, as ``horovod/runner/http/http_server.py`` has it. The
+others find it on the first node of the step, at one of a few ports that follow from the numbers of job and
+step; what answers there is asked which step it serves. So no file is written, none can be stale, and jobs
+that share a node do not meet. Once all have come, each is told its place and becomes its command.
+
+The file needs Python 3.8 and nothing else, as it also runs in images that know nothing of toolkit.
+``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS`` are obeyed, and ``HOROVOD_START_TIMEOUT``, the
+seconds in which all ranks have to come. Exit codes: those of the command; 1 if ranks do not find each
+other; 2 for a wrong call; 126 and 127 as shells have them for a command that cannot be started.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import hashlib
+import json
+import os
+import re
+import signal
+import socket
+import socketserver
+import struct
+import sys
+import threading
+import time
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_FIRST_PORT, _PORTS = 16384, 16384  # below those of outgoing connections (ip_local_port_range)
+
+# Seconds: for all ranks to come, as nodes take their time to mount an image (the preflight has more); for
+# one answer; until a store that answered is gone; and by which others leave the word to rank 0, as srun
+# ends them when it fails.
+_SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
+
+_PEER_SECONDS = "300"  # Gloo's own limit, 30 by default; ranks may load TensorFlow at very different speeds
+_LARGEST = 1 << 24  # bytes of a value in the store; a rank's addresses for thousands are less than a megabyte
+_SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7), and the size of its struct ifreq on 64 bits
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+
+
+class Trouble(Exception):
+    """One sentence for a person."""
+
+
+class Task(NamedTuple):
+    """One task of a step, as Slurm tells it; ``step`` names this run of this step and no other."""
+
+    step: str
+    rank: int
+    size: int
+    local: int
+    host: str
+    first: str
+
+
+def main(words: Sequence[str]) -> int:
+    """Become the command, or return why not."""
+    if len(words) < 2 or words[0] != "--":
+        return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
+    try:
+        os.environ.update(wired(read_task(os.environ), os.environ))
+    except Trouble as trouble:
+        if os.environ.get("SLURM_PROCID", "0") != "0":
+            time.sleep(_TIME_TO_SPEAK)
+        return _say(str(trouble), 1)
+    return _become(list(words[1:]))
+
+
+def wired(task: Task, environment: Mapping[str, str]) -> dict[str, str]:
+    """Meet the other ranks and return the variables by which Horovod joins them; ``Trouble`` if they miss."""
+    seconds = _number(environment, "HOROVOD_START_TIMEOUT", str(_SECONDS))
+    ports = ports_of(task.step)
+    if task.rank == 0:
+        store = open_store(task, ports)
+        ports = [store.server_address[1]]
+        serve_beside(store)
+    place, own, (address, port) = join(task, ports, environment.get("SLURM_LAUNCH_NODE_IPADDR", ""), seconds)
+    variables = {
+        **place,
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_CPU_OPERATIONS": "gloo",
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
+        "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
+        "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
+    }
+    # Without an interface Gloo takes the address that the name of the host has.
+    return {name: value for name, value in variables.items() if value}
+
+
+def read_task(environment: Mapping[str, str]) -> Task:
+    """Return what Slurm says of this task; ``Trouble`` if it says nothing, or what cannot be."""
+    rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
+    if rank >= size:
+        raise Trouble(f"SLURM_PROCID is {rank} in a step of {size} tasks")
+    job, step = _number(environment, "SLURM_JOB_ID"), _number(environment, "SLURM_STEP_ID")
+    cluster, again = (environment.get(f"SLURM_{name}", "") for name in ("CLUSTER_NAME", "RESTART_COUNT"))
+    first, host = (
+        first_node(environment.get("SLURM_STEP_NODELIST", "")),
+        environment.get("SLURMD_NODENAME", ""),
+    )
+    if not _NAME.fullmatch(host):
+        raise Trouble(f"SLURMD_NODENAME {host!r} names no node")
+    if rank == 0 and host != first:
+        raise Trouble(f"task 0 is on {host} and not on {first}, where the others look for it")
+    run = f"{cluster}/{job}.{step}/{again}"
+    return Task(run, rank, size, _number(environment, "SLURM_LOCALID"), host, first)
+
+
+def first_node(nodes: str) -> str:
+    """Return the first of a list of nodes in the notation of Slurm.
+
+    >>> first_node("rack[01-02]n[3,5],gpu7")
+    'rack01n3'
+    """
+    found = re.match(r"(?:[^,\[\]]|\[[^\[\]]*\])+(?=,|\Z)", nodes)
+    name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", found[0]) if found else ""
+    if not _NAME.fullmatch(name):
+        raise Trouble(f"SLURM_STEP_NODELIST {nodes!r} names no node")
+    return name
+
+
+def ports_of(step: str) -> list[int]:
+    """Return the ports at which the store of a step may be, the likeliest first."""
+    numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
+    return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
+
+
+def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
+    """Return every rank's place on its node and among the nodes, in the variables of ``horovodrun``.
+
+    Nodes may have different numbers of ranks, and ranks may be dealt out in any order.
+    """
+    by_host: dict[str, list[Task]] = {}
+    for task in sorted(tasks, key=lambda t: t.rank):
+        by_host.setdefault(task.host, []).append(task)
+    size = sum(map(len, by_host.values()))
+    across: dict[int, int] = {}
+    found = {}
+    for host, members in by_host.items():
+        for local, task in enumerate(sorted(members, key=lambda t: (t.local, t.rank))):
+            numbers = {"RANK": task.rank, "SIZE": size, "LOCAL_RANK": local, "LOCAL_SIZE": len(members)}
+            numbers["CROSS_RANK"] = across.setdefault(local, 0)
+            across[local] += 1
+            found[task.rank] = {f"HOROVOD_{name}": str(number) for name, number in numbers.items()}
+            found[task.rank]["HOROVOD_HOSTNAME"] = host
+    for place in found.values():
+        place["HOROVOD_CROSS_SIZE"] = str(across[int(place["HOROVOD_LOCAL_RANK"])])
+    return found
+
+
+class Store(ThreadingHTTPServer):
+    """What ranks put under ``/SCOPE/KEY`` and others get; ``OSError`` if the port cannot be opened."""
+
+    daemon_threads = True
+    request_queue_size = 1024  # all ranks come at once
+
+    def __init__(self, task: Task, port: int) -> None:
+        self.task, self.keeper = task, os.getpid()
+        self.lock = threading.Lock()
+        self.values: dict[str, dict[str, bytes]] = {}
+        self.tasks: dict[int, Task] = {}
+        self.told: set[int] = set()
+        self.left: dict[str, set[str]] = {}
+        self.places: dict[int, dict[str, str]] = {}
+        self.reached = ""
+        super().__init__(("", port), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind, without the question for the name of this host, which may take a minute."""
+        socketserver.TCPServer.server_bind(self)
+
+    def service_actions(self) -> None:
+        """End with the rank that opened the store, whatever program it is by then."""
+        if os.getppid() != self.keeper:
+            raise SystemExit
+
+    def greet(self, task: Task, at: str) -> dict[str, object]:
+        """Return what a rank that comes is told; ``at`` is the address of this node that it came to."""
+        said: dict[str, object] = {"step": self.task.step}
+        if task.step != self.task.step or task.rank not in range(self.task.size):
+            return said
+        with self.lock:
+            known = self.tasks.setdefault(task.rank, task)
+            if known != task or task.size != self.task.size:
+                return {**said, "trouble": f"{known} and {task} cannot both be true"}
+            if task.host != self.task.host:
+                self.reached = self.reached or at
+            absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
+            if not absent and task.rank == 0:
+                # Rank 0 may be done at once, and the store with it: the others have to know first.
+                absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
+            if absent:
+                return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
+            self.told.add(task.rank)
+            self.places = self.places or places(self.tasks.values())
+            return {**said, "place": self.places[task.rank], "reached": self.reached}
+
+    def leave(self, scope: str, key: str) -> None:
+        """Forget a scope once all have left it: Horovod before 0.23 leaves while others may still ask."""
+        with self.lock:
+            gone = self.left.setdefault(scope, set())
+            gone.add(key)
+            if gone >= set(self.values.get(scope, ())):
+                del self.left[scope]
+                self.values.pop(scope, None)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """The store as Gloo speaks to it."""
+
+    server: Store
+    timeout = 30
+
+    def do_GET(self) -> None:
+        scope, key = self._names()
+        with self.server.lock:
+            value = self.server.values.get(scope, {}).get(key)
+        self._answer(404 if value is None else 200, value or b"")
+
+    def do_PUT(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        if not re.fullmatch(r"[0-9]{1,9}", length) or int(length) > _LARGEST:
+            return self._answer(400)
+        value = self.rfile.read(int(length))
+        scope, key = self._names()
+        if scope == "toolkit":
+            task = _task(value)
+            told = self.server.greet(task, self.connection.getsockname()[0]) if task else {}
+            return self._answer(200, json.dumps(told).encode())
+        with self.server.lock:
+            self.server.values.setdefault(scope, {})[key] = value
+        return self._answer(200)
+
+    def do_DELETE(self) -> None:
+        self.server.leave(*self._names())
+        self._answer(200)
+
+    def _names(self) -> tuple[str, str]:
+        scope, _, key = self.path.strip("/").partition("/")
+        return scope, key
+
+    def _answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def _task(said: bytes) -> Task | None:
+    """Return the task that a rank says it is; ``None`` for anything else, whoever says it."""
+    try:
+        task = Task(**json.loads(said))
+    except (ValueError, TypeError):
+        return None
+    return task if [type(value) for value in task] == [str, int, int, int, str, str] else None
+
+
+def open_store(task: Task, ports: Sequence[int]) -> Store:
+    """Return the store at the first of the ports that is free; ``Trouble`` if none is."""
+    why = ""
+    for port in ports:
+        try:
+            return Store(task, port)
+        except OSError as error:
+            why = error.strerror or str(error)
+    raise Trouble(f"none of these ports can be opened on {task.host}: {ports} ({why})")
+
+
+def serve_beside(store: Store) -> None:
+    """Serve in a child until this process has ended: signals and exit code are then as those of any rank."""
+    if os.fork():
+        return store.server_close()
+    try:
+        for number in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"):
+            signal.signal(getattr(signal, number), signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):  # srun waits until nobody holds them
+            os.dup2(nothing, stream)
+        store.serve_forever(poll_interval=0.2)
+    finally:
+        os._exit(0)
+
+
+def join(
+    task: Task, ports: Sequence[int], caller: str, seconds: float
+) -> tuple[dict[str, str], str, tuple[str, int]]:
+    """Say hello until all ranks have come; return place, own address among the ranks, and the store.
+
+    ``caller`` is the address of the node where srun was called: in a batch script the first one, and known
+    without any name service. ``Trouble`` if not all come within ``seconds``, or the store is not found.
+    """
+    begun = heard = time.monotonic()
+    limit = seconds + (_TIME_TO_SPEAK if task.rank else 0)
+    pause, absent, store, why = 0.02, "", None, ""
+    while True:
+        hosts, why = ([], "") if store else _hosts(task, caller)
+        for place in [store] if store else [(host, port) for port in ports for host in hosts]:
+            answer, own = _hello(place, task)
+            if "trouble" in answer:
+                raise Trouble(answer["trouble"])
+            if "place" in answer:
+                reached = answer["reached"] if task.host == task.first else ""
+                return answer["place"], reached or own, place
+            if answer:
+                store, absent, heard = place, answer["absent"], time.monotonic()
+                break
+        now = time.monotonic()
+        if store and now - heard > _GONE_SECONDS:
+            raise Trouble(f"rank 0 on {task.first} has gone while others were waited for")
+        if now - begun > limit:
+            late = f"rank {absent} did not reach rank 0 on {task.first} within {seconds:g} s"
+            lost = f"rank {task.rank} on {task.host} did not find rank 0 within {seconds:g} s: {why}"
+            raise Trouble(late if absent else lost)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.5 + task.size / 2000)
+
+
+def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
+    """Return addresses that the first node may have, and what to say if the store is at none of them."""
+    if task.host == task.first:
+        return ["127.0.0.1"], "its process has ended"
+    found = [caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []
+    try:
+        known = socket.getaddrinfo(task.first, None, socket.AF_INET, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        return found, f"the name {task.first} has no IPv4 address here ({error})"
+    found = list(dict.fromkeys([*(str(entry[4][0]) for entry in known), *found]))
+    return found, f"nothing at {', '.join(found)} answers for this step; is there a firewall between?"
+
+
+def _hello(place: tuple[str, int], task: Task) -> tuple[dict[str, Any], str]:
+    """Return what the store of this step answers at a place, nothing if it is another; and our address."""
+    connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
+    try:
+        connection.request("PUT", "/toolkit/hello", json.dumps(task._asdict()))
+        own = connection.sock.getsockname()[0]
+        said = json.loads(connection.getresponse().read(_LARGEST))
+    except (OSError, HTTPException, ValueError):
+        return {}, ""
+    finally:
+        connection.close()
+    return (said if isinstance(said, dict) and said.get("step") == task.step else {}), own
+
+
+def interfaces() -> list[tuple[str, str]]:
+    """Return the interfaces of this machine with their IPv4 addresses, in the order of the kernel."""
+    buffer = array.array("B", bytes(_ENTRY * 512))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        told = fcntl.ioctl(asked, _SIOCGIFCONF, struct.pack("iL", len(buffer), buffer.buffer_info()[0]))
+    size = struct.unpack("iL", told)[0]
+    entries = [buffer[at : at + _ENTRY].tobytes() for at in range(0, size, _ENTRY)]
+    return [(entry[:16].split(b"\0")[0].decode(), socket.inet_ntoa(entry[20:24])) for entry in entries]
+
+
+def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
+    """Return the interface whose first address it is, which is the one that Gloo takes; else nothing."""
+    first: dict[str, str] = {}
+    for name, own in known:
+        first.setdefault(name, own)
+    return next((name for name, own in first.items() if own == address), "")
+
+
+def _number(environment: Mapping[str, str], name: str, default: str = "") -> int:
+    value = environment.get(name) or default
+    if not re.fullmatch(r"[0-9]{1,10}", value):
+        what = f"is {value!r}" if value else "is not set"
+        raise Trouble(f"{name} {what}: ranks are started by srun --mpi=none, and keep their environment")
+    return int(value)
+
+
+def _become(command: list[str]) -> int:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and so would what it becomes
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - the words of the person
+    except FileNotFoundError:
+        return _say(f"there is no command {command[0]} in the image", 127)
+    except (OSError, ValueError) as error:
+        return _say(f"{command[0]} cannot be started: {error}", 126)
+
+
+def _say(sentence: str, code: int) -> int:
+    print(f"gloo: {sentence}", file=sys.stderr, flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
