@@ -32,17 +32,20 @@ def command() -> None:
 @command.command("up")
 @_name
 @click.option("--nodes", type=int, help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
+@click.option("--flavour", metavar="KIND", help="Kind of cluster; a wrong one lists them  [default: pmix]")
 @_json
 @click.pass_context
-def up(ctx: click.Context, name: str, nodes: int | None, as_json: bool) -> None:
+def up(ctx: click.Context, name: str, nodes: int | None, flavour: str | None, as_json: bool) -> None:
     """Make the cluster, mend it, or find that it works.
+
+    Flavours differ as centres do: in what srun offers to ranks, and in the MPI of the nodes.
 
     Example: toolkit cluster up --nodes 2
     """
     from toolkit.cluster import virtual
 
     with _progress(ctx) as tell:
-        cluster = virtual.up(name, nodes, tell)
+        cluster = virtual.up(name, nodes, tell, flavour)
     if as_json:
         _print_json(virtual.status(name))
         return

@@ -18,14 +18,28 @@ _COUNT = click.IntRange(min=1)
 
 
 @click.command("doctor")
-@click.argument("image", required=False, type=click.Path(path_type=Path))
+@click.argument("image", required=False)
 @place_options
 @click.option(
     "--facts", metavar="FILE", type=click.Path(path_type=Path), help="Facts that toolkit probe -o saved"
 )
 @click.option("--nodes", type=_COUNT, default=2, show_default=True, help="Number of nodes")
 @click.option("--ranks-per-node", type=_COUNT, default=1, show_default=True, help="Ranks on each node")
-@click.option("--mode", type=click.Choice(MODES), help="Judge by this mode alone")
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    type=click.Choice(MODES),
+    help="Judge by this mode alone; --live: try it",
+)
+@click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
+@click.option("--partition", help="Slurm partition for --live")
+@click.option("--account", help="Slurm account for --live")
+@click.option("--fix", is_flag=True, help="Write what would have to change, as a file that launch takes")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
+)
+@click.option("--undo", metavar="FILE", type=click.Path(path_type=Path), help="With --fix: undo the last one")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON")
 @click.option("--rules", is_flag=True, help="List the rules and stop")
 @click.option("--explain", "page", metavar="ID", help="Print the page of one rule and stop")
@@ -33,14 +47,20 @@ _COUNT = click.IntRange(min=1)
 def command(
     ctx: click.Context,
     /,
-    image: Path | None,
+    image: str | None,
     host: str | None,
     cluster: str | None,
     ssh_config: Path | None,
     facts: Path | None,
     nodes: int,
     ranks_per_node: int,
-    mode: Mode | None,
+    modes: tuple[Mode, ...],
+    live: bool,
+    partition: str | None,
+    account: str | None,
+    fix: bool,
+    output: Path | None,
+    undo: Path | None,
     as_json: bool,
     rules: bool,
     page: str | None,
@@ -49,18 +69,32 @@ def command(
 
     Exits 0 if a way works (with --mode: if that one does), 1 if none, 2 for a bad file or
     option, 3 if the place cannot be reached. Without IMAGE it looks at the host alone, and
-    exits 1 if nothing could be launched there.
+    exits 1 if nothing could be launched there. --live exits 0 if what happened is what was
+    predicted, and the messages are right. --fix never overwrites a file that it did not write.
 
     \b
     Examples:
       toolkit doctor my.sif --cluster virtual
       toolkit doctor my.sif --facts facts.json --nodes 4
+      toolkit doctor my.sif --cluster virtual --live --mode srun-pmix
+      toolkit doctor my.sif --host login --fix -o fix.toml
     """
+    _check_options(image, facts, modes, live=live, fix=fix, output=output, undo=undo)
+    if undo is not None:
+        from toolkit.cli.doctor_fix import undo as put_back
+
+        put_back(undo)
+        return
     if facts is not None and (host is not None or cluster is not None or ssh_config is not None):
         raise BadInput("--facts, --host, --cluster and --ssh-config: facts come from a file or from a place")
     if rules or page:
         _tell_rules(page, as_json=as_json)
         return
+    if live and image is not None:
+        from toolkit.cli import doctor_live
+
+        asked = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, partition, account, as_json)
+        ctx.exit(doctor_live.command(asked, doctor_live.Place(host, cluster, ssh_config), ctx.obj))
     from toolkit.engine.predict import examine, predict
 
     known = _host(facts, host, cluster, ssh_config)
@@ -69,15 +103,49 @@ def command(
         _show_host(known, found, as_json=as_json)
         ctx.exit(1 if any(f.severity == "error" for f in found) else 0)
     from toolkit.image.inspect import inspect
+    from toolkit.report.progress import Progress
 
-    inside = inspect(image)
-    request = Request(nodes=nodes, ranks_per_node=ranks_per_node, mode=mode)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        inside = inspect(image, tell=tell)
+    request = Request(nodes=nodes, ranks_per_node=ranks_per_node, mode=modes[0] if modes else None)
     verdict = predict(known, inside, request)
     # Facts of a file are of another place than this one; which word of SSH leads there, nobody has said.
     there = "LOGIN_NODE" if facts else host
     place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
+    if fix:
+        from toolkit.cli import doctor_fix
+
+        doctor_fix.command(
+            known, inside, request, verdict, output or doctor_fix.DEFAULT, place, as_json=as_json
+        )
+        return
     _show(known, inside, verdict, request, _next(verdict, inside, request, place), as_json=as_json)
     ctx.exit(0 if verdict.chosen else 1)
+
+
+def _check_options(
+    image: str | None,
+    facts: Path | None,
+    modes: tuple[Mode, ...],
+    *,
+    live: bool,
+    fix: bool,
+    output: Path | None,
+    undo: Path | None,
+) -> None:
+    """Refuse options that do not go together."""
+    if len(set(modes)) > 1 and not live:
+        raise BadInput("--mode: more than one can be given with --live only")
+    if live and fix:
+        raise BadInput("--live and --fix: give one of them; --fix needs no job")
+    if live and facts is not None:
+        raise BadInput("--live and --facts: a job needs a place: --cluster, --host, or this machine")
+    if undo is not None and not fix:
+        raise BadInput("--undo: give --fix with it")
+    if output is not None and not fix:
+        raise BadInput("-o: --fix is what writes a file")
+    if image is None and (live or (fix and undo is None)):
+        raise BadInput("--live and --fix need an IMAGE")
 
 
 def _host(facts: Path | None, host: str | None, cluster: str | None, ssh_config: Path | None) -> HostFacts:
@@ -143,6 +211,10 @@ def _next(verdict: Verdict, image: ImageFacts, request: Request, place: list[str
         )
     mode = ["--mode", request.mode] if request.mode else []
     ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
+    if image.format not in {"sif", "squashfs", "sandbox"}:  # launch takes no layers
+        from toolkit.image.reference import for_apptainer
+
+        return shlex.join(["apptainer", "build", *for_apptainer(image)])
     what = ["mnist"] if image.stack and image.horovod else []
     words = ["toolkit", "launch", *what, "--image", image.path, "--nodes", str(request.nodes), *ranks]
     return shlex.join([*words, *mode, *place]) + ("" if what else " -- COMMAND")

@@ -19,25 +19,30 @@ _MOST = 64 << 20
 def command(file: str, as_json: bool) -> None:
     """Say what the job output in FILE means and what mends it; - reads standard input.
 
-    Exits 1 where nothing is recognised.
+    Causes stand before their consequences. Exits 1 where nothing is recognised, and shows the
+    last lines that look like errors.
 
     Example: toolkit explain slurm-12.out
     """
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
-    from toolkit.engine.explain import explain
+    from toolkit.engine.explain import explain, suspects
     from toolkit.report.doctor import findings
 
     head, skipped, tail = _read(file)
-    found = explain(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"), skipped)
+    text, end = head.decode("utf-8", "replace"), tail.decode("utf-8", "replace")
+    found = explain(text, end, skipped)
+    looks = () if found else suspects(text, end, skipped)
     if as_json:
-        value = {"schema": "toolkit.explain/1", "findings": found}
+        value = {"schema": "toolkit.explain/1", "findings": found, "suspects": looks}
         click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
     elif found:
         click.echo("\n".join(findings(found, style_of_stdout(), width_of_stdout())).rstrip())
     if not found:
+        shown = ["the last lines that look like errors:", *looks] if looks else []
         raise CheckFailed(
             f"{'standard input' if file == '-' else file}: nothing in it is recognised",
             fix="read what the rank that failed first wrote; toolkit doctor IMAGE judges the launch itself",
+            detail=[] if as_json else shown,
         )
 
 

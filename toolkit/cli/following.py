@@ -2,7 +2,7 @@
 
 import click
 
-from toolkit.engine.explain import explain
+from toolkit.engine.explain import explain, suspects
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch import output, records
 from toolkit.launch.follow import follow
@@ -72,8 +72,14 @@ def failure(record: JobRecord) -> CheckFailed:
         detail += [f"    {line}" for line in first.last_lines]
     findings = explain(text)
     for finding in findings:
-        detail.append(f"cause: {finding.title} ({finding.id})")
+        word = "so" if finding.severity == "info" else "cause"
+        detail.append(f"{word}: {finding.title} ({finding.id})")
         detail += [f"    {line}" for line in finding.evidence[:2]]
+    if not findings and not first and (looks := suspects(text)):
+        detail += [
+            "no cause is recognised; the last lines that look like errors:",
+            *(f"    {x}" for x in looks),
+        ]
     if record.forced:
         detail.append(f"this was forced; the prediction for {record.mode} was '{record.predicted}'")
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""

@@ -12,7 +12,6 @@ from toolkit.report.progress import Progress
 if TYPE_CHECKING:
     from toolkit.image.build import Built
     from toolkit.image.recipe import Named
-    from toolkit.model.facts import ImageFacts
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 
@@ -122,21 +121,35 @@ def sif(ctx: click.Context, recipe: str, output: Path | None, fresh: bool, as_js
 
 
 @command.command("inspect")
-@click.argument("image", type=click.Path(path_type=Path))
+@click.argument("image")
+@click.option("--platform", default="", help="Choose in an image for several: linux/arm64")
 @_JSON
-def inspect(image: Path, as_json: bool) -> None:
-    """Say what is in IMAGE, a file or folder, without starting it.
+@click.pass_context
+def inspect(ctx: click.Context, image: str, platform: str, as_json: bool) -> None:
+    """Say what is in IMAGE without starting it.
+
+    IMAGE is a SIF, a squashfs, a sandbox folder, a docker or OCI archive (also with gzip or zstd) or an OCI
+    layout; or docker-archive:FILE, oci-archive:FILE[:NAME], oci:FOLDER[:NAME]; or an image of the Docker
+    engine: docker-daemon:NAME:TAG, or NAME:TAG where there is no such file.
 
     A checksum beside it, IMAGE.sha256, is compared first. Without one, only damage in the parts that are
     read here is noticed.
+
+    \b
+    Examples:
+      toolkit image inspect my.sif
+      toolkit image inspect docker-daemon:my/image:latest --json
     """
     from toolkit.image.inspect import inspect as look_into
+    from toolkit.report.inspected import lines
 
-    facts = look_into(image)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        facts = look_into(image, platform=platform, tell=tell)
     if as_json:
         _print_json(facts)
         return
-    _print_facts(facts)
+    for line in lines(facts):
+        click.echo(line)
 
 
 def _load(recipe: str) -> "Named":
@@ -178,28 +191,6 @@ def _print_built(built: "Built", *, as_json: bool) -> None:
         return
     click.echo(f"{built.tag}  {built.bytes / 1e6:.0f} MB  {built.id}")
     click.echo(f"  base: {built.base}")
-
-
-def _print_facts(facts: "ImageFacts") -> None:
-    mpi = facts.mpi
-    rows = {
-        "image": f"{facts.path} ({facts.format})",
-        "digest": facts.digest,
-        "architecture": facts.architecture,
-        "distribution": facts.distribution,
-        "glibc": facts.glibc,
-        "mpi": f"{mpi.implementation} {mpi.version or '?'} ({mpi.library})" if mpi else None,
-        "pmix": facts.pmix,
-        "python": facts.python,
-        "tensorflow": facts.tensorflow,
-        "horovod": facts.horovod,
-        "mpi4py": facts.mpi4py,
-        "describes": f"itself, recipe {facts.stack.get('recipe')}" if facts.stack else "itself not",
-    }
-    for name, value in rows.items():
-        click.echo(f"{name:<13} {value if value is not None else facts.unknown.get(name, '-')}")
-    for line in facts.disagreements:
-        click.echo(f"disagreement: {line}")
 
 
 def _print_json(value: object) -> None:

@@ -32,6 +32,7 @@ class SplitAtDashes(click.Command):
 @click.option("--ranks-per-node", type=_COUNT, default=1, show_default=True, help="Ranks on each node")
 @click.option("--cpus-per-rank", type=_COUNT, help="Cores for each rank")
 @click.option("--mode", type=click.Choice(MODES), help="Launch mode, in place of the engine's choice")
+@click.option("--fix", metavar="FILE", help="Take over what toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch although a failure is predicted")
 @click.option("--strategy", type=click.Choice(["single", "horovod"]), help="How the trainer is distributed")
 @click.option("--data", metavar="DIR", help="Folder of the data set on this machine")

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.cli import fixfile
 from toolkit.data import cache_dir
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.image.inspect import inspect
+from toolkit.image.reference import TRANSPORTS, for_apptainer
 from toolkit.launch import choose, plan, records, script, trainers
+from toolkit.launch.fix import judged
 from toolkit.launch.stage import Parcel, sha256
+from toolkit.model.facts import ImageFacts
+from toolkit.model.fix import Fix
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.progress import Tell
@@ -44,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     env: tuple[str, ...]
     bind: tuple[str, ...]
     preflight: bool
+    fix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class Sources:
 
     image: Path
     data: Path | None
+    fix: Fix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,13 @@ def check(options: Options, words: tuple[str, ...]) -> Sources:
     script.check_time(options.time)
     plan.check_variables(_environment(options.env))
     _check_directory(options.directory or "")
-    return Sources(find_image(options.image), _data_folder(options.data, dataset) if dataset else None)
+    fix = fixfile.load(Path(options.fix)) if options.fix else None
+    if fix and options.mode not in {None, fix.launch.mode}:
+        raise BadInput(
+            f"--mode {options.mode}: {options.fix} is for {fix.launch.mode}; leave one of them out"
+        )
+    folder = _data_folder(options.data, dataset) if dataset else None
+    return Sources(find_image(options.image), folder, fix)
 
 
 def prepare(
@@ -89,7 +102,12 @@ def prepare(
     """
     image = sources.image
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
-    facts = inspect(image)
+    facts = inspect(image, tell=tell)
+    if facts.format not in {"sif", "squashfs"}:
+        raise BadInput(
+            f"--image {image}: a job starts from a SIF, and this is {facts.format}",
+            fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(facts)])}",
+        )
     request = Request(
         nodes=options.nodes,
         ranks_per_node=options.ranks_per_node,
@@ -97,16 +115,18 @@ def prepare(
         env=_environment(options.env),
     )
     host = probe(runner)
-    choice = choose.choose(predict(host, facts, request), options.mode, force=options.force)
+    verdict = predict(host, facts, request)
+    mode = options.mode
+    if sources.fix:
+        _tell_fix(options, sources.fix, facts, tell)
+        verdict, mode = judged(verdict, sources.fix, host, facts, request), sources.fix.launch.mode
+    choice = choose.choose(verdict, mode, force=options.force)
     if options.preflight and facts.stack is None:
         tell.step(f"The preflight is left out: {image.name} does not say that it has one")
-    base = _directory(runner, options, remote=remote)
+    base = directory(runner, options.directory, remote=remote)
     # Reading the image took its digest already, unless it is large and has no checksum beside it.
     digest = (facts.digest or "").removeprefix("sha256:") or sha256(image)
-    # The digest in the name lets images of one name live side by side, and a running job keep its own.
-    there = (
-        posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}") if remote else str(image)
-    )
+    there = image_there(image, digest, base) if remote else str(image)
     spec, data = _spec(options, words, base, there, sources.data, remote=remote)
     spec = msgspec.structs.replace(spec, preflight=options.preflight and facts.stack is not None)
     record = JobRecord(
@@ -124,6 +144,16 @@ def prepare(
     parcels = (Parcel(image, there, digest), *data) if remote else ()
     text = script.job_script(spec, choice.plan, choice.because, plan.runtime_of(host))
     return Prepared(record, text, parcels)
+
+
+def _tell_fix(options: Options, fix: Fix, image: ImageFacts, tell: Tell) -> None:
+    """Say what a fix adds, and whether it was made for another image."""
+    add = fix.launch
+    env = (f"{name}={value}" for name, value in add.env.items())
+    words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))
+    tell.step(f"With {options.fix}: mode {add.mode}{', ' if words else ''}{', '.join(words)}")
+    if fix.digest and image.digest and fix.digest != image.digest:
+        tell.step(f"{options.fix} was made for {fix.image or 'an image'} with other contents than this one")
 
 
 def _spec(
@@ -170,6 +200,11 @@ def find_image(given: str) -> Path:
     path = Path(given).expanduser()
     if path.is_file():
         return path.resolve()
+    if given.startswith(TRANSPORTS):
+        raise BadInput(
+            f"--image {given}: a job starts from a SIF",
+            fix=f"make one: apptainer build my.sif {shlex.quote(given)}",
+        )
     if "/" in given or given.endswith(".sif"):
         raise BadInput(f"--image {given}: {'a folder; name a SIF file' if path.is_dir() else 'no such file'}")
     for folder in (Path("build/images"), Path("images"), Path()):
@@ -191,11 +226,11 @@ def _data_folder(given: str | None, dataset: str) -> Path:
     return folder.resolve()
 
 
-def _directory(runner: Runner, options: Options, *, remote: bool) -> str:
+def directory(runner: Runner, wanted: str | None, *, remote: bool) -> str:
     """Return the folder on the cluster that holds images, data and runs, absolute."""
     if not remote:
-        return str(Path(options.directory or ".").expanduser().resolve())
-    given = options.directory or "toolkit"
+        return str(Path(wanted or ".").expanduser().resolve())
+    given = wanted or "toolkit"
     if given.startswith("/"):
         return given
     # WORK is what many centres, and our virtual cluster, call the large file system.
@@ -204,6 +239,11 @@ def _directory(runner: Runner, options: Options, *, remote: bool) -> str:
     if not base.startswith("/"):
         raise Missing(f"{runner.place} did not tell its home folder", fix="give --directory with a full path")
     return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
+
+
+def image_there(image: Path, digest: str, base: str) -> str:
+    """Return where an image is copied to; its digest lets images of one name live side by side."""
+    return posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}")
 
 
 def login_variable(runner: Runner, name: str) -> str:

@@ -11,6 +11,22 @@ from toolkit.cli.places import open_runner, place_options
 @click.command("probe")
 @place_options
 @click.option(
+    "--nodes",
+    default="1",
+    show_default=True,
+    metavar="N|all|LIST",
+    help="Compute nodes to ask too; 0 for none",
+)
+@click.option("--partition", default="", metavar="NAME", help="Take them from this partition")
+@click.option(
+    "--wait",
+    type=click.IntRange(1, 600),
+    default=5,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time for them to be free",
+)
+@click.option(
     "-o",
     "--output",
     metavar="FILE",
@@ -19,35 +35,49 @@ from toolkit.cli.places import open_runner, place_options
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON")
 def command(
-    host: str | None, cluster: str | None, ssh_config: Path | None, output: Path | None, as_json: bool
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    nodes: str,
+    partition: str,
+    wait: int,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Read the facts of this machine, of a host over SSH or of a virtual cluster.
 
-    One script is sent in one round trip; it asks and changes nothing. The facts file works
-    anywhere with: toolkit doctor IMAGE --facts FILE. It holds no user names and no tokens.
+    One script is sent in one round trip; it asks and changes nothing. Under Slurm the same
+    script runs on compute nodes, as a job of a second, for login and compute nodes differ.
+    The facts file works anywhere with: toolkit doctor IMAGE --facts FILE. It holds no user
+    names, no addresses and no tokens.
 
     \b
     Examples:
       toolkit probe --cluster virtual
-      toolkit probe --host login.example.org -o facts.json
+      toolkit probe --host login.example.org --nodes all -o facts.json
     """
     from toolkit.cli.files import write_whole
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
-    from toolkit.probe.probe import encode, gather
+    from toolkit.probe.probe import Asked, encode, gather
     from toolkit.report.doctor import side_by_side
+    from toolkit.report.nodes import machines
 
+    asked = Asked(nodes, wait, partition)
     runner = open_runner(host, cluster, ssh_config)
     try:
-        bundle = gather(runner)
+        bundle = gather(runner, asked)
     finally:
         runner.close()
     if output:
         write_whole(output, encode(bundle))
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(bundle.host), indent=2))
-    elif output:
+        return
+    if output:
         click.echo(f"{output}: the facts of {bundle.host.place}")
-    else:
-        style, width = style_of_stdout(), width_of_stdout()
+    style, width = style_of_stdout(), width_of_stdout()
+    if not output:
         click.echo(style(bundle.host.place, "bold"))
         click.echo("\n".join(side_by_side(bundle.host, None, style, width)))
+    if lines := list(machines(bundle, style, width)):
+        click.echo("\n".join(["", *lines] if not output else lines))

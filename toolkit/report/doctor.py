@@ -8,6 +8,7 @@ from toolkit.engine.words import mpi_name, plain
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Prediction, Request, Verdict
+from toolkit.probe.group import shown
 
 Style = Callable[[str, str], str]
 """Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
@@ -16,6 +17,7 @@ _MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", 
 _FAILED = ("✘", "bad")
 _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 _WIDEST = 100
+_MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
 
 
 def unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
@@ -79,8 +81,9 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
 
 
 def findings(found: tuple[Finding, ...], style: Style, width: int) -> Iterator[str]:
-    """Yield each finding: what is so, the lines that show it, what mends it."""
-    for finding in found:
+    """Yield each finding: what is so, the lines that show it, what mends it; the undecided in one."""
+    undecided = [finding for finding in found if finding.undecided]
+    for finding in (f for f in found if not f.undecided):
         modes = f"  ({', '.join(finding.modes)})" if finding.modes else ""
         head = style(f"{finding.severity:8}", _SEVERITY_STYLE[finding.severity])
         yield f"  {head} {style(finding.id, 'bold')}{style(modes, 'dim')}"
@@ -88,6 +91,13 @@ def findings(found: tuple[Finding, ...], style: Style, width: int) -> Iterator[s
         for line in finding.evidence:
             yield from (style(part, "dim") for part in _wrapped(line, 13, width, first="· "))
         yield from _wrapped(finding.fix, 16, width, first="fix: ", hang=5)
+        yield ""
+    if undecided:
+        head = style("info    ", "dim")
+        yield f"  {head} not decided, as facts are missing"
+        yield from _wrapped(", ".join(finding.id for finding in undecided), 11, width)
+        for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
+            yield from (style(part, "dim") for part in _wrapped(line, 13, width, first="· "))
         yield ""
 
 
@@ -126,9 +136,17 @@ def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str,
         f"{image.format}, {'made by toolkit' if image.stack else 'says nothing of itself'}" if image else ""
     )
     yield ("container", _runtime(host) if runtime else _none(host, "runtime"), form)
-    yield ("GPU", _known(host, "gpu_driver", host.gpu_driver, "NVIDIA driver "), "")
+    gpus = f", {len(host.gpus)} \N{MULTIPLICATION SIGN} {host.gpus[0]}" if host.gpus else ""
+    yield ("GPU", _known(host, "gpu_driver", host.gpu_driver, "NVIDIA driver ") + gpus, "")
+    yield ("network", _network(host), "")
+    yield ("memory", _words(*(f"{shown(host, n)} {what}" for n, what in _MEMORY)), "")
     if learning := _learning(image):
         yield ("Python", "", learning)
+
+
+def _network(host: HostFacts) -> str:
+    known = [names for names in (host.fabrics, host.infiniband, host.interfaces) if names is not None]
+    return " ".join(name for names in known for name in names) or _none(host, "interfaces", empty=bool(known))
 
 
 def _runtime(host: HostFacts) -> str:
@@ -162,6 +180,7 @@ def _learning(image: ImageFacts | None) -> str:
         return ""
     named = (
         ("TensorFlow", image.tensorflow),
+        ("PyTorch", image.pytorch),
         ("Horovod", image.horovod),
         ("mpi4py", image.mpi4py),
         ("Python", image.python),
@@ -210,7 +229,7 @@ def _plan(prediction: Prediction) -> str:
     without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
     binds = [w for bind in plan.binds for w in ("--bind", bind)]
     container = ["singularity", "exec", *plan.container, *binds, "IMAGE"]
-    env = ["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []
+    env = [*(["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []), *plan.wrapper]
     words = [*without, *container, *plan.launcher] if plan.inside else [*plan.launcher, *without, *container]
     return shlex.join([*words, *env, "COMMAND"])
 

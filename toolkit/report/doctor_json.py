@@ -9,6 +9,7 @@ from toolkit.engine.rule import Rule
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Plan, Prediction, Verdict
+from toolkit.report.rules import happens
 
 SCHEMA = "toolkit.doctor/1"
 
@@ -51,7 +52,8 @@ def rules_json(rules: Iterable[Rule]) -> bytes:
                     "id": r.id,
                     "title": r.title,
                     "severity": r.severity,
-                    "needs": r.needs,
+                    "needs": r.facts,
+                    "happens": happens(r),
                     "modes": r.modes,
                     "fix": r.fix,
                     "source": r.source,

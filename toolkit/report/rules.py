@@ -1,12 +1,18 @@
-"""The list of rules, and the page of one from its own docstring."""
+"""The list of rules; the page of one; and all pages as a document."""
 
 import inspect
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from toolkit import knowledge
 from toolkit.engine.rule import Rule
+from toolkit.knowledge.examples import Example, example
+from toolkit.knowledge.signatures import Signature
+from toolkit.model.prediction import MODES
+from toolkit.report.meanings import meaning
 
 _WIDTH = 80
+_INDENT = "  "
 
 
 def rule_list(rules: Iterable[Rule]) -> str:
@@ -14,23 +20,107 @@ def rule_list(rules: Iterable[Rule]) -> str:
     return "\n".join(_hung(f"{r.severity:8} {r.id:32} ", r.title) for r in rules)
 
 
+def happens(rule: Rule) -> tuple[str, ...]:
+    """Return what happens and why, from the rule's own docstring, a text a paragraph."""
+    paragraphs = inspect.cleandoc(rule.check.__doc__ or "").split("\n\n")
+    return tuple(" ".join(paragraph.replace("``", "").split()) for paragraph in paragraphs)
+
+
+def related(rule: Rule) -> tuple[Signature, ...]:
+    """Return the lines of job output that tell of what the rule foresees."""
+    return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
+
+
+def consequence(rule: Rule, shown: Example | None) -> str:
+    """Say what a rule makes of a launch."""
+    if rule.advice:
+        return "It changes nothing about how ranks find each other; a launch is predicted without it."
+    where = "every mode" if set(rule.modes) == set(MODES) else ", ".join(rule.modes)
+    ends = f" As in the example it ends in: {shown.outcome}." if shown and shown.outcome != "ok" else ""
+    return f"It decides what becomes of a launch in {where}.{ends}"
+
+
 def rule_page(rule: Rule) -> str:
-    """Return what a rule finds, what it needs to know, what mends it and where it was learnt."""
-    said = inspect.cleandoc(rule.check.__doc__ or "").split("\n\n")
-    needs = ", ".join(rule.needs) or "nothing that may be unknown"
-    return "\n".join(
-        [
-            f"{rule.id} ({rule.severity})",
-            "",
-            textwrap.fill(f"{rule.title}.", _WIDTH),
-            "",
-            "\n\n".join(textwrap.fill(" ".join(paragraph.split()), _WIDTH) for paragraph in said),
-            "",
-            _hung("modes:   ", ", ".join(rule.modes)),
-            _hung("needs:   ", needs),
-            _hung("fix:     ", rule.fix),
-            _hung("source:  ", rule.source),
-        ]
+    """Return what a rule finds and why, how it is recognised, what mends it and where it was learnt."""
+    shown = example(rule.id)
+    parts = [
+        f"{rule.id} ({rule.severity})\n\n{_filled(f'{rule.title}.')}",
+        "What happens\n" + "\n\n".join(_filled(text, _INDENT) for text in happens(rule)),
+        "What becomes of a launch\n" + _filled(consequence(rule, shown), _INDENT),
+        "How it is recognised\n" + "\n".join(_recognised(rule)),
+    ]
+    if shown:
+        parts.append("For example\n" + "\n".join(_example(shown)))
+    if lines := related(rule):
+        parts.append("In the output of a job\n" + "\n".join(_sample(s) for s in lines))
+    parts += ["What mends it\n" + _filled(rule.fix, _INDENT), "Source\n" + _filled(rule.source, _INDENT)]
+    return "\n\n".join(parts)
+
+
+def _recognised(rule: Rule) -> Iterator[str]:
+    if not rule.facts:
+        yield f"{_INDENT}by the words of the plan and of the request"
+    width = max((len(fact) for fact in rule.facts), default=0)
+    for fact in rule.facts:
+        yield _hung(f"{_INDENT}{fact:{width}}  ", meaning(fact) or fact.rpartition(".")[2].replace("_", " "))
+
+
+def _example(shown: Example) -> Iterator[str]:
+    yield _filled(shown.title, _INDENT)
+    yield from (_hung(f"{_INDENT * 2}· ", line) for line in shown.evidence)
+    if shown.outcome != "ok":
+        yield _hung(f"{_INDENT * 2}{shown.mode}, {shown.outcome}: ", shown.because)
+
+
+def document(rules: Iterable[Rule]) -> str:
+    """Return all rules as one Markdown document."""
+    known = tuple(rules)
+    lines = [
+        "# The rules",
+        "",
+        f"All {len(known)} rules of `toolkit doctor`, in the order of a launch; made from them.",
+        "`toolkit doctor --explain ID` prints the page of one, `toolkit doctor --rules --json` lists them.",
+        "",
+        "| rule | severity | what is so |",
+        "|---|---|---|",
+        *(f"| [{r.id}](#{r.id}) | {r.severity} | {_cell(r.title)} |" for r in known),
+    ]
+    return "\n".join([*lines, *(line for rule in known for line in _section(rule))]) + "\n"
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    shown = example(rule.id)
+    yield from ("", f"## {rule.id}", "", f"**{rule.title}.** ({rule.severity})", "")
+    for text in (*happens(rule), consequence(rule, shown)):
+        yield from (text, "")
+    told = ", ".join(f"`{fact}`" for fact in rule.facts)
+    yield f"- asks for: {told or 'nothing but the words of the plan and of the request'}"
+    if shown:
+        yield f"- example, {shown.mode}, {shown.outcome}: {_plain(shown.title)}"
+        yield from (f"  - `{_plain(line)}`" for line in shown.evidence)
+    for signature in related(rule):
+        yield f"- in the output of a job: `{_plain(signature.sample)}`"
+    yield f"- fix: {rule.fix}"
+    yield f"- source: {rule.source}"
+
+
+def _sample(signature: Signature) -> str:
+    """Return a line of output as it is, cut where it is wider than the page."""
+    line = f"{_INDENT}| {' '.join(signature.sample.split())}"
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("`", "'").split())
+
+
+def _filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
 
 

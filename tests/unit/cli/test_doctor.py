@@ -167,6 +167,19 @@ def test_explain_says_so_where_it_knows_nothing():
     assert "nothing in it is recognised" in str(result.exception)
 
 
+def test_explain_shows_what_looks_like_an_error_where_it_knows_nothing():
+    said = "epoch 1\nflux capacitor failed\n"
+    result = CliRunner().invoke(explain, ["-"], input=said)
+    assert isinstance(result.exception, CheckFailed)
+    assert result.exception.detail[1:] == ("line 2: flux capacitor failed",)
+    told = json.loads(CliRunner().invoke(explain, ["-", "--json"], input=said).stdout)
+    assert told == {
+        "schema": "toolkit.explain/1",
+        "findings": [],
+        "suspects": ["line 2: flux capacitor failed"],
+    }
+
+
 def test_explain_of_no_file(tmp_path):
     result = CliRunner().invoke(explain, [str(tmp_path / "none.out")])
     assert isinstance(result.exception, BadInput)

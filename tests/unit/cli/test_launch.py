@@ -99,7 +99,7 @@ class Cluster(LocalRunner):
         self._answer = re.sub(rb"\|path \S*/(apptainer|singularity)\n", f"|path {runtime}\n".encode(), answer)
 
     def run(self, command):
-        if command.words == ("sh", "-s"):
+        if command.words[:2] == ("sh", "-s"):
             return Completed(command, 0, self._answer, b"")
         return super().run(command)
 
@@ -194,3 +194,49 @@ def test_a_place_that_tells_no_home_is_missing_one(image, monkeypatch):
 def test_a_bad_directory_is_named():
     with pytest.raises(BadInput, match="one's own home"):
         prepare.check(options("x", directory="~ada"), ("true",))
+
+
+FIX = """\
+schema = "toolkit.fix/1"
+image = "other.sif"
+digest = "sha256:00"
+
+[launch]
+mode = "srun-pmi2"
+container = ["--sharens"]
+binds = ["/opt/tables:/opt/tables:ro"]
+unset = ["UCX_TLS"]
+
+[launch.env]
+PMIX_MCA_gds = "hash"
+"""
+
+
+def test_a_fix_is_taken_over_and_shown(image, tmp_path):
+    file = tmp_path / "fix.toml"
+    file.write_text(FIX)
+    tell = Told()
+    job = prepared(image, mode=None, fix=str(file), tell=tell)
+    assert job.record.mode == "srun-pmi2"
+    words = " ".join(job.script.replace("\\\n", " ").split())
+    assert "-u UCX_TLS" in words
+    assert "exec --sharens" in words
+    assert "--bind /opt/tables:/opt/tables:ro" in words
+    assert "env PMIX_MCA_gds=hash true" in words
+    assert any("PMIX_MCA_gds=hash" in step and "--sharens" in step for step in tell.steps)
+    assert any("was made for other.sif" in step for step in tell.steps)
+
+
+def test_a_fix_and_another_mode_are_one_too_many(image, tmp_path):
+    file = tmp_path / "fix.toml"
+    file.write_text(FIX)
+    with pytest.raises(BadInput, match="is for srun-pmi2"):
+        prepared(image, mode="srun-pmix", fix=str(file))
+
+
+def test_a_variable_that_is_given_wins_over_one_of_a_fix(image, tmp_path):
+    file = tmp_path / "fix.toml"
+    file.write_text(FIX)
+    job = prepared(image, mode=None, fix=str(file), env=("PMIX_MCA_gds=ds21",))
+    assert "PMIX_MCA_gds=ds21" in job.script
+    assert "PMIX_MCA_gds=hash" not in job.script

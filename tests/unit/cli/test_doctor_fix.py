@@ -1,0 +1,195 @@
+"""``doctor --fix`` and ``launch --fix`` as a person sees them."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.engine.examples import with_
+from tests.unit.image.sifs import sandbox
+from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+from toolkit.cli import fixfile
+from toolkit.cli.doctor import command as doctor
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.image.recipe import parse
+from toolkit.model.fix import Fix
+from toolkit.probe.probe import load
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+CLUSTER = str(EVIDENCE / "virtual-cluster-login.txt")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> str:
+    return str(sandbox(tmp_path / "image", {**BASE, **OPEN_MPI_4}))
+
+
+@pytest.fixture
+def leaky(tmp_path: Path) -> str:
+    """Facts of a host whose environment would reach into the container."""
+    host = with_(load(Path(CLUSTER)), environment={"OMPI_MCA_pml": "ucx"})
+    file = tmp_path / "leaky.json"
+    file.write_bytes(msgspec.json.encode(host))
+    return str(file)
+
+
+def run(*words: str):
+    return CliRunner().invoke(doctor, words, obj={"verbose": False, "quiet": True})
+
+
+def test_a_fix_is_written_shown_as_a_diff_and_undone(image, leaky):
+    result = run(image, "--facts", leaky, "--fix")
+    assert result.exit_code == 0, result.output
+    assert "--- without fix.toml" in result.stdout
+    assert "+    -u OMPI_MCA_pml" in result.stdout
+    assert "toolkit launch --fix fix.toml" in result.stdout
+    assert "\x1b" not in result.stdout
+    fix = fixfile.load(Path("fix.toml"))
+    assert fix.launch.mode == "srun-pmix"
+    assert "OMPI_MCA_pml" in fix.launch.unset
+    undone = run("--fix", "--undo", "fix.toml")
+    assert undone.exit_code == 0
+    assert not Path("fix.toml").exists()
+
+
+def test_an_earlier_version_is_kept_beside_and_comes_back(image, leaky):
+    run(image, "--facts", leaky, "--fix")
+    first = Path("fix.toml").read_text()
+    result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2", "--fix")
+    assert result.exit_code == 0, result.output
+    assert Path("fix.toml").read_text() != first
+    assert Path("fix.toml.undo").read_text() == first
+    assert "is as it was before" in run("--fix", "--undo", "fix.toml").stdout
+    assert Path("fix.toml").read_text() == first
+    assert not Path("fix.toml.undo").exists()
+
+
+def test_the_same_fix_twice_changes_nothing(image, leaky):
+    run(image, "--facts", leaky, "--fix")
+    result = run(image, "--facts", leaky, "--fix")
+    assert "says so already" in result.stdout
+    assert not Path("fix.toml.undo").exists()
+
+
+@pytest.mark.parametrize("theirs", ["mine = 1\n", "", "\xff"])
+def test_a_file_of_others_is_not_touched(image, leaky, theirs):
+    Path("fix.toml").write_text(theirs, "latin-1")
+    result = run(image, "--facts", leaky, "--fix")
+    assert isinstance(result.exception, BadInput)
+    assert "did not write it" in result.exception.message
+    assert Path("fix.toml").read_text("latin-1") == theirs
+    assert isinstance(run("--fix", "--undo", "fix.toml").exception, BadInput)
+    assert Path("fix.toml").read_text("latin-1") == theirs
+
+
+def test_a_kept_file_of_others_is_not_touched_either(image, leaky):
+    run(image, "--facts", leaky, "--fix")
+    Path("fix.toml.undo").write_text("mine")
+    result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2", "--fix")
+    assert isinstance(result.exception, BadInput)
+    assert Path("fix.toml.undo").read_text() == "mine"
+
+
+def test_a_folder_and_a_broken_link_are_not_overwritten(image, leaky):
+    Path("folder").mkdir()
+    Path("link").symlink_to("nowhere")
+    for name in ("folder", "link"):
+        assert isinstance(run(image, "--facts", leaky, "--fix", "-o", name).exception, BadInput)
+
+
+def test_nothing_to_undo(tmp_path):
+    assert isinstance(run("--fix", "--undo", "none.toml").exception, BadInput)
+
+
+def test_nothing_to_fix(image):
+    result = run(image, "--facts", CLUSTER, "--fix")
+    assert result.exit_code == 0
+    assert "Nothing to fix" in result.stdout
+    assert not Path("fix.toml").exists()
+    assert json.loads(run(image, "--facts", CLUSTER, "--fix", "--json").stdout)["kind"] is None
+
+
+def test_a_recipe_where_only_another_image_helps(tmp_path):
+    plain = str(sandbox(tmp_path / "image", BASE))
+    result = run(plain, "--facts", CLUSTER, "--fix", "-o", "matched.toml")
+    assert result.exit_code == 0, result.output
+    assert "toolkit image build ./matched.toml" in result.stdout
+    text = Path("matched.toml").read_text()
+    assert parse(text, "matched.toml").mpi.implementation == "openmpi"
+    told = json.loads(run(plain, "--facts", CLUSTER, "--fix", "-o", "matched.toml", "--json").stdout)
+    assert (told["schema"], told["kind"]) == ("toolkit.fixed/1", "recipe")
+
+
+def test_nothing_that_helps(image, tmp_path):
+    result = run(image, "--facts", str(EVIDENCE / "no-slurm.txt"), "--fix")
+    assert isinstance(result.exception, CheckFailed)
+    assert not Path("fix.toml").exists()
+
+
+def test_the_json_of_a_fix(image, leaky):
+    told = json.loads(run(image, "--facts", leaky, "--fix", "--json").stdout)
+    assert set(told) == {"schema", "kind", "file", "diff", "fix", "before"}
+    assert told["kind"] == "launch"
+    assert msgspec.convert(told["fix"], Fix) == fixfile.load(Path("fix.toml"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--live", "--fix"], "--live and --fix"),
+        (["--live"], "--live and --facts"),
+        (["--undo", "x"], "--undo"),
+        (["-o", "x"], "-o"),
+        (["--mode", "srun-pmix", "--mode", "srun-pmi2"], "--mode"),
+    ],
+)
+def test_options_that_do_not_go_together(image, words, said):
+    result = run(image, "--facts", CLUSTER, *words)
+    assert isinstance(result.exception, BadInput)
+    assert result.exception.message.startswith(said)
+
+
+def test_live_and_fix_need_an_image():
+    assert isinstance(run("--facts", CLUSTER, "--fix").exception, BadInput)
+
+
+GOOD = 'schema = "toolkit.fix/1"\n\n[launch]\nmode = "srun-pmix"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x =", "f.toml:1: this is not TOML"),
+        (GOOD.replace("srun-pmix", "srun"), "f.toml:4: launch.mode: 'srun' is none of the values"),
+        (GOOD.replace("toolkit.fix/1", "toolkit.recipe/1"), "f.toml:1: schema: "),
+        (GOOD + "bind = []\n", "f.toml:5: launch.bind: there is no such field; choices: mode, container"),
+        ("x = 1\n" + GOOD, "f.toml:1: x: there is no such field; choices: schema, launch"),
+        ('schema = "toolkit.fix/1"\n', "launch: this field is required"),
+        (GOOD + "binds = 3\n", "f.toml:5: launch.binds: expected 'array', got 'int'"),
+        (GOOD + "[launch.env]\nA = 1\n", "launch.env: expected 'str', got 'int'"),
+        (GOOD + '[launch.env]\n"A B" = "1"\n', "f.toml:5: launch.env: 'A B': not a name for a variable"),
+        (GOOD + 'unset = ["A=B"]\n', "f.toml:5: launch.unset: 'A=B': not a name for a variable"),
+    ],
+)
+def test_a_bad_file_is_told_with_line_field_and_choices(tmp_path, text, said):
+    file = tmp_path / "f.toml"
+    file.write_text(text)
+    with pytest.raises(BadInput) as raised:
+        fixfile.load(file)
+    assert said in raised.value.message
+    assert "\n" not in raised.value.message
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    with pytest.raises(BadInput, match="No such file"):
+        fixfile.load(tmp_path / "none.toml")
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with pytest.raises(BadInput, match="UTF-8"):
+        fixfile.load(tmp_path / "bytes")

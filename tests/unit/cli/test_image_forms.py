@@ -1,0 +1,59 @@
+"""Images that are no SIF, at the command line: doctor reads them, launch says what to make of them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.cli.test_doctor import CLUSTER
+from tests.unit.image.archives import docker_archive, oci_layout, tar, written
+from tests.unit.image.test_formats import PROCESS, layers
+from toolkit.cli.doctor import command as doctor
+from toolkit.cli.image import command as image
+from toolkit.cli.prepare import find_image
+from toolkit.errors import BadInput
+
+OBJ = {"verbose": False, "quiet": True}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    file = tmp_path / "my.tar"
+    file.write_bytes(tar(docker_archive(layers(), Env=["PATH=/usr/bin"])))
+    return file
+
+
+def test_doctor_judges_an_archive_and_tells_how_it_becomes_a_sif(archive):
+    for text in (str(archive), f"docker-archive:{archive}"):
+        result = CliRunner().invoke(doctor, [text, "--facts", CLUSTER], obj=OBJ)
+        assert result.exit_code == 0
+        assert result.stdout.rstrip().endswith(f"apptainer build my.sif docker-archive:{archive}")
+
+
+def test_inspect_prints_the_facts_of_a_layout(tmp_path):
+    layout = written(tmp_path / "layout", oci_layout(layers(), **PROCESS))
+    asked = ["inspect", f"oci:{layout}:1", "--platform", "linux/amd64", "--json"]
+    shown = json.loads(CliRunner().invoke(image, asked, obj=OBJ, catch_exceptions=False).stdout)
+    assert (shown["format"], shown["path"]) == ("oci-layout", f"oci:{layout}:1")
+    refused = CliRunner().invoke(image, [*asked[:2], "--platform", "linux/arm64"], obj=OBJ).exception
+    assert isinstance(refused, BadInput)
+
+
+@pytest.mark.parametrize("text", ["docker-daemon:a:1", "oci:folder", "docker-archive:x.tar"])
+def test_launch_says_that_a_job_starts_from_a_sif(text):
+    with pytest.raises(BadInput, match=f"--image {text}: a job starts from a SIF") as caught:
+        find_image(text)
+    assert caught.value.fix == f"make one: apptainer build my.sif {text}"
+
+
+def test_launch_refuses_an_archive_before_it_asks_the_cluster(archive, tmp_path, monkeypatch):
+    from toolkit.cli.main import main
+
+    assert shutil.which("srun") is None
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["toolkit", "launch", "--image", str(archive), "--", "true"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2

@@ -1,0 +1,139 @@
+"""``toolkit doctor --fix``: write what would have to change, and show it."""
+
+import shlex
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli import fixfile
+from toolkit.cli.styles import style_of_stdout
+from toolkit.errors import CheckFailed
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Request, Verdict
+
+DEFAULT = Path("fix.toml")
+
+
+def command(
+    host: HostFacts,
+    image: ImageFacts,
+    request: Request,
+    verdict: Verdict,
+    output: Path,
+    place: list[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Find the smallest change that works, write it and show it as a diff.
+
+    Raises:
+        CheckFailed: if neither options nor an image that can be built would mend it.
+        BadInput: if the file is there and somebody else's.
+    """
+    from toolkit.launch.fix import fix_of, mend
+    from toolkit.launch.plan import runtime_of
+    from toolkit.report.fix import difference, fix_text, launch_lines
+
+    mended = mend(host, image, request)
+    if mended is None:
+        _recipe(host, image, request, verdict, output, as_json=as_json)
+        return
+    if mended.nothing:
+        _tell(as_json, {"kind": None, "file": None, "diff": ""}, "Nothing to fix: it works as it is.")
+        return
+    fix = fix_of(mended, host, image, verdict)
+    nodes = ["--nodes", str(request.nodes)]
+    ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
+    words = ["toolkit", "launch", "--fix", str(output), "--image", image.path, *nodes, *ranks, *place]
+    use = f"{shlex.join(words)} -- COMMAND"
+    runtime = runtime_of(host)
+    before = launch_lines(mended.plan, request, runtime)
+    after = launch_lines(mended.after, request, runtime)
+    changed = fixfile.write(output, fix_text(fix, f"Use: toolkit launch --fix {output.name} …"))
+    value = {
+        "kind": "launch",
+        "file": str(output),
+        "diff": difference(before, after, output.name),
+        "fix": msgspec.to_builtins(fix),
+        "before": {"mode": mended.before.mode, "outcome": mended.before.outcome},
+    }
+    shown = difference(before, after, output.name, style_of_stdout())
+    _tell(as_json, value, f"{shown}\n\n{_written(output, changed=changed)}\nNext\n  {use}")
+
+
+def undo(file: Path) -> None:
+    """Put back what was there before the last ``--fix``."""
+    click.echo(fixfile.undo(file))
+
+
+def _recipe(
+    host: HostFacts,
+    image: ImageFacts,
+    request: Request,
+    verdict: Verdict,
+    output: Path,
+    *,
+    as_json: bool,
+) -> None:
+    from toolkit.image.matched import matched
+    from toolkit.report.fix import difference, recipe_text
+
+    recipe = matched(host, image, request)
+    earlier = _recipe_of(image)
+    lines = recipe_text(recipe, f"Use: toolkit image build {output}") if recipe else ""
+    body = lines.splitlines()[1:]
+    if recipe is None or [x for x in body if not x.startswith("title")] == [
+        x for x in earlier if not x.startswith("title")
+    ]:
+        missing = [name for p in verdict.predictions for name in p.missing]
+        raise CheckFailed(
+            "neither options nor an image that toolkit can build would make this work",
+            fix=f"find out first: {', '.join(dict.fromkeys(missing))}"
+            if missing
+            else "toolkit doctor IMAGE tells why",
+        )
+    changed = fixfile.write(output, lines)
+    value = {
+        "kind": "recipe",
+        "file": str(output),
+        "diff": difference(earlier, body, output.name),
+        "recipe": msgspec.to_builtins(recipe),
+    }
+    shown = difference(earlier, body, output.name, style_of_stdout())
+    build = shlex.join(
+        ["toolkit", "image", "build", f"./{output}" if output.name == str(output) else str(output)]
+    )
+    why = "No option mends this launch; another image does, as far as is known:"
+    _tell(as_json, value, f"{why}\n\n{shown}\n\n{_written(output, changed=changed)}\nNext\n  {build}")
+
+
+def _recipe_of(image: ImageFacts) -> list[str]:
+    """Return the recipe that the image says it was made from, as lines; none for an image of others."""
+    from toolkit.errors import ToolkitError
+    from toolkit.image.recipe import load
+    from toolkit.report.fix import recipe_text
+
+    name = image.stack.get("recipe") if image.stack else None
+    if not isinstance(name, str):
+        return []
+    try:
+        return recipe_text(load(name).recipe, "").splitlines()[1:]
+    except ToolkitError:  # it was made from a recipe that is not here
+        return []
+
+
+def _written(file: Path, *, changed: bool) -> str:
+    if not changed:
+        return f"{file} says so already."
+    kept = fixfile.undo_file(file)
+    undo = f"toolkit doctor --fix --undo {shlex.quote(str(file))}"
+    return f"Written to {file}; {undo} puts back what was there" + (f" ({kept})." if kept.exists() else ".")
+
+
+def _tell(as_json: bool, value: dict[str, object], text: str) -> None:
+    if as_json:
+        value = {"schema": "toolkit.fixed/1", **value}
+        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    else:
+        click.echo(text)

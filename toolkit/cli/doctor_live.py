@@ -1,0 +1,207 @@
+"""``toolkit doctor --live``: run a small job in a launch mode, and compare it with the prediction."""
+
+import datetime as dt
+import posixpath
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from toolkit.cli.following import watch_job
+from toolkit.cli.places import open_runner
+from toolkit.cli.prepare import directory, image_there
+from toolkit.cli.styles import style_of_stdout, width_of_stdout
+from toolkit.engine.predict import predict
+from toolkit.errors import BadInput
+from toolkit.image.inspect import inspect
+from toolkit.launch import jobs, live, plan, records, script, trial
+from toolkit.launch.stage import Parcel, sha256, stage
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.job import JobRecord, JobSpec
+from toolkit.model.live import Live, Trial
+from toolkit.model.prediction import Mode, Plan, Prediction, Request, Verdict
+from toolkit.probe.probe import probe
+from toolkit.report.live import live_page
+from toolkit.report.progress import Progress
+from toolkit.run.command import Runner
+
+_MINUTES = "4"
+"""Time limit of a trial's job: it runs for seconds, and one that hangs must not hold nodes for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to try it: what was given as ``--host``, ``--cluster`` and ``--ssh-config``."""
+
+    host: str | None
+    cluster: str | None
+    ssh_config: Path | None
+
+    @property
+    def remote(self) -> bool:
+        return self.host is not None or self.cluster is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to try."""
+
+    image: Path
+    nodes: int
+    ranks_per_node: int
+    modes: tuple[Mode, ...]
+    partition: str | None
+    account: str | None
+    as_json: bool
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What all trials of a call share."""
+
+    asked: Asked
+    place: Place
+    runner: Runner
+    host: HostFacts
+    image: ImageFacts
+    programs: tuple[trial.Program, ...]
+    base: str
+    there: str
+    digest: str
+    tell: Progress
+
+
+def command(asked: Asked, place: Place, flags: dict[str, Any]) -> int:
+    """Try each mode that was named, else the one that the engine chooses; return the exit code.
+
+    Raises:
+        BadInput: for an image that no runtime takes as it is, or a mode without MPI.
+        Missing: if the image has nothing that the trial could be run with.
+    """
+    _check(asked)
+    with Progress(verbose=flags["verbose"], quiet=flags["quiet"] or asked.as_json) as tell:
+        runner = open_runner(place.host, place.cluster, place.ssh_config)
+        try:
+            tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
+            image, host = inspect(asked.image), probe(runner)
+            request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node)
+            verdict = predict(host, image, request)
+            bench = _bench(asked, place, runner, host, image, tell)
+            trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(asked, verdict))
+        finally:
+            runner.close()
+    result = Live(
+        place=runner.place,
+        image=str(asked.image),
+        digest=image.digest,
+        nodes=asked.nodes,
+        ranks_per_node=asked.ranks_per_node,
+        trials=trials,
+    )
+    if asked.as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(result), indent=2))
+    else:
+        click.echo(live_page(result, host, style_of_stdout(), width_of_stdout()))
+    return 0 if result.good else 1
+
+
+def _check(asked: Asked) -> None:
+    if "gloo" in asked.modes:
+        raise BadInput("--live --mode gloo: it runs no MPI, which is what is tried here")
+    if not asked.image.is_file():
+        what = "a folder; turn it into a SIF file" if asked.image.is_dir() else "no such file"
+        raise BadInput(f"{asked.image}: {what}")
+    script.check_names(partition=asked.partition, account=asked.account)
+
+
+def _modes(asked: Asked, verdict: Verdict) -> list[Mode]:
+    """Return the modes to try: those that were named, else the engine's choice, else the first possible."""
+    if asked.modes:
+        return list(dict.fromkeys(asked.modes))
+    possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan and p.mode != "gloo"]
+    chosen = verdict.chosen if verdict.chosen != "gloo" else None
+    return [chosen] if chosen else possible[:1] or [verdict.predictions[0].mode]
+
+
+def _bench(
+    asked: Asked, place: Place, runner: Runner, host: HostFacts, image: ImageFacts, tell: Progress
+) -> _Bench:
+    if image.format != "sif":
+        raise BadInput(f"{asked.image}: {image.format}; --live needs a SIF file, which every runtime starts")
+    trial.library(image, "srun-pmix")  # before anything is copied
+    programs = trial.programs(image, runner)
+    base = directory(runner, None, remote=place.remote)
+    source = asked.image.resolve()
+    digest = (image.digest or "").removeprefix("sha256:") or sha256(source)
+    there = image_there(source, digest, base) if place.remote else str(source)
+    if place.remote:
+        stage(runner, [Parcel(source, there, digest)], tell)
+    return _Bench(asked, place, runner, host, image, programs, base, there, digest, tell)
+
+
+def _try(bench: _Bench, prediction: Prediction) -> Trial:
+    """Run one mode to its end, and compare."""
+    if prediction.plan is None:
+        return Trial(mode=prediction.mode, predicted=prediction.outcome, because=prediction.because)
+    begun = time.monotonic()
+    record, text = _job(bench, prediction, prediction.plan)
+    for file in bench.programs:
+        bench.runner.write(posixpath.join(record.spec.directory, file.name), file.content, file.mode)
+    bench.tell.step(f"Trying {prediction.mode}: {record.spec.ranks} ranks on {record.spec.nodes} nodes")
+    record = watch_job(bench.runner, jobs.submit(bench.runner, record, text), bench.tell, quiet=True)
+    output = _output(record)
+    seen = live.read(output)
+    observed = live.outcome(seen, output, bench.asked.ranks, record.state)
+    made = live.compare(prediction, seen, observed, bench.host, output)
+    return msgspec.structs.replace(made, job=record.key, seconds=round(time.monotonic() - begun, 2))
+
+
+def _job(bench: _Bench, prediction: Prediction, chosen: Plan) -> tuple[JobRecord, str]:
+    asked, place = bench.asked, bench.place
+    folder = posixpath.join(bench.base, "runs", records.new_key(f"live-{chosen.mode}"))
+    loaded = trial.library(bench.image, chosen.mode)
+    spec = JobSpec(
+        name=f"live-{chosen.mode}",
+        image=bench.there,
+        command=trial.command(folder, loaded, asked.ranks),
+        directory=folder,
+        nodes=asked.nodes,
+        ranks_per_node=asked.ranks_per_node,
+        time=_MINUTES,
+        partition=asked.partition,
+        account=asked.account,
+        env=live.verbose(bench.image),
+        binds=(plan.bind(folder),),
+        preflight=False,
+    )
+    record = JobRecord(
+        key=posixpath.basename(folder),
+        id="",
+        place=bench.runner.place,
+        spec=spec,
+        mode=chosen.mode,
+        plan=chosen,
+        predicted=prediction.outcome,
+        image_digest=f"sha256:{bench.digest}",
+        submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
+        forced=prediction.outcome != "ok",
+        host=place.host,
+        cluster=place.cluster,
+        ssh_config=str(place.ssh_config.resolve()) if place.ssh_config else None,
+    )
+    because = f"tried by toolkit doctor --live; predicted: {prediction.outcome}"
+    return record, script.job_script(spec, chosen, because, plan.runtime_of(bench.host))
+
+
+def _output(record: JobRecord) -> str:
+    try:
+        return (records.folder(record.key) / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

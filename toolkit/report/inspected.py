@@ -1,0 +1,106 @@
+"""What is in an image, for a person: ``toolkit image inspect``."""
+
+from collections.abc import Iterator
+
+from toolkit.engine.words import mpi_name, plain
+from toolkit.model.facts import ImageFacts, ImageMpi
+
+_TELLING = ("pmix", "pml", "mtl", "btl")
+"""Frameworks of Open MPI that tell what it can be started by and send through."""
+
+
+def lines(facts: ImageFacts) -> Iterator[str]:
+    """Yield a line a fact; what is not known says why, what is not there is left out or ``-``."""
+    for name, value in _rows(facts):
+        yield f"{name:<13} {value}"
+    for line in facts.disagreements:
+        yield f"disagreement: {line}"
+
+
+def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
+    yield "image", f"{facts.path} ({facts.format})"
+    for name in ("digest", "architecture", "distribution", "glibc"):
+        yield name, _value(facts, name)
+    if needs := _words(_with("glibc", facts.glibc_needed), facts.cpu_level):
+        yield "needs", needs
+    yield "mpi", _mpi(facts.mpi) if facts.mpi else _value(facts, "mpi")
+    if facts.mpi:
+        yield from _started(facts, facts.mpi)
+    for other in facts.other_mpis:
+        yield "also", _mpi(other)
+    yield from _carrying(facts)
+    yield from _learning(facts)
+    yield "describes", f"itself, recipe {facts.stack.get('recipe')}" if facts.stack else "itself not"
+
+
+def _carrying(facts: ImageFacts) -> Iterator[tuple[str, str]]:
+    yield "pmix", _value(facts, "pmix")
+    fabric = (
+        _with("UCX", _number(facts.ucx), facts.ucx_transports),
+        _with("libfabric", _number(facts.libfabric_version), facts.libfabric_providers),
+    )
+    if shown := "; ".join(part for part in fabric if part):
+        yield "fabric", shown
+    if facts.verbs_providers:
+        yield "verbs", " ".join(facts.verbs_providers)
+
+
+def _learning(facts: ImageFacts) -> Iterator[tuple[str, str]]:
+    yield "python", _value(facts, "python")
+    if facts.tensorflow or "tensorflow" in facts.unknown:
+        yield "tensorflow", _built(_value(facts, "tensorflow"), facts.tensorflow_cuda)
+    if facts.pytorch:
+        yield "pytorch", _built(facts.pytorch, facts.pytorch_cuda)
+    if facts.horovod:
+        yield (
+            "horovod",
+            _with(facts.horovod, "with", (*(facts.horovod_built or ()), *(facts.horovod_frameworks or ()))),
+        )
+    if facts.mpi4py:
+        yield "mpi4py", facts.mpi4py
+    if cuda := _words(
+        _with("CUDA", facts.cuda),
+        _with("cuDNN", facts.cudnn),
+        _with("NCCL", facts.nccl),
+        _with("cuda-compat", facts.cuda_compat),
+    ):
+        yield "cuda", cuda
+
+
+def _started(facts: ImageFacts, mpi: ImageMpi) -> Iterator[tuple[str, str]]:
+    if mpi.interfaces is None:
+        yield "speaks", facts.unknown.get("mpi.interfaces", "-")
+    else:
+        how = [f"{face} ({mpi.how[face]})" if face in mpi.how else face for face in mpi.interfaces]
+        yield "speaks", ", ".join(how) or "neither PMI nor PMIx"
+    yield "launcher", mpi.launcher or "-"
+    shown = [f"{k} {' '.join(v)}" for k in _TELLING if (v := mpi.components.get(k))]
+    if told := mpi.device or "; ".join(shown):
+        yield "device" if mpi.device else "components", told
+    if mpi.lacks:
+        yield "lacks", " ".join(mpi.lacks)
+
+
+def _mpi(mpi: ImageMpi) -> str:
+    return f"{mpi_name(mpi)} ({mpi.library})"
+
+
+def _value(facts: ImageFacts, name: str) -> str:
+    value = getattr(facts, name)
+    return str(value) if value is not None else facts.unknown.get(name, "-")
+
+
+def _number(version: str | None) -> str | None:
+    return plain(version) if version else None
+
+
+def _with(name: str, value: str | None, names: tuple[str, ...] | None = None) -> str:
+    return " ".join((name, value, *(names or ()))) if value else ""
+
+
+def _built(version: str, cuda: str | None) -> str:
+    return f"{version}, for CUDA {cuda}" if cuda else version
+
+
+def _words(*parts: str | None) -> str:
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,112 @@
+"""The page of a trial: prediction and observation side by side, messages, and what was missed."""
+
+import textwrap
+from collections.abc import Iterator
+
+from toolkit.model.facts import HostFacts
+from toolkit.model.live import Live, Message, Trial
+from toolkit.report.doctor import Style, findings, unstyled
+
+_WIDEST = 100
+_TIED = "\N{NO-BREAK SPACE}"
+_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def live_page(live: Live, host: HostFacts, style: Style = unstyled, width: int = _WIDEST) -> str:
+    """Return the whole page."""
+    width = min(width, _WIDEST)
+    name = live.image.rpartition("/")[2]
+    nodes = f"{live.nodes} node{'s' * (live.nodes > 1)}"
+    ranks = f"{live.ranks_per_node} rank{'s' * (live.ranks_per_node > 1)}"
+    shape = f"{nodes} \N{MULTIPLICATION SIGN} {ranks}"
+    lines = [f"{style(name, 'bold')} tried on {style(live.place, 'bold')}, {shape}", ""]
+    for trial in live.trials:
+        lines += [*_trial(trial, live, host, style, width), ""]
+    return "\n".join(lines).rstrip()
+
+
+def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) -> Iterator[str]:
+    yield style(trial.mode, "bold")
+    yield from _row("predicted", f"{trial.predicted}: {trial.because}", width)
+    if trial.observed is None:
+        yield from _row("observed", "not tried: this place cannot do it", width)
+        return
+    colour = "good" if trial.good else "bad"
+    yield from (
+        style(line, colour) for line in _row("observed", f"{trial.observed}{_sizes(trial, live)}", width)
+    )
+    if trial.seen.library:
+        yield from _row("library", trial.seen.library, width)
+    yield from _messages(trial.seen.messages, "nodes", "between nodes", width)
+    yield from _messages(trial.seen.messages, "node", "within a node", width)
+    if trial.observed == "ok":
+        yield from _transport(trial, host, style, width)
+    if trial.agrees is False:
+        text = f"prediction wrong: please report. Predicted {trial.predicted}, observed {trial.observed}"
+        yield from (style(line, "bad") for line in _row("", text, width))
+        yield from _row("", f"predicted because {trial.because}", width)
+    yield from _row("job", f"{trial.seconds:.1f} s; toolkit jobs logs {trial.job}".replace(" ", _TIED), width)
+    if trial.findings:
+        yield ""
+        yield from findings(trial.findings, style, width)
+
+
+def _sizes(trial: Trial, live: Live) -> str:
+    ranks = live.nodes * live.ranks_per_node
+    if not trial.seen.sizes:
+        return f": none of {ranks} ranks came through MPI_Init"
+    sizes = sorted(set(trial.seen.sizes))
+    world = f"a world of {sizes[0]}" if len(sizes) == 1 else f"worlds of {', '.join(map(str, sizes))}"
+    hosts = ", ".join(dict.fromkeys(trial.seen.hosts))
+    right = trial.seen.sums
+    summed = "" if not right else "; the sum is right" if all(right) else "; the sum is WRONG"
+    return f": {len(trial.seen.sizes)} of {ranks} ranks on {hosts} found {world}{summed}"
+
+
+def _messages(messages: tuple[Message, ...], between: str, label: str, width: int) -> Iterator[str]:
+    told = [m for m in messages if m.between == between]
+    if not told:
+        return
+    fastest = max(told, key=lambda m: m.rate)
+    first = min(told, key=lambda m: m.bytes)
+    latency = f"{first.seconds * 1e6:.1f} µs for {_size(first.bytes)}"
+    yield from _row(label, f"{latency}; {_rate(fastest.rate)} with {_size(fastest.bytes)}", width)
+    rest = ", ".join(f"{_size(m.bytes)} {m.seconds * 1e6:.1f} µs".replace(" ", _TIED) for m in told)
+    yield from _row("", rest, width)
+    if damaged := [m for m in told if not m.whole]:
+        yield from _row("", f"damaged: {', '.join(_size(m.bytes) for m in damaged)}", width)
+
+
+def _transport(trial: Trial, host: HostFacts, style: Style, width: int) -> Iterator[str]:
+    if not any(m.between == "nodes" for m in trial.seen.messages):
+        return
+    transport = trial.seen.transport
+    if transport is None:
+        yield from _row("transport", "the MPI library does not tell", width)
+        return
+    yield from _row("transport", transport.name, width)
+    yield from (style(line, "dim") for line in _row("", f"· {transport.evidence}", width))
+    if trial.missed_fabric:
+        fast = ", ".join((*(host.infiniband or ()), *(host.fabrics or ())))
+        text = (
+            f"a fast network was missed: the nodes have {fast}, and the messages went over {transport.name}"
+        )
+        yield from (style(line, "warn") for line in _row("", text, width))
+
+
+def _row(label: str, text: str, width: int) -> list[str]:
+    lines = textwrap.wrap(
+        text, width, initial_indent=f"  {label:15}", subsequent_indent=" " * 17, break_on_hyphens=False
+    )
+    return [line.replace(_TIED, " ") for line in lines]
+
+
+def _size(count: int) -> str:
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count // unit} {name}"
+    return f"{count} B"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate / 1e9:.2f} GB/s" if rate >= 1e9 else f"{rate / 1e6:.1f} MB/s"

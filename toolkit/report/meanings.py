@@ -1,0 +1,37 @@
+"""What a fact means, as the text under its field in :mod:`toolkit.model.facts` says."""
+
+import ast
+import inspect
+from functools import cache
+
+from toolkit.model import facts
+
+_SIDES = {"host": "HostFacts", "image": "ImageFacts"}
+_INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime", "mpi": "ImageMpi"}
+
+
+def meaning(fact: str) -> str:
+    """Return what a dotted fact means, in one line; empty text where its name says all."""
+    side, _, field = fact.partition(".")
+    first, _, rest = field.partition(".")
+    owner, name = (_INNER[first], rest) if rest else (_SIDES[side], first)
+    return _documented().get((owner, name), "")
+
+
+@cache
+def _documented() -> dict[tuple[str, str], str]:
+    """Return the texts under the fields, which Python itself does not keep."""
+    found: dict[tuple[str, str], str] = {}
+    for node in ast.parse(inspect.getsource(facts)).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for field, text in zip(node.body, node.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _text(text):
+                found[node.name, field.target.id] = _text(text)
+    return found
+
+
+def _text(node: ast.stmt) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return " ".join(str(node.value.value).replace("``", "").split())
+    return ""

@@ -1,0 +1,43 @@
+"""Write values as TOML, for files that a person reads and changes."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+Value = str | int | bool | tuple[str, ...] | list[str] | Mapping[str, "Value"]
+
+
+def toml(value: Mapping[str, Value]) -> str:
+    """Return a table and the tables in it; empty values and ``None`` are left out."""
+    return "\n".join(_table("", value)).strip() + "\n"
+
+
+def _table(name: str, value: Mapping[str, Value]) -> Iterator[str]:
+    held = {key: item for key, item in value.items() if item not in (None, "", (), []) and item != {}}
+    tables = {key: item for key, item in held.items() if isinstance(item, Mapping)}
+    if name and (len(tables) < len(held) or not held):
+        yield f"\n[{name}]"
+    for key, plain in held.items():
+        if key not in tables:
+            yield f"{_key(key)} = {_plain(plain)}"
+    for key, table in tables.items():
+        yield from _table(f"{name}.{_key(key)}" if name else _key(key), table)
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _text(key)
+
+
+def _plain(item: object) -> str:
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, tuple | list):
+        words = [_plain(part) for part in item]
+        if len(line := f"[{', '.join(words)}]") <= 100 or len(words) < 2:
+            return line
+        return "[\n" + "".join(f"    {word},\n" for word in words) + "]"
+    return str(item) if isinstance(item, int) else _text(str(item))
+
+
+def _text(text: str) -> str:
+    # A basic string of TOML is one of JSON, but for the one control character that JSON leaves as it is.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
