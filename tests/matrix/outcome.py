@@ -1,0 +1,137 @@
+"""What became of a launch, from what it printed and how it ended; pure.
+
+The classes are those of the design, told as in the measured cells that came with the project:
+exit 0 and a wrong world is silent.
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+_UNAVAILABLE = re.compile(
+    r"invalid MPI type|Couldn't find the specified plugin name for mpi|cannot find mpi plugin|"
+    r"MPI plugin .* not found|env: .(mpirun|mpiexec).: No such file|\bmpirun: (command )?not found|"
+    r"Unable to find command .mpirun|failed to initialize MPI plugin",
+    re.IGNORECASE,
+)
+_LOADER = re.compile(
+    r"error while loading shared libraries|cannot open shared object file|version `GLIBC_[\d.]+' not found|"
+    r"symbol lookup error|undefined symbol"
+)
+_CRASH = re.compile(
+    r"Segmentation fault|Caught signal (11|7|6)|signal 11|Bus error|Aborted \(core|signal: (11|7|6)",
+    re.IGNORECASE,
+)
+_HEAD = re.compile(r'"rank": (\d+), "size": (\d+), "host"')
+_COMM = re.compile(r'"comm": "(begun|ok|wrong)"\}')
+_LABEL = re.compile(r"^ *\d+: ")
+_NOISE = re.compile(
+    r"^\s*$|^-+$|^INFO:|^srun: (job|Terminating)|^slurmstepd: error: \*\*\*|^srun: launch/slurm|"
+    r"^Sorry!|But I couldn't|/help-[\w-]+\.txt|^find-available:|It looks like \w+ failed for some"
+)
+_TELLING = re.compile(
+    r"GLIBC_|shared libraries|symbol lookup|PMI|PMIX|OPAL ERROR|ORTE|PRTE|unsupported|Unreachable|reachable|"
+    r"signal|fault|error|fail|abort|not found|cannot|unable|denied|invalid",
+    re.IGNORECASE,
+)
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """One try: the class, the world that each rank saw, the exit status, and the line that tells most."""
+
+    outcome: str
+    sizes: tuple[int, ...]
+    exit: int | None
+    line: str
+    library: str = ""
+
+    @property
+    def silent(self) -> bool:
+        return self.exit == 0 and self.outcome != "ok"
+
+
+def ranks(text: str) -> tuple[dict[str, Any], ...]:
+    """Return the lines that the program itself wrote; some launchers put one rank's into another's."""
+    whole = tuple(_lines(text))
+    heads, comms = _HEAD.findall(text), _COMM.findall(text)
+    if len(heads) != len(comms) or len(whole) == len(heads):
+        return whole
+    # Each rank tells its rank and size before it tells how it went, and the same both times.
+    found = sorted((int(rank), int(size)) for rank, size in heads)
+    told = sorted(comms, key=lambda comm: comm != "begun")
+    split = told.count("begun")
+    begun = found[::2] if split * 2 == len(found) else found[:split]
+    ended = found[1::2] if split * 2 == len(found) else found[split:]
+    return tuple(
+        {"rank": rank, "size": size, "comm": comm, "library": ""}
+        for (rank, size), comm in zip((*begun, *ended), told, strict=True)
+    )
+
+
+def _lines(text: str) -> Iterator[dict[str, Any]]:
+    for raw in text.splitlines():
+        line = _LABEL.sub("", raw)
+        start = line.find('{"rank"')
+        if start < 0:
+            continue
+        with contextlib.suppress(json.JSONDecodeError):
+            # What a library says of itself may hold braces, and another rank's line may follow at once.
+            yield json.JSONDecoder().raw_decode(line[start:])[0]
+
+
+def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
+    """Return what became of a launch of ``want`` ranks that printed ``text``."""
+    told = ranks(text)
+    begun = [line for line in told if line["comm"] == "begun"]
+    ended = [line for line in told if line["comm"] != "begun"]
+    sizes = tuple(sorted(line["size"] for line in begun))
+    right = len(ended) == want and not any(line["comm"] == "wrong" for line in ended)
+    if timed_out:
+        outcome = "hang"
+    elif status == 0 and len(sizes) == want:
+        outcome = _world(sizes, want, right)
+    else:
+        outcome = _begun(text, sizes, want) if sizes else _never_begun(text, status)
+    return Seen(
+        outcome=outcome,
+        sizes=sizes,
+        exit=status,
+        line=telling(text),
+        library=begun[0]["library"][:120] if begun else "",
+    )
+
+
+def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
+    """Ranks came through MPI_Init and did not all end well."""
+    if _CRASH.search(text):
+        return "crash"
+    return "singletons" if set(sizes) == {1} and want > 1 else "comm-failure"
+
+
+def _never_begun(text: str, status: int | None) -> str:
+    if _UNAVAILABLE.search(text):
+        return "unavailable"
+    # Open MPI says the same of a plugin that it goes on without.
+    if _LOADER.search(text) and "component_find" not in text:
+        return "loader-failure"
+    return "crash" if _CRASH.search(text) or status in (134, 135, 139) else "init-failure"
+
+
+def _world(sizes: tuple[int, ...], want: int, right: bool) -> str:
+    if set(sizes) == {want}:
+        return "ok" if right else "comm-failure"
+    return "singletons" if set(sizes) == {1} else "wrong-size"
+
+
+def telling(text: str) -> str:
+    """Return the first line that names a cause, else the last that is no noise."""
+    lines = [_LABEL.sub("", line).strip() for line in text.splitlines()]
+    lines = [
+        line for line in lines if '"rank"' not in line and '"comm"' not in line and not _NOISE.search(line)
+    ]
+    told = next((line for line in lines if _TELLING.search(line)), lines[-1] if lines else "")
+    return told[:240]

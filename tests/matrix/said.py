@@ -1,0 +1,55 @@
+"""What a running container says of its MPI, C library, Python and PMIx: the questions, and their answers."""
+
+import re
+from typing import Any
+
+QUESTIONS = r"""
+echo "@ libraries"; ldd /opt/probe 2>&1
+echo "@ library"
+library=$(ldd /opt/probe | sed -nE 's/.*(libmpi|libmpich)\.so[^ ]* => ([^ ]+) .*/\2/p' | head -n 1)
+readlink -f "$library"
+echo "@ soname"; ldd /opt/probe | sed -nE 's/^[[:space:]]*(lib(mpi|mpich)\.so[^ ]*) => .*/\1/p' | head -n 1
+echo "@ glibc"; ldd --version 2>&1 | head -n 1
+echo "@ python"; python3 --version 2>&1 || true
+echo "@ probe"; OMPI_MCA_btl=self OMPI_MCA_plm=isolated FI_PROVIDER=tcp /opt/probe 2>/dev/null | head -n 1
+prefix=$(dirname "$(dirname "$library")")
+for bin in "$prefix/bin" /usr/bin; do
+    [ -x "$bin/ompi_info" ] && { echo "@ ompi_info"; "$bin/ompi_info" --parsable 2>/dev/null | \
+        grep -E '^(ompi:version:full|mca:(pmix|pml|btl|mtl):[^:]*:version|option:)|^mca:pmix' ; break; }
+done
+for bin in "$prefix/bin" /usr/bin; do
+    [ -x "$bin/mpichversion" ] && {
+        echo "@ mpichversion"; "$bin/mpichversion" 2>/dev/null | head -n 12; break; }
+done
+[ -x "$prefix/bin/mpirun" ] && { echo "@ launcher"; "$prefix/bin/mpirun" --version 2>/dev/null | head -n 3; }
+echo "@ pmix"
+{
+    ldd /opt/probe
+    case $library in
+        *libmpi.so.[2-9][0-9])
+            find "$(dirname "$(readlink -f "$library")")" -name 'mca_pmix_*.so' -exec ldd {} \; ;;
+    esac
+} 2>/dev/null | sed -nE 's/.*libpmix\.so\.2 => ([^ ]+) .*/\1/p' | head -n 1 | while read -r pmix; do
+    # A program that came with the library tells, else the package that it is of.
+    for bin in "$prefix/bin" /usr/bin; do
+        "$bin/pmix_info" --parsable 2>/dev/null | sed -n 's/^pmix:version:full://p'
+    done | grep -m 1 . || dpkg-query -W -f '${Version}\n' 'libpmix2*' 2>/dev/null | grep .
+done
+echo "@ environment"; env | grep -E '^(PATH|LD_LIBRARY_PATH|OMPI_|UCX_|FI_|I_MPI_|PMIX_)' | sort
+echo "@ end"
+"""
+"""One POSIX shell script; each answer stands below its `@ name`."""
+
+
+def heard(text: str) -> dict[str, Any]:
+    """Return question → answer; an answer of one line is a text, a longer one a list of lines."""
+    answers: dict[str, list[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith("@ "):
+            name = line[2:]
+            answers[name] = []
+        elif name and line.strip():
+            answers[name].append(re.sub(r" \(0x[0-9a-f]+\)", "", line.strip()))
+    answers.pop("end", None)
+    return {key: lines if len(lines) != 1 else lines[0] for key, lines in answers.items()}

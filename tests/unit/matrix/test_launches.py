@@ -1,0 +1,134 @@
+"""Which launches there are, and the words of each."""
+
+import shlex
+
+import msgspec
+
+from tests.matrix.launches import (
+    Launch,
+    inherited,
+    mode_of,
+    naive,
+    plain,
+    planned,
+    shape,
+    small_shm,
+    traps,
+)
+from tests.matrix.record import ImageRecord, Truth, changed, encoded, load
+from tests.matrix.run import fixed, same_image
+from tests.matrix.said import heard
+from tests.matrix.table import page
+from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.prediction import Request
+
+HOST = HostFacts(
+    place="cluster x",
+    slurm=SlurmFacts(version="24.11.5", mpi_types=("none", "pmi2", "pmix"), mpi_default="none", nodes=2),
+    mpis=(HostMpi(implementation="openmpi", version="5.0.7", launcher="/usr/bin/mpirun", pmix="5.0.7"),),
+    runtime=ContainerRuntime(name="apptainer", version="1.4.5", path="/usr/bin/apptainer", setuid=False),
+)
+MPI = ImageMpi(
+    implementation="mpich", version="4.1.3", library="/l/libmpi.so.12", interfaces=("pmi1", "pmi2")
+)
+IMAGE = ImageFacts(path="x.sif", format="sif", mpi=MPI)
+TWO = Request(nodes=2, ranks_per_node=1)
+
+
+def launched(name, **other):
+    return Launch("image", "pmix", name, "naive", naive(name, HOST), other.pop("request", TWO), **other)
+
+
+def test_what_a_person_types_is_the_launcher_and_the_image():
+    words = shlex.split(launched("srun-pmi2").argv())
+    assert words[0] == "srun"
+    assert words[-5:] == ["--mpi=pmi2", "singularity", "exec", "IMAGE", "/opt/probe"]
+    assert launched("mpirun-host").argv() == "mpirun -n 2 singularity exec IMAGE /opt/probe"
+    assert launched("mpirun-container").argv() == "singularity exec IMAGE mpirun -n 2 /opt/probe"
+
+
+def test_srun_alone_is_the_mode_that_is_slurms_default():
+    other = msgspec.structs.replace(HOST, slurm=msgspec.structs.replace(HOST.slurm, mpi_default="pmix_v5"))
+    nothing = msgspec.structs.replace(HOST, slurm=msgspec.structs.replace(HOST.slurm, mpi_default="(null)"))
+    modes = [mode_of("srun", host) for host in (HOST, other, nothing)]
+    assert modes == ["srun-none", "srun-pmix", "srun-none"]
+
+
+def test_a_launcher_of_the_host_is_tried_in_a_batch_job_and_from_the_login_node():
+    direct = launched("mpirun-host", request=Request(nodes=2, ranks_per_node=1, batch=False))
+    assert (direct.start, direct.argv().split()[0]) == ("direct", "salloc")
+    starts = [x.start for x in plain("image", "pmix", HOST) if x.launch == "mpirun-host"]
+    assert set(starts) == {"batch", "direct"}
+
+
+def test_every_name_is_the_name_of_one_launch():
+    found = [
+        *plain("image", "pmix", HOST),
+        *planned("image", "pmix", HOST, IMAGE),
+        *traps("image", "pmix", HOST, "srun-pmi2", IMAGE),
+        *small_shm("image", "pmix", HOST, "srun-pmi2", IMAGE),
+    ]
+    names = [launch.name for launch in found]
+    assert len(names) == len(set(names))
+    assert {shape(launch.request) for launch in found} == {"2x1", "2x2", "1x2"}
+
+
+def test_what_the_engine_proposes_is_run_only_where_it_is_something_else():
+    typed = {launch.argv("apptainer") for launch in plain("image", "pmix", HOST)}
+    proposed = list(planned("image", "pmix", HOST, IMAGE))
+    assert proposed
+    assert not typed & {launch.argv("apptainer") for launch in proposed}
+
+
+def test_a_variable_of_a_trap_is_exported_and_told_to_the_engine():
+    launch = launched("srun-pmix", exports={"OMPI_MCA_btl": "open ib"})
+    assert launch.script("/x.sif", "apptainer").startswith("export OMPI_MCA_btl='open ib'\nexec srun ")
+    assert inherited(HOST, launch.exports, {"shm": 5}).environment == {"OMPI_MCA_btl": "open ib"}
+    assert inherited(HOST, {}, {"shm": 5}).shm == 5
+
+
+def test_a_record_is_written_whole_and_read_again(tmp_path):
+    path = tmp_path / "truth.json"
+    cell = launched("srun").cell(argv="x", outcome="ok", seen={"ok": 1})
+    with changed(path) as truth:
+        truth.hosts["pmix"] = HOST
+        truth.images["image"] = ImageRecord(facts=IMAGE, said={})
+        truth.cells.append(cell)
+    assert load(path).cells == [cell]
+    assert path.read_text() == encoded(load(path))
+    assert [p.name for p in tmp_path.iterdir()] == ["truth.json"]
+
+
+def test_cells_of_another_file_of_the_same_name_do_not_count():
+    one = ImageRecord(facts=msgspec.structs.replace(IMAGE, digest="sha256:1"), said={})
+    other = ImageRecord(facts=msgspec.structs.replace(IMAGE, digest="sha256:2"), said={})
+    assert same_image(one, one)
+    assert not same_image(one, other)
+    assert not same_image(None, one)
+
+
+def test_a_failure_names_the_launch_that_mends_it_and_a_success_none():
+    failed = launched("mpirun-container").cell(argv="a", outcome="hang", seen={"hang": 1})
+    mended = msgspec.structs.replace(failed, name="planned", variant="planned", argv="b", outcome="ok")
+    other = msgspec.structs.replace(mended, name="other", flavour="bare")
+    worked = msgspec.structs.replace(failed, name="worked", outcome="ok", launch="srun")
+    assert [cell.fixed_by for cell in fixed([failed, mended, other, worked])] == ["planned", "", "", ""]
+    assert [cell.fixed_by for cell in fixed([failed, other])] == ["", ""]
+
+
+def test_answers_of_a_container_are_read_by_their_question():
+    said = heard(
+        "noise\n@ glibc\nldd 2.36\n@ libraries\nlibc.so.6 => /lib/libc.so.6 (0x7f00)\nlibm.so.6\n@ end\n"
+    )
+    assert said == {"glibc": "ldd 2.36", "libraries": ["libc.so.6 => /lib/libc.so.6", "libm.so.6"]}
+
+
+def test_the_page_shows_what_happens_and_what_the_engine_makes_of_it():
+    failed = launched("mpirun-container").cell(argv="a", outcome="hang", seen={"hang": 2, "ok": 1})
+    mended = msgspec.structs.replace(failed, name="b", variant="planned", outcome="ok", seen={"ok": 1})
+    trap = msgspec.structs.replace(
+        failed, name="c", variant="trap", trap="--cleanenv", outcome="singletons", seen={}
+    )
+    text = page(Truth(hosts={"pmix": HOST}, cells=[failed, mended, trap]))
+    assert "| image | hang (1) → **ok** |" in text
+    assert "| pmix | image | mpirun-container 2x1 | `--cleanenv` | singletons |" in text
