@@ -1,0 +1,1 @@
+"""Damaged and hostile images and facts files by the thousand; ``make fuzz``."""

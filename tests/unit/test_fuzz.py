@@ -1,0 +1,98 @@
+"""A slice of ``make fuzz``, and that it notices what it is there to notice."""
+
+import time
+
+import pytest
+
+from tests.fuzz import case, hostile
+from tests.fuzz.run import fuzz, summary
+from toolkit.errors import BadInput
+
+COUNT = 300
+
+
+def test_damaged_images_and_facts_give_facts_or_an_error_of_ours(tmp_path):
+    outcomes = fuzz(COUNT, 2026, tmp_path / "keep")
+    assert [o.number for o in outcomes] == list(range(COUNT))
+    assert not [o for o in outcomes if o.fault], summary(outcomes, 2026, 0)
+    # All that is made is of use only if some of it gets through, and some does not.
+    came = {(o.kind.partition(",")[0], o.came) for o in outcomes}
+    assert {("image", "facts"), ("image", "CheckFailed"), ("facts", "facts"), ("facts", "BadInput")} <= came
+    assert not (tmp_path / "keep").exists()
+
+
+def test_the_same_number_makes_the_same_case(tmp_path):
+    made = []
+    for name in ("a", "b"):
+        for number in range(12):
+            (tmp_path / name / str(number)).mkdir(parents=True)
+            kind, path = case.make(number, 1, tmp_path / name / str(number))
+            made.append((name, kind, path.read_bytes() if path.is_file() else None))
+    assert [m[1:] for m in made if m[0] == "a"] == [m[1:] for m in made if m[0] == "b"]
+
+
+def _raising(error):
+    def reads(path, number):
+        raise error
+
+    return reads
+
+
+def _writing(path, number):
+    (path.parent.parent / "outside").write_text("x")
+    return "facts"
+
+
+def _hungry(path, number):
+    assert len(bytearray(400 << 20)) > 0
+    return "facts"
+
+
+def _slow(path, number):
+    begun = time.process_time()
+    while time.process_time() < begun + 5:
+        pass
+    return "facts"
+
+
+@pytest.mark.parametrize(
+    ("reads", "came", "fault"),
+    [
+        (_raising(KeyError("x")), "KeyError", "Traceback"),
+        (_raising(MemoryError()), "MemoryError", "Traceback"),
+        (_raising(BadInput("two\nlines")), "BadInput", "several lines"),
+        (_raising(BadInput("x\x1b[31m")), "BadInput", "cannot be shown"),
+        (_raising(BadInput("x" * 2000)), "BadInput", "cannot be shown"),
+        (_raising(BadInput(hostile.SECRET)), "BadInput", "outside the image"),
+        (_writing, "facts", "outside the cache have changed"),
+        (_hungry, "facts", "MiB of memory"),
+        (_slow, "late", "more than 1 s"),
+        (_raising(BadInput("as it should be")), "BadInput", ""),
+    ],
+)
+def test_what_should_not_happen_is_noticed(tmp_path, monkeypatch, reads, came, fault):
+    monkeypatch.setattr(case, "_image", reads)
+    monkeypatch.setattr(case, "_facts_file", reads)
+    monkeypatch.setattr(case, "SECONDS", 1)
+    (tmp_path / "case").mkdir()
+    found = case.run(3, 1, tmp_path / "case")
+    assert found.came == came
+    assert fault in found.fault
+    assert bool(found.fault) == bool(fault)
+
+
+def test_a_process_that_dies_takes_one_case_with_it(tmp_path, monkeypatch):
+    import os
+
+    run = case.run
+
+    def dying(number, seed, folder):
+        if number == 2:
+            os._exit(7)
+        return run(number, seed, folder)
+
+    monkeypatch.setattr(case, "run", dying)
+    outcomes = fuzz(5, 1, tmp_path / "keep", hands=1)
+    assert [(o.number, o.came) for o in outcomes if o.fault] == [(2, "died")]
+    assert len(outcomes) == 5
+    assert "ended with 7" in (tmp_path / "keep" / "1-2" / "fault.txt").read_text()
