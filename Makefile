@@ -3,22 +3,28 @@
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
 # make test            all checks and tests, the integration tests against real Docker, Apptainer and Slurm included
 # make image           the training image and its SIF (RECIPE=name for another)
+# make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz)
 # make check           lint, types, import rules
 # make unit            the fast tests alone
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
+# make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
+#                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
 # make clean           remove everything that these commands made
 
 RECIPE ?= tf2.15-cpu
 KEEP   ?=
+N      ?= 10000
+SEED   ?= 1
+MATRIX ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
 SHELL  := /bin/bash
 
-.PHONY: demo test image check unit integration engine engine-stop clean help
+.PHONY: demo test image fuzz check unit integration matrix engine engine-stop clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n 's/^# make/make/p' Makefile
+	@sed -n 's/^# make/make/p; s/^#    / /p' Makefile
 
 # The environment is made anew when the package's metadata changes.
 $(VENV)/ready: pyproject.toml scripts/setup.sh
@@ -43,8 +49,15 @@ check: $(VENV)/ready
 unit: $(VENV)/ready
 	$(BIN)/pytest tests/unit -n auto -q
 
+fuzz: $(VENV)/ready
+	$(BIN)/python -m tests.fuzz.run --count $(N) --seed $(SEED) --keep build/fuzz
+
 integration: $(VENV)/ready
 	scripts/with-engine.sh $(BIN)/pytest tests/integration -q --durations=15
+
+# The clusters stay up for the next run; make clean removes them.
+matrix: $(VENV)/ready
+	XDG_STATE_HOME="$(CURDIR)/build/matrix/state" scripts/with-engine.sh scripts/matrix.sh $(BIN) $(MATRIX)
 
 engine: $(VENV)/ready
 	@scripts/engine.sh start

@@ -8,7 +8,7 @@ cd "$here/.."
 if "$here/engine.sh" answers; then
     # The clusters that make starts, by their label; a person's own ones stay.
     mapfile -t clusters < <(docker container ls --all --format '{{.Label "toolkit.cluster"}}' \
-        --filter label=toolkit.cluster | sort -u | grep -E '^(demo|test-[0-9a-f]{6}.*)$' || true)
+        --filter label=toolkit.cluster | sort -u | grep -E '^(demo|matrix-[a-z]+|test-[0-9a-f]{6}.*)$' || true)
     for cluster in "${clusters[@]}"; do
         for kind in container network volume; do
             flags=(--quiet)

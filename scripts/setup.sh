@@ -18,6 +18,7 @@ needed=(
     npm:npm                    # fetches the data sets where their publishers do not answer
     ssh:openssh-client         # toolkit cluster shell
     shellcheck:shellcheck      # make test
+    busybox:busybox            # make test runs the probe in its shell
     strace:strace              # make test counts file-system calls
 )
 
