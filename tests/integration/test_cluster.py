@@ -148,8 +148,10 @@ def test_without_pmix_each_rank_is_alone(login):
 
 
 def test_an_ordinary_user_runs_a_sif_file_on_every_node(login, box):
-    said = run(login, "srun", "-N2", "singularity", "exec", box, "sh", "-c", "cat /etc/where; id -u")
-    assert said.split() == ["inside", "1000"] * 2
+    said = run(
+        login, "srun", "-N2", "singularity", "exec", box, "sh", "-c", "echo $(cat /etc/where) $(id -u)"
+    )
+    assert said.splitlines() == ["inside 1000"] * 2
 
 
 def test_home_and_work_are_the_same_on_every_node(cluster, login):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 
 import pytest
 
@@ -72,8 +73,8 @@ def temporary(tmp_path, monkeypatch):
 
 
 def variant(tmp_path, name, change):
-    """A recipe of its own name, which ends like the small one but for ``change``."""
-    file = tmp_path / f"{name}.toml"
+    """A recipe of a name that no earlier run had, which ends like the small one but for ``change``."""
+    file = tmp_path / f"{name}-{uuid.uuid4().hex[:8]}.toml"
     file.write_text(SMALL_TEXT.replace('base = "debian:bookworm"', f'base = "debian:bookworm"\n{change}'))
     return recipe.load(str(file))
 
@@ -201,7 +202,7 @@ class TestBuilding:
     def test_ctrl_c_through_the_program_ends_in_130(self, engine, small, tmp_path):
         slow = variant(tmp_path, "interrupted", 'packages = ["no-such-package-of-toolkit==2.0"]')
         before = ours(engine)
-        status, said = interrupted_at("Building", "image", "build", str(tmp_path / "interrupted.toml"))
+        status, said = interrupted_at("Building", "image", "build", str(tmp_path / f"{slow.name}.toml"))
         assert (status, said[-1]) == (130, "toolkit: interrupted")
         assert find(engine, slow) is None
         assert ours(engine) <= before
@@ -209,7 +210,7 @@ class TestBuilding:
     def test_ctrl_c_while_the_image_is_tried_leaves_it_untagged(self, engine, small, tmp_path):
         tried = variant(tmp_path, "interrupted-trial", "")
         before = ours(engine)
-        status, said = interrupted_at("Trying", "image", "build", str(tmp_path / "interrupted-trial.toml"))
+        status, said = interrupted_at("Trying", "image", "build", str(tmp_path / f"{tried.name}.toml"))
         assert (status, said[-1]) == (130, "toolkit: interrupted")
         assert find(engine, tried) is None
         assert ours(engine) <= before

@@ -51,7 +51,7 @@ def test_versions_are_those_that_python_and_libc_report(facts, engine):
     assert facts.glibc == inside(engine, "getconf GNU_LIBC_VERSION").split()[1]
     assert facts.python in inside(engine, "python3 --version")
     assert facts.architecture == inside(engine, "uname -m")
-    assert facts.mpi.launcher == inside(engine, "command -v mpirun")
+    assert facts.mpi.launcher == inside(engine, 'readlink -f "$(command -v mpirun)"')
 
 
 def test_the_image_is_what_it_says_it_is(facts):
