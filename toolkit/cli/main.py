@@ -1,7 +1,6 @@
 """The ``toolkit`` program: finds the command, runs it, turns errors into one line and an exit code."""
 
 import contextlib
-import importlib
 import os
 import select
 import signal
@@ -14,21 +13,12 @@ import click
 
 from toolkit import __version__
 from toolkit.cli.commands import COMMANDS
+from toolkit.cli.lazy import LazyGroup
 from toolkit.errors import Interrupted, ToolkitError
 
 
-class LazyGroup(click.Group):
-    """A group that imports a command when it is used, not when it is listed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        module, _ = COMMANDS[cmd_name]
-        found: click.Command = importlib.import_module(module).command
-        return found
+class Program(LazyGroup):
+    """The whole program: a reader of its output that goes away is no fault."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
         with _broken_pipes():
@@ -38,13 +28,11 @@ class LazyGroup(click.Group):
         with _broken_pipes():
             return super().invoke(ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=Program,
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="toolkit", message="%(prog)s %(version)s")
 @click.option("-v", "--verbose", is_flag=True, help="Show the output of every step")

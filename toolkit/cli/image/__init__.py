@@ -1,0 +1,22 @@
+"""``toolkit image``: recipes, images in the Docker engine, SIF files; one module a command."""
+
+import click
+
+from toolkit.cli.lazy import LazyGroup
+
+_COMMANDS = {
+    "list": ("toolkit.cli.image.list", "List the recipes and what is in them"),
+    "show": ("toolkit.cli.image.show", "Show what a recipe asks for"),
+    "render": ("toolkit.cli.image.render", "Print the text that an image is built from"),
+    "build": ("toolkit.cli.image.build", "Build the image of a recipe, and try it"),
+    "sif": ("toolkit.cli.image.sif", "Turn an image into one SIF file"),
+    "inspect": ("toolkit.cli.image.inspect", "Say what is in an image without starting it"),
+}
+
+
+@click.group("image", cls=LazyGroup, table=_COMMANDS)
+def command() -> None:
+    """Build, convert and look into training images.
+
+    RECIPE is a name that `toolkit image list` shows, or the path of a TOML file.
+    """

@@ -1,0 +1,63 @@
+"""A recipe resolved: every byte that goes into an image, by name, version and hash."""
+
+import msgspec
+
+from toolkit.model.solution import Solution
+
+
+class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One file to fetch: a wheel, a source archive or a Debian package.
+
+    ``urls`` are tried in order and are only where it was seen: the hash says whether it is the one.
+    ``size`` is in bytes.
+    """
+
+    name: str
+    version: str
+    file: str
+    urls: tuple[str, ...]
+    sha256: str
+    size: int
+
+
+class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The image that everything is put on.
+
+    ``name`` is that of the knowledge row (``debian:bookworm``). ``published`` is the reference, with its
+    digest, of the published image, where a registry told it. Where none answered it is empty, and the base is
+    bootstrapped from ``packages``, which gives the same files on every machine.
+    """
+
+    name: str
+    release: str
+    published: str = ""
+    packages: tuple[LockedFile, ...] = ()
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one stage of a build installs; order does not matter within a field.
+
+    ``debian`` are packages of the distribution, ``wheels`` are installed as they are, ``sources`` compiled.
+    """
+
+    debian: tuple[LockedFile, ...] = ()
+    wheels: tuple[LockedFile, ...] = ()
+    sources: tuple[LockedFile, ...] = ()
+
+
+class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that an image is made from; ``build`` needs it and nothing else.
+
+    ``recipe_sha256`` is of the recipe's values, not of its text: a comment does not make a lock stale.
+    ``epoch`` is the time, in seconds, that every file and header of the image is given (SOURCE_DATE_EPOCH).
+    ``build`` is what compiling needs and the image does not keep, ``run`` what stays in it.
+    """
+
+    schema: str = "toolkit.lock/1"
+    recipe: str
+    recipe_sha256: str
+    solution: Solution
+    epoch: int
+    base: LockedBase
+    build: Stage
+    run: Stage
