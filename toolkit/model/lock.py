@@ -1,5 +1,7 @@
 """A recipe resolved: every byte that goes into an image, by name, version and hash."""
 
+import hashlib
+
 import msgspec
 
 from toolkit.model.solution import Solution
@@ -61,3 +63,13 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     base: LockedBase
     build: Stage
     run: Stage
+
+
+def encoded(lock: Lock) -> bytes:
+    """Return the bytes of a lock's file, the same for equal locks."""
+    return msgspec.json.format(msgspec.json.encode(lock), indent=1) + b"\n"
+
+
+def lock_sha256(lock: Lock) -> str:
+    """Return the hash that an image's label ``toolkit.lock`` carries."""
+    return hashlib.sha256(encoded(lock)).hexdigest()

@@ -1,0 +1,93 @@
+import json
+
+import msgspec
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from tests.unit.image import locks
+from toolkit.image.sbom import sbom
+from toolkit.knowledge.licences import licences
+from toolkit.model.lock import LockedBase
+
+
+def components(content: bytes) -> dict[str, dict]:
+    return {item["name"]: item for item in json.loads(content)["components"]}
+
+
+def properties(item: dict) -> dict[str, str]:
+    return {entry["name"]: entry["value"] for entry in item["properties"]}
+
+
+def problems(content: bytes) -> object:
+    return JsonStrictValidator(SchemaVersion.V1_6).validate_str(content.decode())
+
+
+def test_it_is_valid_against_the_schema_with_every_provider():
+    built = {"horovod": ("HOROVOD_WITH_MPI=1", "HOROVOD_WITH_GLOO=1")}
+    published = LockedBase(name="debian:bookworm", release="12", published=f"debian@sha256:{'ab' * 32}")
+    assert problems(sbom(locks.lock(), built)) is None
+    assert problems(sbom(locks.lock(base=published))) is None
+
+
+def test_the_schema_finds_what_is_wrong():
+    damaged = json.loads(sbom(locks.lock()))
+    damaged["components"][0]["hashes"] = [{"alg": "SHA-256", "content": "no hash"}]
+    assert problems(json.dumps(damaged).encode()) is not None
+
+
+def test_every_licence_that_is_known_is_one_of_spdx():
+    made = [
+        msgspec.structs.replace(
+            locks.lock(), solution=msgspec.structs.replace(locks.lock().solution, chosen=(c,))
+        )
+        for c in (locks.chosen(name, "1.0", "source") for name in licences())
+    ]
+    assert [problems(sbom(lock)) for lock in made] == [None] * len(licences())
+    assert components(sbom(locks.lock()))["mpi4py"]["licenses"] == [{"license": {"id": "BSD-2-Clause"}}]
+
+
+def test_what_package_lists_cannot_see_is_said_with_its_hash_and_its_options():
+    found = components(sbom(locks.lock(), {"horovod": ("HOROVOD_WITH_MPI=1",)}))
+    lock = locks.lock()
+    assert properties(found["horovod"])["toolkit:built-with"] == "HOROVOD_WITH_MPI=1"
+    assert properties(found["openmpi"])["toolkit:in-package-lists"] == "no"
+    assert found["openmpi"]["hashes"][0]["content"] == lock.run.sources[0].sha256
+    assert properties(found["libpmix2"]) == {
+        "toolkit:component": "pmix",
+        "toolkit:file": "libpmix2_4.2.2-1_amd64.deb",
+        "toolkit:in-package-lists": "yes",
+        "toolkit:provider": "debian",
+        "toolkit:version": "4.2.2",
+    }
+
+
+def test_package_urls_are_those_of_the_registries():
+    found = components(sbom(locks.lock()))
+    assert (
+        found["python3.11"]["purl"]
+        == "pkg:deb/debian/python3.11@3.11.2-6%2Bdeb12u6?arch=amd64&distro=bookworm"
+    )
+    assert found["Markdown"]["purl"] == "pkg:pypi/markdown@3.5"
+    assert found["horovod"]["purl"].startswith("pkg:generic/horovod@0.28.1?checksum=sha256:")
+
+
+def test_what_only_the_build_needs_is_not_in_it():
+    assert "g++" not in components(sbom(locks.lock()))
+
+
+def test_big_components_depend_on_each_other_and_the_image_on_the_rest():
+    document = json.loads(sbom(locks.lock()))
+    refs = {item["name"]: item["bom-ref"] for item in document["components"]}
+    needs = {edge["ref"]: edge["dependsOn"] for edge in document["dependencies"]}
+    assert needs[refs["horovod"]] == sorted(refs[n] for n in ("openmpi", "python3.11", "tensorflow-cpu"))
+    assert needs[refs["openmpi"]] == sorted(refs[n] for n in ("libpmix2", "debian"))
+    assert refs["horovod"] in needs["image:small"]
+    assert refs["tensorflow-cpu"] not in needs["image:small"]
+
+
+def test_the_same_lock_gives_the_same_bytes_and_another_lock_another_serial_number():
+    first, again = sbom(locks.lock()), sbom(locks.lock())
+    later = json.loads(sbom(locks.lock(epoch=1_700_000_001)))
+    assert first == again
+    assert json.loads(first)["metadata"]["timestamp"] == "2023-11-14T22:13:20Z"
+    assert later["serialNumber"] != json.loads(first)["serialNumber"]

@@ -1,0 +1,40 @@
+"""Package URLs (package-url/purl-spec) of locked files: names that every scanner knows packages by."""
+
+import re
+from urllib.parse import quote
+
+from toolkit.model.lock import LockedFile
+
+_KEPT = ".-_~:"
+"""Unreserved characters, and the colon, which purl-spec leaves as it is."""
+
+
+def debian(file: LockedFile, base: str) -> str:
+    """Return that of a Debian package of the base ``debian:bookworm``, by way of its file's name."""
+    distribution, _, release = base.partition(":")
+    architecture = file.file.removesuffix(".deb").rpartition("_")[2]
+    wanted = f"?arch={_quoted(architecture)}&distro={_quoted(release or distribution)}"
+    return f"pkg:deb/{_quoted(distribution)}/{_quoted(file.name)}@{_quoted(file.version)}{wanted}"
+
+
+def pypi(file: LockedFile) -> str:
+    """Return that of a wheel; PyPI's names are told apart in lower case with hyphens."""
+    return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', file.name).lower())}@{_quoted(file.version)}"
+
+
+def generic(file: LockedFile) -> str:
+    """Return that of a source archive, which only its checksum tells apart."""
+    return f"pkg:generic/{_quoted(file.name)}@{_quoted(file.version)}?checksum=sha256:{file.sha256}"
+
+
+def published(reference: str) -> str:
+    """Return that of a published image with a digest, ``debian@sha256:…``; empty text for any other."""
+    name, _, digest = reference.partition("@")
+    if not digest:
+        return ""
+    repository = re.sub(r":[^/:]*$", "", name)
+    return f"pkg:oci/{_quoted(repository.rpartition('/')[2].lower())}@{quote(digest, safe='')}"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe=_KEPT)

@@ -1,0 +1,191 @@
+"""The bill of materials of an image, as CycloneDX 1.6 JSON, told from its lock alone.
+
+    emit.context         puts ``sbom(lock, built_with)`` into the image, at SBOM_PATH
+    sifobjects           puts the same bytes into the SIF as an object of type SBOM
+    toolkit image sbom   prints what an image has there
+
+Package lists know Debian packages and wheels. What was compiled from a source archive (an MPI, PMIx, UCX,
+NCCL, Horovod) they know nothing of, and of Horovod not what it was built for: here both stand. The same
+lock gives the same bytes: the serial number is made from its hash, the time is its epoch.
+"""
+
+import datetime as dt
+import uuid
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.image.purl import debian, generic, published, pypi
+from toolkit.knowledge.licences import licences
+from toolkit.model.lock import Lock, LockedFile, lock_sha256
+from toolkit.model.solution import Chosen, Component
+
+SBOM_PATH = "/opt/toolkit/sbom.cdx.json"
+"""Where an image built by this toolkit has its bill of materials."""
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_OID, "toolkit.sbom")
+_SHOWN_BY: dict[Component, tuple[str, ...]] = {
+    "python": ("python3.13", "python3.12", "python3.11", "python3.10", "python3.9", "python3"),
+    "openmpi": ("openmpi", "openmpi-bin", "libopenmpi40", "libopenmpi3t64", "libopenmpi3"),
+    "mpich": ("mpich", "libmpich12t64", "libmpich12"),
+    "pmix": ("pmix", "openpmix", "libpmix2t64", "libpmix2"),
+    "ucx": ("ucx", "libucx0"),
+    "mpi4py": ("mpi4py",),
+    "tensorflow": ("tensorflow", "tensorflow-cpu"),
+    "keras": ("keras", "tf-keras"),
+    "horovod": ("horovod",),
+    "cuda": ("nvidia-cuda-runtime-cu11", "nvidia-cuda-runtime-cu12", "libcudart11.0", "libcudart12"),
+    "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
+    "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
+}
+"""The package, wheel or archive that is the component itself, the first that is there."""
+
+_NEEDS: dict[Component, tuple[Component, ...]] = {
+    "python": ("base",),
+    "openmpi": ("pmix", "ucx", "base"),
+    "mpich": ("pmix", "ucx", "base"),
+    "pmix": ("base",),
+    "ucx": ("base",),
+    "mpi4py": ("python", "openmpi", "mpich"),
+    "tensorflow": ("python", "keras", "cuda", "cudnn", "nccl"),
+    "keras": ("python",),
+    "horovod": ("python", "tensorflow", "openmpi", "mpich", "nccl"),
+    "cudnn": ("cuda",),
+    "nccl": ("cuda",),
+}
+"""What a component loads or is built against, of those that an image has."""
+
+_Item = dict[str, object]
+
+
+def sbom(lock: Lock, built_with: Mapping[Component, Sequence[str]] | None = None) -> bytes:
+    """Return the bill of materials; ``built_with`` has the words that configured what was compiled."""
+    found = _files(lock)
+    refs: dict[Component, str] = {}
+    for chosen in lock.solution.chosen:
+        refs[chosen.component] = _mark(found, chosen, (built_with or {}).get(chosen.component, ()), lock)
+    root = f"image:{lock.recipe}"
+    document = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(_NAMESPACE, lock_sha256(lock))}",
+        "version": 1,
+        "metadata": {
+            "timestamp": dt.datetime.fromtimestamp(lock.epoch, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lifecycles": [{"phase": "build"}],
+            "tools": {"components": [{"type": "application", "name": "toolkit", "version": __version__}]},
+            "component": {
+                "type": "container",
+                "bom-ref": root,
+                "name": lock.recipe,
+                "version": lock_sha256(lock)[:12],
+                "properties": _properties(
+                    {"toolkit:lock": lock_sha256(lock), "toolkit:recipe": lock.recipe_sha256}
+                ),
+            },
+        },
+        "components": [found[ref] for ref in sorted(found)],
+        "dependencies": _dependencies(root, found, refs),
+    }
+    return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
+
+
+def _files(lock: Lock) -> dict[str, _Item]:
+    """Return reference → component of every file that ends up in the image."""
+    found: dict[str, _Item] = {}
+    for file in (*lock.base.packages, *lock.run.debian):
+        found.setdefault(*_component(file, debian(file, lock.base.name), "application"))
+    for file in lock.run.wheels:
+        found.setdefault(*_component(file, pypi(file), "library"))
+    # A source archive does not stay, but what was compiled from it does, whichever stage unpacked it.
+    for file in (*lock.run.sources, *lock.build.sources):
+        found.setdefault(*_component(file, generic(file), "library", compiled=True))
+    return found
+
+
+def _component(file: LockedFile, purl: str, kind: str, *, compiled: bool = False) -> tuple[str, _Item]:
+    item: _Item = {
+        "type": kind,
+        "bom-ref": purl,
+        "name": file.name,
+        "version": file.version,
+        "purl": purl,
+        "hashes": [{"alg": "SHA-256", "content": file.sha256}],
+    }
+    told = {"toolkit:file": file.file, "toolkit:in-package-lists": "no" if compiled else "yes"}
+    item["properties"] = _properties(told)
+    return purl, item
+
+
+def _mark(found: dict[str, _Item], chosen: Chosen, words: Sequence[str], lock: Lock) -> str:
+    """Say of the file that is a component that it is one, or add the component; return its reference."""
+    ref = _shown_by(found, chosen.component)
+    if not ref:
+        ref, item = _unseen(chosen, lock)
+        found[ref] = item
+    item = found[ref]
+    licence = licences().get(chosen.component)
+    if licence and (spdx := licence.of(chosen.version)):
+        item["licenses"] = [{"license": {"id": spdx}}]
+    elif licence:
+        item["licenses"] = [{"license": {"name": licence.name}}]
+    told = {
+        "toolkit:component": chosen.component,
+        "toolkit:version": chosen.version,
+        "toolkit:provider": chosen.provider,
+        **({"toolkit:built-with": " ".join(words)} if words else {}),
+    }
+    item["properties"] = sorted(
+        (*_properties(told), *msgspec.convert(item.get("properties", []), list[dict[str, str]])),
+        key=lambda entry: entry["name"],
+    )
+    return ref
+
+
+def _shown_by(found: Mapping[str, _Item], component: Component) -> str:
+    for name in _SHOWN_BY.get(component, ()):
+        for ref in sorted(found):
+            if found[ref]["name"] == name:
+                return ref
+    return ""
+
+
+def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
+    """Return a component that no locked file is: the base, and what a published base brings."""
+    if chosen.component == "base":
+        distribution, _, release = lock.base.name.partition(":")
+        purl = published(lock.base.published)
+        item: _Item = {
+            "type": "operating-system",
+            "bom-ref": f"base:{lock.base.name}",
+            "name": distribution,
+            "version": release or lock.base.release,
+            **({"purl": purl} if purl else {}),
+        }
+        return f"base:{lock.base.name}", item
+    ref = f"pkg:generic/{chosen.component}@{chosen.version}"
+    return ref, {
+        "type": "library",
+        "bom-ref": ref,
+        "name": chosen.component,
+        "version": chosen.version,
+        "purl": ref,
+    }
+
+
+def _dependencies(
+    root: str, found: Mapping[str, _Item], refs: Mapping[Component, str]
+) -> list[dict[str, object]]:
+    needs = {
+        ref: sorted({refs[need] for need in _NEEDS.get(component, ()) if need in refs} - {ref})
+        for component, ref in refs.items()
+    }
+    needed = {ref for refs_needed in needs.values() for ref in refs_needed}
+    edges = {root: sorted(set(found) - needed), **needs}
+    return [{"ref": ref, "dependsOn": edges[ref]} for ref in sorted(edges)]
+
+
+def _properties(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": values[name]} for name in sorted(values)]
