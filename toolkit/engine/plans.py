@@ -137,20 +137,26 @@ def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode)
     (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
     """
     mpi = image.mpi
-    if mpi is None or not _splits(host, request, mode) or not _can_share(host):
+    if mpi is None or not splits(host, request, mode) or not _can_share(host):
         return ()
     return ("--sharens",) if mpi.implementation in {"mpich", "intelmpi"} or copies_blindly(mpi) else ()
 
 
-def _splits(host: HostFacts, request: Request, mode: Mode) -> bool:
-    """Tell whether ranks of one node get user namespaces of their own."""
-    several = request.ranks_per_node > 1 and mode not in {"mpirun-container", "gloo"}
-    return several and host.runtime is not None and host.runtime.setuid is False
+def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
+    """Tell whether ranks of one node get user namespaces of their own; ``None`` if that is not known."""
+    if request.ranks_per_node == 1 or mode in {"mpirun-container", "gloo"} or host.runtime is None:
+        return False
+    return None if host.runtime.setuid is None else not host.runtime.setuid
 
 
 def _can_share(host: HostFacts) -> bool:
     runtime = host.runtime
     return runtime is not None and within(runtime.version, _SHARENS_SINCE.get(runtime.name, "<0"))
+
+
+def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
+    """Tell whether this is an Open MPI before 5: with ORTE for a launcher, and btl/vader for a node."""
+    return mpi is not None and mpi.implementation == "openmpi" and within(mpi.version or "", "<5")
 
 
 def copies_blindly(mpi: ImageMpi) -> bool:
@@ -159,7 +165,7 @@ def copies_blindly(mpi: ImageMpi) -> bool:
     btl/vader of Open MPI 4 sees that cross-memory attach is refused and waits for fragments that
     nobody sends; Open MPI 5 has a framework of its own for it (opal/mca/smsc).
     """
-    return mpi.implementation == "openmpi" and within(mpi.version or "", "<5")
+    return brings_orte(mpi)
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
@@ -217,10 +223,13 @@ def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
 
     PRRTE starts them itself, and an Open MPI 4 looks for a step of Slurm before it asks PMIx.
     """
-    launcher, mpi = host_launcher(host), image.mpi
-    if launcher is None or mpi is None or {launcher.implementation, mpi.implementation} != {"openmpi"}:
-        return False
-    return within(launcher.version or "", ">=5") and within(mpi.version or "", "<5")
+    launcher = host_launcher(host)
+    prrte = (
+        launcher is not None
+        and launcher.implementation == "openmpi"
+        and within(launcher.version or "", ">=5")
+    )
+    return prrte and brings_orte(image.mpi)
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
@@ -273,9 +282,8 @@ def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> 
     alone = host.interfaces is not None and len(host.interfaces) == 1
     env: dict[str, str] = {}
     for row in knowledge.mpi().defect:
-        fits = row.implementation == mpi.implementation and within(mpi.version or "", row.versions)
         other = row.served_by and wired and row.served_by != wired
-        if not fits or other or not counts(row.nodes, request.nodes):
+        if not row.of(mpi) or other or not counts(row.nodes, request.nodes):
             continue
         if row.lift and (alone or "{interface}" not in row.lift):
             env[row.lifted_by] = row.lift.format(interface=(host.interfaces or ("",))[0])
@@ -285,7 +293,7 @@ def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> 
 def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Turn copying between processes off where they cannot be put into one namespace."""
     mpi = image.mpi
-    if mpi is None or not copies_blindly(mpi) or not _splits(host, request, mode) or _can_share(host):
+    if mpi is None or not copies_blindly(mpi) or not splits(host, request, mode) or _can_share(host):
         return {}
     return {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 

@@ -13,7 +13,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import MODES, Mode, Plan, Prediction, Request, Verdict
 
-_RANKING: tuple[Mode, ...] = (
+RANKING: tuple[Mode, ...] = (
     "srun-pmix",
     "srun-pmi2",
     "mpirun-host",
@@ -56,7 +56,7 @@ def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) ->
 
 def _choose(predictions: tuple[Prediction, ...], request: Request) -> Mode | None:
     works = {p.mode for p in predictions if p.outcome == "ok"}
-    wanted = (request.mode,) if request.mode else _RANKING
+    wanted = (request.mode,) if request.mode else RANKING
     return next((mode for mode in wanted if mode in works), None)
 
 

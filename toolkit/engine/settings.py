@@ -7,7 +7,7 @@ from functools import cache
 
 from toolkit.engine.case import Case
 from toolkit.engine.plans import steers_mpi
-from toolkit.engine.wireup import cleaned, leaves_out_home
+from toolkit.engine.wireup import HYDRA, cleaned, leaves_out_home
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
@@ -82,29 +82,29 @@ def effects(case: Case) -> tuple[Effect, ...]:
 
 
 def _effect(case: Case, name: str, value: str, where: str) -> Effect:
-    mpi = case.image.mpi
+    mpi, ok = case.image.mpi, Effect(name, value, where, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
-        return _python(case, Effect(name, value, where, "ok"))
+        return _python(case, ok)
     if mpi is None:
-        return Effect(name, value, where, "ok")
+        return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
     lacking = _lacking(case, named)
     if lacking:
-        return Effect(name, value, where, None, missing=lacking)
+        return replace(ok, outcome=None, missing=lacking)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(row.kind not in _WHATEVER for row in rows[:1]):
-        return Effect(name, value, where, "unknown", f"{name} is set, and nobody told to what")
+        return replace(ok, outcome="unknown", because=f"{name} is set, and nobody told to what")
     for row in rows:
-        effect = _judged(case, row, name, value, where)
+        effect = _judged(case, mpi, row, ok)
         if effect is not None:
             return effect
     # Its prefix says whose variable it is; another implementation does not read it.
     if named and not rows and all(row.implementation or row.speaks for row in named):
-        return Effect(name, value, where, "ok")
+        return ok
     pmix = "pmix" in (mpi.interfaces or ())
     if not named and not _of(name, mpi.implementation) and not (pmix and name.startswith("PMIX_")):
-        return Effect(name, value, where, "ok")
-    return Effect(name, value, where, "unknown", f"what {name}={value} does has not been measured")
+        return ok
+    return replace(ok, outcome="unknown", because=f"what {name}={value} does has not been measured")
 
 
 def _python(case: Case, ok: Effect) -> Effect:
@@ -113,7 +113,7 @@ def _python(case: Case, ok: Effect) -> Effect:
     mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
     seen = not ok.value or any(f.startswith(m) for f in folders for m in mounted)
     because = f"what {ok.name} brings into the container is not known"
-    return Effect(ok.name, ok.value, ok.where, "unknown", because) if seen else ok
+    return replace(ok, outcome="unknown", because=because) if seen else ok
 
 
 def _of(name: str, implementation: str) -> bool:
@@ -121,7 +121,7 @@ def _of(name: str, implementation: str) -> bool:
     if name.startswith(("OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_MCA_", "PMIX_PREFIX", "PRTE_PREFIX")):
         return implementation == "openmpi"
     if name.startswith(("MPIR_", "MPICH_", "HYDRA_")):
-        return implementation in {"mpich", "intelmpi", "mvapich2"}
+        return implementation in HYDRA
     if name.startswith("I_MPI_"):
         return implementation == "intelmpi"
     return not name.startswith("MV2_") or implementation == "mvapich2"
@@ -146,13 +146,9 @@ def _counts(case: Case, row: Setting) -> bool:
     )
 
 
-def _judged(case: Case, row: Setting, name: str, value: str, where: str) -> Effect | None:
+def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
     """Return what a row says of the value, or ``None`` where it says nothing."""
-    ok = Effect(name, value, where, "ok")
-    bad = Effect(name, value, where, row.outcome, f"{name}={value}: {row.because}", row.source)
-    mpi = case.image.mpi
-    if mpi is None:
-        return None
+    value, bad = ok.value, _blamed(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
         "value": lambda: bad if value in row.value else None,
@@ -164,6 +160,11 @@ def _judged(case: Case, row: Setting, name: str, value: str, where: str) -> Effe
         "components": lambda: _components(case, row, ok, bad),
     }
     return judges[row.kind]()
+
+
+def _blamed(ok: Effect, row: Setting | Component) -> Effect:
+    because = f"{ok.name}={ok.value}: {row.because}"
+    return replace(ok, outcome=row.outcome, because=because, source=row.source)
 
 
 def _path(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
@@ -182,30 +183,28 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
     there = case.host.interfaces
     if there is None:
-        return Effect(ok.name, ok.value, ok.where, None, missing=("host.interfaces",))
+        return replace(ok, outcome=None, missing=("host.interfaces",))
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
-    if any(c.isdigit() and "/" in word for word in words for c in word):
-        return Effect(
-            ok.name, ok.value, ok.where, "unknown", f"whether the host is in {ok.value} is not known"
-        )
+    if any("/" in word for word in words):  # a network such as 10.0.0.0/8
+        return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
     return ok if any(word in there for word in words) else bad
 
 
 def _needs_fabric(case: Case, bad: Effect) -> Effect:
     """A fabric that is there may carry it; whether it does has not been measured."""
     if case.host.infiniband is None:
-        return Effect(bad.name, bad.value, bad.where, None, missing=("host.infiniband",))
+        return replace(bad, outcome=None, missing=("host.infiniband",))
     if not case.host.infiniband and not case.host.fabrics:
         return bad
     because = f"whether {bad.name}={bad.value} works on this fabric has not been measured"
-    return Effect(bad.name, bad.value, bad.where, "unknown", because)
+    return replace(bad, outcome="unknown", because=because)
 
 
 def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     mpi = case.image.mpi
     there = (mpi.components if mpi else {}).get(row.framework)
     if not there:
-        return Effect(ok.name, ok.value, ok.where, None, missing=("image.mpi.components",))
+        return replace(ok, outcome=None, missing=("image.mpi.components",))
     if bad.outcome == "ok":
         return ok
     names = [word.strip() for word in ok.value.removeprefix("^").split(",") if word.strip()]
@@ -217,14 +216,7 @@ def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     for name in names:
         component = _component(row.framework, name)
         if component and not _lifted(case, component):
-            named = Effect(
-                ok.name,
-                ok.value,
-                ok.where,
-                component.outcome,
-                f"{ok.name}={ok.value}: {component.because}",
-                component.source,
-            )
+            named = _blamed(ok, component)
             return _needs_fabric(case, named) if component.fabric else named
     return _reach(case, row, ok, names)
 

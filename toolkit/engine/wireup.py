@@ -5,9 +5,11 @@ follows from the launcher, from Slurm around it and from the options of the cont
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from toolkit.engine.case import Case
-from toolkit.engine.plans import container_option, host_launcher
+from toolkit.engine.plans import brings_orte, container_option, host_launcher, splits
+from toolkit.knowledge.mpi import Sees
 from toolkit.model.facts import HostMpi
 from toolkit.versions import within
 
@@ -25,14 +27,18 @@ _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 class Offer:
     """``pmix`` names who serves PMIx (``slurm``, ``launcher``), ``pmi`` tells that PMI-1 and PMI-2 are.
 
-    ``step`` says that a rank sees a step of Slurm, ``shared`` that the ranks of a node were all given
-    the PMIx identity of the one process that started them.
+    ``shared`` says that the ranks of a node were all given the PMIx identity of the one process that
+    started them.
     """
 
     pmix: str = ""
     pmi: bool = False
-    step: bool = False
     shared: bool = False
+
+    @property
+    def sees(self) -> Sees:
+        """Return what a rank sees first, in the words of ``mpi.toml``."""
+        return "pmix" if self.pmix else "pmi2" if self.pmi else "none"
 
 
 def offer(case: Case) -> Offer | None:
@@ -40,47 +46,59 @@ def offer(case: Case) -> Offer | None:
 
     Nothing is taken off for a container that cleans the environment: see :func:`cleaned`.
     """
-    step = in_step(case)
     match case.mode:
         case "srun-pmix":
-            return Offer(pmix="slurm", step=step)
+            return Offer(pmix="slurm")
         case "srun-pmi2":
-            return Offer(pmi=True, step=step)
-        case "srun-none":
-            return Offer(step=step)
+            return Offer(pmi=True)
         case "bind":
             pmix = any(w.startswith("--mpi=pmix") for w in case.plan.launcher)
-            return Offer(pmix="slurm" if pmix else "", pmi="--mpi=pmi2" in case.plan.launcher, step=step)
+            return Offer(pmix="slurm" if pmix else "", pmi="--mpi=pmi2" in case.plan.launcher)
         case "mpirun-host":
-            return _of_launcher(case, host_launcher(case.host), step)
+            return _of_launcher(case, host_launcher(case.host))
         case _:
             return Offer()
 
 
-def _of_launcher(case: Case, host: HostMpi | None, step: bool) -> Offer | None:
+def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
     if host is None:
         return Offer()
     if host.implementation not in HYDRA:
-        return Offer(pmix="launcher", step=step)
+        return Offer(pmix="launcher")
     default = step_default(case)
     if default is None:
         return None
     inherited = default.startswith("pmix")
-    return Offer(pmix="slurm" if inherited else "", pmi=True, step=step, shared=inherited)
+    return Offer(pmix="slurm" if inherited else "", pmi=True, shared=inherited)
 
 
 def spoken(case: Case) -> set[str]:
     """Return the interfaces that the loaded MPI tries by itself.
 
     MPICH 4.2 and 4.3, built for PMI and PMIx, speak PMI-1 unless they are told otherwise; from 5.0 on they
-    look which there is (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION).
+    look which there is (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI speaks PMI
+    through Slurm's own library, which no mpirun serves.
     """
     mpi = case.image.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
+    if (
+        mpi is not None
+        and mpi.implementation == "openmpi"
+        and case.mode in {"mpirun-host", "mpirun-container"}
+    ):
+        return faces - PMI
     if mpi is None or mpi.implementation != "mpich" or not within(mpi.version or "", ">=4.2,<5"):
         return faces
     told = case.plan.env.get("MPIR_CVAR_PMI_VERSION") == "x"
     return faces if told or not faces & PMI else faces & PMI
+
+
+def served(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
+    """Return the interface by which the loaded MPI finds its launcher, if there is one."""
+    faces = spoken(case)
+    if found.pmi and faces & PMI:
+        return "pmi"
+    return "pmix" if found.pmix and "pmix" in faces else ""
 
 
 def step_default(case: Case) -> str | None:
@@ -134,12 +152,7 @@ def leaves_out_home(case: Case) -> bool:
 
 def alone_in_namespace(case: Case) -> bool | None:
     """Tell whether each rank of a node is in a user namespace of its own; ``None`` if that is not known."""
-    runtime = case.host.runtime
-    if case.request.ranks_per_node == 1 or case.mode == "mpirun-container" or runtime is None:
-        return False
-    if "--sharens" in case.plan.container:
-        return False
-    return None if runtime.setuid is None else not runtime.setuid
+    return False if "--sharens" in case.plan.container else splits(case.host, case.request, case.mode)
 
 
 def needs_hint(case: Case) -> bool:
@@ -147,8 +160,6 @@ def needs_hint(case: Case) -> bool:
 
     Its own launcher says so by other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
     """
-    mpi, host = case.image.mpi, host_launcher(case.host)
-    if mpi is None or mpi.implementation != "openmpi" or not within(mpi.version or "", "<5"):
+    if not brings_orte(case.image.mpi):
         return False
-    own = host is not None and host.implementation == "openmpi" and within(host.version or "", "<5")
-    return not (case.mode == "mpirun-host" and own)
+    return not (case.mode == "mpirun-host" and brings_orte(host_launcher(case.host)))

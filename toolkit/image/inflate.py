@@ -80,21 +80,12 @@ def inflated(source: Source, name: str, budget: Budget) -> Source | None:
     return None
 
 
-class GzipSource:
-    """What gzip packed, in one member or in several."""
+class _Unpacked:
+    """What is unpacked chunk by chunk, in order; ``_at`` is where the chunk ends that is held."""
 
     def __init__(self, source: Source, name: str, budget: Budget) -> None:
         self._source, self._name, self._budget = source, name, budget
-        self._unpacker: _Unpacker = zlib.decompressobj(31)
-        self._marks = [_Mark(0, 0, self._unpacker.copy())]
-        self._apart = _APART
         self._chunk, self._at = b"", 0
-        self._waiting, self._fed = b"", 0
-        self._member = 0
-
-    @property
-    def slow(self) -> bool:
-        return self._source.slow
 
     def read_at(self, offset: int, count: int) -> bytes:
         start = offset - (self._at - len(self._chunk))
@@ -111,6 +102,33 @@ class GzipSource:
         return bytes(out)
 
     def _go(self, offset: int) -> None:
+        """Go back where ``offset`` is behind."""
+        raise NotImplementedError
+
+    def _advance(self) -> bool:
+        """Unpack the next chunk; tell whether there was one."""
+        raise NotImplementedError
+
+    def _broken(self, what: str) -> CheckFailed:
+        return CheckFailed(f"{self._name}: the image is damaged: {what}", fix="copy or save it again")
+
+
+class GzipSource(_Unpacked):
+    """What gzip packed, in one member or in several."""
+
+    def __init__(self, source: Source, name: str, budget: Budget) -> None:
+        super().__init__(source, name, budget)
+        self._unpacker: _Unpacker = zlib.decompressobj(31)
+        self._marks = [_Mark(0, 0, self._unpacker.copy())]
+        self._apart = _APART
+        self._waiting, self._fed = b"", 0
+        self._member = 0
+
+    @property
+    def slow(self) -> bool:
+        return self._source.slow
+
+    def _go(self, offset: int) -> None:
         """Take up the last mark before ``offset``, unless going on from here is nearer."""
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
         if offset < self._at - len(self._chunk) or mark.at > self._at:
@@ -118,7 +136,6 @@ class GzipSource:
             self._chunk, self._at, self._waiting, self._fed = b"", mark.at, b"", mark.fed
 
     def _advance(self) -> bool:
-        """Unpack the next chunk; tell whether there was one."""
         while True:
             if self._unpacker.eof and not self._next_member():
                 return False
@@ -162,9 +179,6 @@ class GzipSource:
         if len(self._marks) > _MARKS:
             self._marks, self._apart = self._marks[::2], self._apart * 2
 
-    def _broken(self, what: str) -> CheckFailed:
-        return CheckFailed(f"{self._name}: the image is damaged: {what}", fix="copy or save it again")
-
 
 class _Feed(io.RawIOBase):
     """A source as zstandard wants it."""
@@ -178,7 +192,7 @@ class _Feed(io.RawIOBase):
         return data
 
 
-class ZstdSource:
+class ZstdSource(_Unpacked):
     """What zstd packed, in one frame or in several.
 
     A frame that is cut short just ends: what is in it has to tell.
@@ -187,24 +201,12 @@ class ZstdSource:
     slow = True
 
     def __init__(self, source: Source, name: str, budget: Budget) -> None:
-        self._source, self._name, self._budget = source, name, budget
-        self._chunk, self._at = b"", 0
+        super().__init__(source, name, budget)
         self._reader = self._begun()
 
-    def read_at(self, offset: int, count: int) -> bytes:
-        start = offset - (self._at - len(self._chunk))
-        if 0 <= start <= len(self._chunk) - count:
-            return self._chunk[start : start + count]
-        if start < 0:
+    def _go(self, offset: int) -> None:
+        if offset < self._at - len(self._chunk):
             self._chunk, self._at, self._reader = b"", 0, self._begun()
-        out = bytearray()
-        while len(out) < count:
-            start = offset + len(out) - (self._at - len(self._chunk))
-            piece = self._chunk[start : start + count - len(out)]
-            out += piece
-            if not piece and not self._advance():
-                break
-        return bytes(out)
 
     def _begun(self) -> "ZstdDecompressionReader":
         import zstandard
@@ -220,10 +222,7 @@ class ZstdSource:
             out = self._reader.read(_CHUNK)
         except zstandard.ZstdError as error:
             said = str(error).removeprefix("zstd decompress error: ")
-            raise CheckFailed(
-                f"{self._name}: the image is damaged: it does not unpack ({said})",
-                fix="copy or save it again",
-            ) from error
+            raise self._broken(f"it does not unpack ({said})") from error
         self._budget.inflate(len(out))
         self._chunk = out or self._chunk
         self._at += len(out)

@@ -7,38 +7,47 @@ from typing import Literal
 import msgspec
 
 from toolkit.knowledge.reading import Row, read
+from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Mode, Outcome
 from toolkit.versions import within
 
 Count = Literal["one", "several", "any"]
+Sees = Literal["pmix", "pmi2", "none"]
 
 
-class Mismatch(Row, frozen=True, kw_only=True):
-    """What a library does that does not speak the interface which the launcher offers."""
+class MpiRow(Row, frozen=True, kw_only=True):
+    """What is known of an implementation in some of its releases; in all where none are named."""
 
     implementation: str
+    versions: str = ""
+
+    def of(self, mpi: ImageMpi) -> bool:
+        """Tell whether this row speaks of this library."""
+        return self.implementation == mpi.implementation and within(mpi.version or "", self.versions)
+
+
+class Mismatch(MpiRow, frozen=True, kw_only=True):
+    """What a library does that does not speak the interface which the launcher offers."""
+
     outcome: Outcome
     because: str
-    versions: str = ""
-    sees: Literal["pmix", "pmi2", "none", ""] = ""
+    sees: Sees | Literal[""] = ""
     step: bool | None = None
     marker: str = ""
 
 
-class Inside(Row, frozen=True, kw_only=True):
+class Inside(MpiRow, frozen=True, kw_only=True):
     """What a launcher inside the container does with an allocation around it."""
 
-    implementation: str
     outcome: Outcome
     because: str
     nodes: Count
-    versions: str = ""
     ssh: bool | None = None
     allocation: bool | None = None
     forked: bool | None = None
 
 
-class Defect(Row, frozen=True, kw_only=True):
+class Defect(MpiRow, frozen=True, kw_only=True):
     """A fault of single releases; a variable or an option of the container in the plan may lift it.
 
     ``lift`` is the value that does where there is no fast fabric, which it would shut out;
@@ -46,8 +55,6 @@ class Defect(Row, frozen=True, kw_only=True):
     """
 
     id: str
-    implementation: str
-    versions: str
     outcome: Outcome
     title: str
     fix: str
@@ -65,42 +72,40 @@ class OutsideStep(Row, frozen=True, kw_only=True):
     variable: str
 
 
-class SharedMemory(Row, frozen=True, kw_only=True):
-    """What a library does with less shared memory than ``least`` bytes; with ``enough`` it works.
+class Sharing(MpiRow, frozen=True, kw_only=True):
+    """A row that counts for one way of sharing memory between the ranks of a node.
 
-    ``device`` begins MPICH's, ``own_shm`` and ``ucx`` (bounds) are facts of the image. ``least`` and
-    ``enough`` count for two ranks on a node; between them nothing was measured.
+    ``device`` begins MPICH's, ``own_shm`` and ``ucx`` (bounds) are facts of the image.
     """
 
-    implementation: str
     outcome: Outcome
+    device: str = ""
+    own_shm: bool | None = None
+    ucx: str = ""
+
+
+class SharedMemory(Sharing, frozen=True, kw_only=True):
+    """What a library does with less shared memory than ``least`` bytes; with ``enough`` it works.
+
+    ``least`` and ``enough`` count for two ranks on a node; between them nothing was measured.
+    """
+
     least: int
     enough: int
-    device: str = ""
-    own_shm: bool | None = None
-    ucx: str = ""
 
 
-class Namespaces(Row, frozen=True, kw_only=True):
+class Namespaces(Sharing, frozen=True, kw_only=True):
     """What ranks of one node do that are in user namespaces of their own."""
 
-    implementation: str
-    outcome: Outcome
     because: str
-    versions: str = ""
-    device: str = ""
-    own_shm: bool | None = None
-    ucx: str = ""
     ptrace: bool | None = None
     several_nodes: Outcome | None = None
     lifted_by: str = ""
 
 
-class Libfabric(Row, frozen=True, kw_only=True):
+class Libfabric(MpiRow, frozen=True, kw_only=True):
     """What a library does that opens libfabric and finds none; ``alone``: it finds no launcher either."""
 
-    implementation: str
-    versions: str
     outcome: Outcome
     alone: bool
     nodes: Count = "any"

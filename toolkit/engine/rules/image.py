@@ -5,10 +5,9 @@ import posixpath
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, rule
-from toolkit.engine.wireup import PMI, cleaned, offer, spoken
+from toolkit.engine.wireup import cleaned, offer, served
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
-from toolkit.versions import within
 
 
 @rule(
@@ -68,13 +67,9 @@ def libfabric_missing(case: Case) -> Hit | None:
     mpi = case.image.mpi
     if mpi is None or case.image.libfabric or _supplied(case):
         return None
+    alone = case.mode != "mpirun-container" and (not _server(case) or bool(cleaned(case)))
     for row in knowledge.mpi().libfabric:
-        if (
-            row.implementation == mpi.implementation
-            and within(mpi.version or "", row.versions)
-            and row.alone == (case.mode != "mpirun-container" and (not _server(case) or bool(cleaned(case))))
-            and counts(row.nodes, case.request.nodes)
-        ):
+        if row.of(mpi) and row.alone == alone and counts(row.nodes, case.request.nodes):
             because = f"{mpi_name(mpi)} finds no libfabric in the image"
             evidence = case.cite("image.mpi", "image.libfabric")
             return Hit(evidence, row.outcome, because, source=row.source, anyway=row.alone)
@@ -83,12 +78,8 @@ def libfabric_missing(case: Case) -> Hit | None:
 
 def _server(case: Case) -> str:
     """Return what the library is wired up by: ``pmi``, ``pmix``, or nothing."""
-    found, faces = offer(case), spoken(case)
-    if found is None:
-        return ""
-    if found.pmix and "pmix" in faces:
-        return "pmix"
-    return "pmi" if found.pmi and faces & PMI else ""
+    found = offer(case)
+    return served(case, found) if found else ""
 
 
 def _supplied(case: Case) -> bool:
@@ -115,8 +106,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
     for row in knowledge.mpi().defect:
         if (
             mpi is not None
-            and row.implementation == mpi.implementation
-            and within(mpi.version or "", row.versions)
+            and row.of(mpi)
             and counts(row.nodes, case.request.nodes)
             and counts(row.ranks_per_node, case.request.ranks_per_node)
             and row.lifted_by not in {*case.plan.env, *case.plan.container}

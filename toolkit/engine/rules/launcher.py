@@ -10,7 +10,6 @@ from toolkit.engine.words import mpi_name, plain
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
 from toolkit.model.facts import ImageMpi
-from toolkit.versions import within
 
 
 @rule(
@@ -154,12 +153,10 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
 
 
 def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
-    if row.implementation != mpi.implementation:
-        return False
     forked = case.plan.launcher[1:3] == ("-launcher", "fork")
     return (
-        counts(row.nodes, case.request.nodes)
-        and within(mpi.version or "", row.versions)
+        row.of(mpi)
+        and counts(row.nodes, case.request.nodes)
         and row.ssh in {None, case.image.ssh is not None}
         and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}

@@ -7,7 +7,7 @@ from toolkit.engine.plans import copies_blindly
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.wireup import alone_in_namespace, options
 from toolkit.engine.words import mpi_name
-from toolkit.knowledge.mpi import Namespaces, SharedMemory
+from toolkit.knowledge.mpi import Namespaces, Sharing
 from toolkit.model.facts import ImageMpi
 from toolkit.versions import within
 
@@ -15,9 +15,9 @@ _SPLITS = {"-p", "--pid", "--unshare-pid", "-i", "--ipc", "--unshare-ipc"}
 _OWN_SHM = {"-c", "--contain", "-C", "--containall"}
 
 
-def _shares_by(case: Case, mpi: ImageMpi, row: Namespaces | SharedMemory) -> bool | None:
+def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
     """Tell whether a row speaks of this library; ``None`` where a fact that decides is not known."""
-    if row.implementation != mpi.implementation:
+    if not row.of(mpi):
         return False
     if row.device and mpi.device is not None and not mpi.device.startswith(row.device):
         return False
@@ -59,7 +59,7 @@ def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
     mpi, split = case.image.mpi, alone_in_namespace(case)
     if mpi is None or split is False:
         return None
-    rows = [row for row in knowledge.mpi().namespaces if _speaks(row, case, mpi)]
+    rows = [row for row in knowledge.mpi().namespaces if _stands(row, case)]
     for row in rows:
         fits = _shares_by(case, mpi, row)
         if fits is False:
@@ -74,9 +74,8 @@ def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
     return None
 
 
-def _speaks(row: Namespaces, case: Case, mpi: ImageMpi) -> bool:
-    if row.implementation != mpi.implementation or not within(mpi.version or "", row.versions):
-        return False
+def _stands(row: Namespaces, case: Case) -> bool:
+    """Tell whether nothing of host or plan lifts what a row says."""
     if row.ptrace and case.host.ptrace_scope not in {None, 0}:
         return False  # MPICH sees that cross-memory attach is forbidden, and does without
     name, _, value = row.lifted_by.partition("=")

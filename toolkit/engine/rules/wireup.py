@@ -4,7 +4,17 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.wireup import HYDRA, PMI, cleaned, in_step, needs_hint, offer, spoken, step_default
+from toolkit.engine.wireup import (
+    HYDRA,
+    PMI,
+    cleaned,
+    in_step,
+    needs_hint,
+    offer,
+    served,
+    spoken,
+    step_default,
+)
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.mpi import Mismatch
 from toolkit.model.facts import ImageMpi
@@ -21,11 +31,10 @@ def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Mismatch | None:
 
 def _fits(row: Mismatch, mpi: ImageMpi, sees: str, step: bool) -> bool:
     return (
-        row.implementation == mpi.implementation
+        row.of(mpi)
         and row.sees in {"", sees}
         and row.step in {None, step}
         and (not row.marker or row.marker in mpi.markers)
-        and within(mpi.version or "", row.versions)
     )
 
 
@@ -131,13 +140,9 @@ def nothing_offered(case: Case) -> Hit | None:
 def bind_interface_differs(case: Case) -> Hit | None:
     """The launcher was chosen for the host's MPI; another one may be loaded in its place."""
     mpi, found = case.image.mpi, offer(case)
-    spoken = set((mpi.interfaces if mpi else None) or ())
-    if mpi is None or found is None or (found.pmix and "pmix" in spoken):
+    if mpi is None or found is None or served(case, found):
         return None
-    if found.pmi and spoken & {"pmi1", "pmi2"}:
-        return None
-    sees = "pmix" if found.pmix else "pmi2" if found.pmi else "none"
-    return unanswered(case, mpi, sees, "image.mpi.interfaces")
+    return unanswered(case, mpi, found.sees, "image.mpi.interfaces")
 
 
 @rule(
@@ -161,13 +166,10 @@ def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
         return None
     if found is None:
         return Lacks(("host.slurm.mpi_default",))
-    # Open MPI speaks PMI through Slurm's own library, which Hydra does not serve.
-    faces = spoken(case) - (PMI if mpi.implementation == "openmpi" else set())
-    if (found.pmi and faces & PMI) or (found.pmix and "pmix" in faces and not found.shared):
-        return None
-    if found.shared and "pmix" in faces:
-        return _shared(case, mpi)
-    return unanswered(case, mpi, "pmix" if found.pmix else "pmi2" if found.pmi else "none", "host.mpis")
+    by = served(case, found)
+    if not by:
+        return unanswered(case, mpi, found.sees, "host.mpis")
+    return _shared(case, mpi) if by == "pmix" and found.shared else None
 
 
 def _shared(case: Case, mpi: ImageMpi) -> Hit:
