@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 from toolkit.errors import CheckFailed
+from toolkit.image import workspace
 
 
 def check_digest(sif: Path) -> str:
@@ -33,3 +34,13 @@ def digest_file(sif: Path) -> Path:
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def publish(part: Path, target: Path, digest: str) -> None:
+    """Give a SIF its name and then its checksum; between the two it has none, never a wrong one."""
+    noted = digest_file(target)
+    noted.unlink(missing_ok=True)
+    part.replace(target)
+    with workspace.beside(noted) as line:
+        line.write_text(f"{digest}  {target.name}\n", "utf-8")
+        line.replace(noted)

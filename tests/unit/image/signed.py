@@ -1,0 +1,108 @@
+"""SIF files with room in their table, and keys to sign them with."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.image.integrity import metadata
+from toolkit.image.sifobjects import (
+    JSON,
+    LABELS,
+    PARTITION,
+    SIGNATURE,
+    Entry,
+    Header,
+    Object,
+    add,
+    read_table,
+)
+
+_SLOTS = 8
+_UNUSED = Entry(0, False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, bytes(128), bytes(384))
+_ROOT = b"\1\0\0\0\2\0\0\0" + b"02\0"
+"""A squashfs, the primary partition, for x86_64."""
+
+OBJECTS = (
+    Object(LABELS, b'{"label":"value"}', "labels"),
+    Object(JSON, b'{"what":"provenance"}', "provenance.json"),
+    Object(PARTITION, b"hsqs" + bytes(range(256)) * 64, "rootfs.squashfs", extra=_ROOT),
+)
+
+
+def write_sif(path: Path, *objects: Object, slots: int = _SLOTS) -> Path:
+    """Write a SIF of some objects."""
+    table, data = 4096, 32768
+    header = Header(
+        b"#!/usr/bin/env run-singularity\n".ljust(32, b"\0"),
+        *(b"SIF_MAGIC\0", b"01\0", b"02\0", bytes(range(16)), 1_700_000_000, 1_700_000_000),
+        *(slots, slots, table, slots * 585, data, 0),
+    )
+    path.write_bytes(header.pack().ljust(table, b"\0") + _UNUSED.pack() * slots)
+    with path.open("r+b") as file:
+        add(file, path, *objects or OBJECTS)
+    return path
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A folder of gpg's own, with keys that have no passphrase; ``at`` is seconds since 1970."""
+
+    home: Path
+
+    def gpg(self, *words: str, at: int | None = None, stdin: bytes | None = None) -> bytes:
+        faked = () if at is None else (f"--faked-system-time={at}!",)
+        command = ["gpg", "--homedir", str(self.home), "--batch", "--yes", "--no-tty", *faked, *words]
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=60)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+    def make(self, user: str, *, passphrase: str = "", expires: str = "never", at: int | None = None) -> str:
+        """Make a key; return its fingerprint."""
+        words = ("--pinentry-mode", "loopback", "--passphrase", passphrase)
+        self.gpg(*words, "--quick-generate-key", user, "ed25519", "sign", expires, at=at)
+        return self.fingerprint(user)
+
+    def fingerprint(self, user: str) -> str:
+        rows = self.gpg("--with-colons", "--list-keys", user).decode().splitlines()
+        return next(row.split(":")[9] for row in rows if row.startswith("fpr:"))
+
+    def public(self, path: Path, *users: str, armor: bool = True) -> Path:
+        """Write the public keys to a file."""
+        path.write_bytes(self.gpg(*(("--armor",) if armor else ()), "--export", *users))
+        return path
+
+    def forget_passphrases(self) -> None:
+        subprocess.run(["gpgconf", "--homedir", str(self.home), "--reload", "gpg-agent"], check=True)
+
+    def revoke(self, fingerprint: str) -> None:
+        """Take back a key by the certificate that gpg wrote when it was made."""
+        text = (self.home / "openpgp-revocs.d" / f"{fingerprint}.rev").read_text()
+        self.gpg("--import", stdin=text.replace(":-----BEGIN", "-----BEGIN").encode())
+
+
+@contextlib.contextmanager
+def gpg_home() -> Iterator[Keys]:
+    """Lend a folder for gpg, short enough for the socket of its agent, and end that agent at the end."""
+    with tempfile.TemporaryDirectory(prefix="gpg-", dir="/tmp") as folder:
+        keys = Keys(Path(folder))
+        try:
+            yield keys
+        finally:
+            if shutil.which("gpgconf"):
+                subprocess.run(["gpgconf", "--homedir", folder, "--kill", "all"], check=False, env=os.environ)
+
+
+def attach(sif: Path, keys: Keys, key: str, *words: str, at: int | None = None) -> None:
+    """Sign a SIF by gpg itself, at another time or with other words than the toolkit would."""
+    with sif.open("r+b") as file:
+        text = metadata(file, read_table(file, sif), 1)
+        message = keys.gpg(
+            *words, "--local-user", key, "--digest-algo", "SHA256", "--clearsign", at=at, stdin=text
+        )
+        extra = bytes.fromhex("01000000" + key)
+        add(file, sif, Object(SIGNATURE, message, group=0, about=1, extra=extra))

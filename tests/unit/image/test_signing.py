@@ -1,0 +1,235 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.image.signed import OBJECTS, Keys, attach, gpg_home, write_sif
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.image.digest import check_digest, digest_file, sha256
+from toolkit.image.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
+from toolkit.image.signing import Checked, is_signed, sign, signatures, uncovered
+from toolkit.model.progress import Silent
+from toolkit.run.gpg import verifier
+
+LONG_AGO = 1_500_000_000
+USER = "Builder <builder@example.org>"
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Keys]:
+    with gpg_home() as keys:
+        keys.make(USER)
+        yield keys
+
+
+@pytest.fixture
+def keys(home: Keys, monkeypatch: pytest.MonkeyPatch) -> Keys:
+    monkeypatch.setenv("GNUPGHOME", str(home.home))
+    return home
+
+
+@pytest.fixture
+def sif(tmp_path: Path) -> Path:
+    return write_sif(tmp_path / "image.sif")
+
+
+def checked(sif: Path, keyring: Path | None = None) -> tuple[Checked, ...]:
+    with sif.open("rb") as file, verifier(keyring) as keys:
+        return tuple(signatures(file, sif, keys))
+
+
+def state(sif: Path, keyring: Path | None = None) -> str:
+    (one,) = checked(sif, keyring)
+    return one.signature.state
+
+
+def left_over(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_signed_sif_is_good_for_whoever_has_the_key(keys: Keys, sif: Path, tmp_path: Path):
+    made = sign(sif, "builder@example.org", Silent())
+    for armor in (True, False):
+        (one,) = checked(sif, keys.public(tmp_path / "public", USER, armor=armor))
+        assert (one.holds, one.group, one.signature.user) == (True, 1, USER)
+        assert one.signature.fingerprint == made.fingerprint == keys.fingerprint(USER)
+    with sif.open("rb") as file:
+        assert uncovered(file, sif, checked(sif)) == ""
+
+
+def test_signing_keeps_every_object_where_it_was_and_notes_the_new_checksum(keys: Keys, sif: Path):
+    before = sif.read_bytes()
+    digest_file(sif).write_text(f"{sha256(sif)}  image.sif\n")
+    sif.chmod(0o755)
+    made = sign(sif, keys.fingerprint(USER), Silent())
+    after = sif.read_bytes()
+    with sif.open("rb") as file:
+        data = read_table(file, sif).header.data
+    assert after[data : len(before)] == before[data:]
+    assert made.sha256 == check_digest(sif) == sha256(sif)
+    assert sif.stat().st_mode & 0o777 == 0o755
+    assert left_over(sif.parent) == {"image.sif", "image.sif.sha256"}
+
+
+def test_the_secret_key_of_another_home_is_not_needed_to_verify(keys: Keys, sif: Path, tmp_path, monkeypatch):
+    sign(sif, "builder@example.org", Silent())
+    public = keys.public(tmp_path / "public.asc", USER)
+    with gpg_home() as other:
+        monkeypatch.setenv("GNUPGHOME", str(other.home))
+        assert state(sif) == "unknown-key"
+        assert state(sif, public) == "good"
+
+
+@pytest.mark.parametrize("number", range(len(OBJECTS)))
+def test_a_flipped_byte_in_any_object_is_found_and_named(keys: Keys, sif: Path, number: int):
+    sign(sif, "builder@example.org", Silent())
+    with sif.open("r+b") as file:
+        entry = read_table(file, sif).used[number]
+        file.seek(entry.offset + entry.size // 2)
+        byte = file.read(1)[0]
+        file.seek(entry.offset + entry.size // 2)
+        file.write(bytes([byte ^ 0x10]))
+    (one,) = checked(sif)
+    assert one.signature.state == "good"
+    assert not one.holds
+    assert one.differences == (f"{entry.shown}: its content is not what was signed",)
+
+
+def test_a_flipped_byte_in_the_signature_is_bad_or_unreadable(keys: Keys, sif: Path):
+    sign(sif, "builder@example.org", Silent())
+    with sif.open("r+b") as file:
+        entry = read_table(file, sif).used[-1]
+        text = content(file, entry, 1 << 20)
+        at = text.index(b"sha256:") + 10
+        file.seek(entry.offset + at)
+        file.write(b"0" if text[at : at + 1] != b"0" else b"1")
+    assert state(sif) == "bad"
+
+
+def test_a_flipped_byte_in_the_header_is_found(keys: Keys, sif: Path):
+    sign(sif, "builder@example.org", Silent())
+    with sif.open("r+b") as file:
+        file.seek(50)
+        file.write(b"\xff")
+    (one,) = checked(sif)
+    assert one.differences == ("the header is not the one that was signed",)
+
+
+def test_an_object_that_was_added_after_signing_is_named(keys: Keys, sif: Path):
+    sign(sif, "builder@example.org", Silent())
+    with sif.open("r+b") as file:
+        add(file, sif, Object(JSON, b"{}", "late"))
+    assert checked(sif)[0].differences == ("object 5 (late) was added after signing",)
+
+
+def test_an_object_in_a_group_of_its_own_is_not_covered(keys: Keys, sif: Path):
+    sign(sif, "builder@example.org", Silent())
+    with sif.open("r+b") as file:
+        add(file, sif, Object(JSON, b"{}", "late", group=2))
+    found = checked(sif)
+    assert [one.holds for one in found] == [True]
+    with sif.open("rb") as file:
+        assert uncovered(file, sif, found) == "no signature that holds covers group 2 of its objects"
+
+
+def test_a_signature_of_another_file_does_not_hold(keys: Keys, sif: Path, tmp_path: Path):
+    other = write_sif(tmp_path / "other.sif", Object(JSON, b'{"another":1}', "provenance.json"))
+    sign(other, "builder@example.org", Silent())
+    with other.open("rb") as file:
+        entry = read_table(file, other).used[-1]
+        stolen = content(file, entry, 1 << 20)
+    with sif.open("r+b") as file:
+        add(file, sif, Object(SIGNATURE, stolen, group=0, about=1, extra=entry.extra))
+    (one,) = checked(sif)
+    assert one.signature.state == "good"
+    assert len(one.differences) == 4
+
+
+def test_keys_that_have_expired_or_were_revoked_are_told_apart(keys: Keys, sif: Path, tmp_path, monkeypatch):
+    with gpg_home() as own:
+        monkeypatch.setenv("GNUPGHOME", str(own.home))
+        short = own.make("Short <short@example.org>", expires="1y", at=LONG_AGO)
+        revoked = own.make("Revoked <revoked@example.org>")
+        attach(sif, own, short, at=LONG_AGO + 60)
+        second = write_sif(tmp_path / "second.sif")
+        sign(second, revoked, Silent())
+        assert state(second) == "good"
+        own.revoke(revoked)
+        keyring = own.public(tmp_path / "all.asc")
+        assert (state(sif), state(sif, keyring)) == ("expired-key", "expired-key")
+        assert (state(second), state(second, keyring)) == ("revoked", "revoked")
+        assert not checked(sif)[0].holds
+        with pytest.raises(CheckFailed, match="has expired"):
+            sign(sif, short, Silent())
+        with pytest.raises(CheckFailed, match="was revoked"):
+            sign(sif, revoked, Silent())
+
+
+def test_a_signature_whose_own_time_is_over_has_expired(keys: Keys, sif: Path):
+    old = keys.make("Old <old@example.org>", at=LONG_AGO)
+    attach(sif, keys, old, "--default-sig-expire", "1d", at=LONG_AGO + 60)
+    assert state(sif) == "expired"
+
+
+def test_a_second_message_behind_the_first_is_no_signature(keys: Keys, sif: Path):
+    sign(sif, "builder@example.org", Silent())
+    with sif.open("rb") as file:
+        message = content(file, read_table(file, sif).used[-1], 1 << 20)
+    with verifier(None) as door:
+        assert door.check(message).state == "good"
+        assert door.check(message + message).state == "unreadable"
+        assert door.check(b"-----BEGIN PGP SIGNED MESSAGE-----\n").state == "unreadable"
+        assert door.check(b"").state == "unreadable"
+
+
+def test_what_gpg_calls_good_by_sha1_is_not(keys: Keys, sif: Path):
+    message = keys.gpg("--digest-algo", "SHA1", "--clearsign", stdin=b"text")
+    with verifier(None) as door:
+        assert door.check(message).state in {"unreadable", "bad"}
+
+
+def test_no_key_several_keys_and_what_is_no_key_are_refused(keys: Keys, sif: Path):
+    before = sif.read_bytes()
+    with pytest.raises(Missing, match="no such secret key"):
+        sign(sif, "nobody@example.org", Silent())
+    with pytest.raises(BadInput, match="give a fingerprint"):
+        sign(sif, "--homedir=/tmp", Silent())
+    keys.make("Builder Two <builder@example.org.example>")
+    with pytest.raises(BadInput, match="several keys"):
+        sign(sif, "builder", Silent())
+    assert sif.read_bytes() == before
+
+
+def test_a_locked_key_without_a_person_is_told_and_leaves_the_file(sif: Path, monkeypatch):
+    with gpg_home() as own:
+        monkeypatch.setenv("GNUPGHOME", str(own.home))
+        (own.home / "gpg-agent.conf").write_text("pinentry-program /bin/false\n")
+        key = own.make("Locked <locked@example.org>", passphrase="words of a person")  # noqa: S106
+        own.forget_passphrases()
+        before = sif.read_bytes()
+        with pytest.raises(CheckFailed, match="did not sign") as told:
+            sign(sif, key, Silent())
+        assert "agent" in told.value.fix
+        assert sif.read_bytes() == before
+        assert left_over(sif.parent) == {"image.sif"}
+
+
+def test_a_damaged_or_full_sif_is_not_signed(keys: Keys, sif: Path, tmp_path: Path):
+    digest_file(sif).write_text(f"{'0' * 64}  image.sif\n")
+    with pytest.raises(CheckFailed, match="has changed since"):
+        sign(sif, "builder@example.org", Silent())
+    full = write_sif(tmp_path / "full.sif", slots=3)
+    with pytest.raises(CheckFailed, match="no room"):
+        sign(full, "builder@example.org", Silent())
+    short = tmp_path / "short.sif"
+    short.write_bytes(sif.read_bytes()[:-100])
+    with pytest.raises(CheckFailed, match="cut short"):
+        sign(short, "builder@example.org", Silent())
+    with pytest.raises(BadInput, match="no public keys"):
+        checked(sif, sif)
+
+
+def test_unsigned_is_told_from_signed(keys: Keys, sif: Path):
+    assert not is_signed(sif)
+    sign(sif, "builder@example.org", Silent())
+    assert is_signed(sif)

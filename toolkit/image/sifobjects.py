@@ -1,0 +1,223 @@
+"""Objects of a SIF as they stand in its table, and one more added to it (apptainer/sif: pkg/sif)."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from toolkit.errors import CheckFailed
+
+DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0x4005, 0x4006, 0x4009
+"""Types of objects."""
+
+CYCLONEDX_JSON = struct.pack("<i", 1)
+"""What the descriptor of a bill of materials says of its format."""
+
+_HEADER = struct.Struct("<32s10s3s3s16s8q")
+_DESCRIPTOR = struct.Struct("<i?III7q128s384s")
+_GROUP = 0xF0000000
+_MOST = 1024
+_CHUNK = 1 << 20
+_DAMAGED = "copy or build it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first 128 bytes. ``fixed`` are those that a signature covers; times are Unix seconds."""
+
+    launch: bytes
+    magic: bytes
+    version: bytes
+    architecture: bytes
+    uuid: bytes
+    created: int
+    modified: int
+    free: int
+    total: int
+    table: int
+    table_size: int
+    data: int
+    data_size: int
+
+    @property
+    def fixed(self) -> bytes:
+        return self.launch + self.magic + self.version + self.uuid
+
+    def pack(self) -> bytes:
+        return _HEADER.pack(
+            *(self.launch, self.magic, self.version, self.architecture, self.uuid),
+            *(self.created, self.modified, self.free, self.total),
+            *(self.table, self.table_size, self.data, self.data_size),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One descriptor, every field as it is stored."""
+
+    kind: int
+    used: bool
+    number: int
+    group_field: int
+    link_field: int
+    offset: int
+    size: int
+    padded: int
+    created: int
+    modified: int
+    uid: int
+    gid: int
+    name: bytes
+    extra: bytes
+
+    @property
+    def group(self) -> int:
+        """The group that the object is in, 0 for none."""
+        return self.group_field & ~_GROUP
+
+    @property
+    def linked_group(self) -> int:
+        """The group that a signature is about, 0 if it is about none."""
+        return self.link_field & ~_GROUP if self.link_field & _GROUP == _GROUP else 0
+
+    @property
+    def shown(self) -> str:
+        """Name the object for a person."""
+        text = self.name.rstrip(b"\0").decode("utf-8", "replace")
+        return f"object {self.number}" + (f" ({text})" if text.isprintable() and text else "")
+
+    def fixed(self, first: int) -> bytes:
+        """Return the fields that a signature covers; ``first`` is the lowest number in the group."""
+        numbers = struct.pack("<i?IIq", self.kind, self.used, self.number - first, self.link_field, self.size)
+        return numbers + struct.pack("<3q", self.created, self.uid, self.gid) + self.name + self.extra
+
+    def pack(self) -> bytes:
+        return _DESCRIPTOR.pack(
+            *(self.kind, self.used, self.number, self.group_field, self.link_field),
+            *(self.offset, self.size, self.padded, self.created, self.modified, self.uid, self.gid),
+            *(self.name, self.extra),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Header and all descriptors of a SIF, the unused ones too."""
+
+    header: Header
+    entries: tuple[Entry, ...]
+
+    @property
+    def used(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self.entries if entry.used)
+
+    def in_group(self, group: int) -> tuple[Entry, ...]:
+        """Return the objects of a group by number."""
+        return tuple(sorted((e for e in self.used if e.group == group), key=lambda e: e.number))
+
+
+def read_table(file: BinaryIO, path: Path) -> Table:
+    """Read header and descriptors, and see that every object lies within the file.
+
+    Raises:
+        CheckFailed: if it is no SIF, is cut short, or its numbers make no sense.
+    """
+    size = file.seek(0, 2)
+    file.seek(0)
+    raw = file.read(_HEADER.size)
+    if len(raw) < _HEADER.size or raw[32:42] != b"SIF_MAGIC\0":
+        raise CheckFailed(f"{path}: not a SIF", fix="make one: toolkit image sif RECIPE")
+    header = Header(*_HEADER.unpack(raw))
+    if not 0 < header.total <= _MOST or not _HEADER.size <= header.table < size:
+        raise CheckFailed(f"{path}: the SIF is damaged: its header makes no sense", fix=_DAMAGED)
+    file.seek(header.table)
+    raw = file.read(header.total * _DESCRIPTOR.size)
+    if len(raw) < header.total * _DESCRIPTOR.size:
+        raise CheckFailed(f"{path}: the SIF is cut short within its table", fix=_DAMAGED)
+    table = Table(header, tuple(Entry(*fields) for fields in _DESCRIPTOR.iter_unpack(raw)))
+    numbers = [entry.number for entry in table.used]
+    if len(set(numbers)) != len(numbers):
+        raise CheckFailed(f"{path}: the SIF is damaged: two objects have one number", fix=_DAMAGED)
+    for entry in table.used:
+        if entry.offset < _HEADER.size or entry.size < 0 or entry.offset + entry.size > size:
+            raise CheckFailed(f"{path}: the SIF is cut short: {entry.shown} is not whole", fix=_DAMAGED)
+    return table
+
+
+def pieces(file: BinaryIO, entry: Entry) -> Iterator[bytes]:
+    """Yield the content of an object."""
+    file.seek(entry.offset)
+    left = entry.size
+    while left > 0 and (chunk := file.read(min(left, _CHUNK))):
+        left -= len(chunk)
+        yield chunk
+
+
+def content(file: BinaryIO, entry: Entry, limit: int) -> bytes:
+    """Return the content of a small object, at most ``limit`` bytes."""
+    file.seek(entry.offset)
+    return file.read(min(entry.size, limit))
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object to add. ``group`` 0 is none; ``about`` is the group that a signature is about."""
+
+    kind: int
+    content: bytes
+    name: str = ""
+    group: int = 1
+    about: int = 0
+    extra: bytes = b""
+
+
+def add(file: BinaryIO, path: Path, *objects: Object) -> None:
+    """Add objects to a SIF that is open for reading and writing; those there stay where they are.
+
+    What is added takes the time of the header, so that equal bytes go in and equal bytes come out. The caller
+    works on a copy: between the first write and the last the file is no whole SIF.
+
+    Raises:
+        CheckFailed: if the table has no room.
+    """
+    table = read_table(file, path)
+    header, entries = table.header, list(table.entries)
+    after_table = header.table + header.total * _DESCRIPTOR.size
+    for thing in objects:
+        slot = next((i for i, entry in enumerate(entries) if not entry.used), None)
+        if slot is None:
+            raise CheckFailed(
+                f"{path}: the table of this SIF has no room for one more object",
+                fix="build it again, then sign it",
+            )
+        end = max([header.data, after_table, *(e.offset + e.size for e in entries if e.used)])
+        entries[slot] = _described(thing, slot + 1, end, header.created)
+        file.seek(end)
+        file.write(thing.content)
+        data_size = end + len(thing.content) - header.data
+        header = replace(header, free=header.free - 1, data_size=data_size)
+    file.truncate(header.data + header.data_size)
+    file.seek(header.table)
+    file.write(b"".join(entry.pack() for entry in entries))
+    file.seek(0)
+    file.write(header.pack())
+    file.flush()
+
+
+def _described(thing: Object, number: int, offset: int, when: int) -> Entry:
+    return Entry(
+        kind=thing.kind,
+        used=True,
+        number=number,
+        group_field=thing.group | _GROUP,
+        link_field=thing.about | _GROUP if thing.about else 0,
+        offset=offset,
+        size=len(thing.content),
+        padded=len(thing.content),
+        created=when,
+        modified=when,
+        uid=0,
+        gid=0,
+        name=thing.name.encode()[:128].ljust(128, b"\0"),
+        extra=thing.extra.ljust(384, b"\0"),
+    )

@@ -1,0 +1,132 @@
+"""Put a signature into a SIF, and say what those in it are worth."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.image import workspace
+from toolkit.image.digest import check_digest, publish, sha256
+from toolkit.image.integrity import differences, metadata, signed_groups
+from toolkit.image.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
+from toolkit.model.progress import Tell
+from toolkit.model.signature import Signature
+from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifier
+
+_SHA256_SIGNED = (1).to_bytes(4, "little")
+_LONGEST = 1 << 20
+"""Bytes of a signature; one of a thousand objects takes 250 kB."""
+
+
+class SignedSif(msgspec.Struct, frozen=True, kw_only=True):
+    """A SIF that was signed: by whom, and its checksum since."""
+
+    schema: str = "toolkit.signed/1"
+    path: str
+    bytes: int
+    sha256: str
+    fingerprint: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A signature of a SIF, the group that it is about, and where the file differs from what was signed."""
+
+    signature: Signature
+    group: int
+    differences: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return self.signature.state == "good" and not self.differences
+
+
+def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedSif:
+    """Sign all that is in a SIF; ``extra`` objects are added before, and are signed too.
+
+    A copy is signed, checked and then renamed to the SIF: whatever happens, at its name there is the old file
+    or the new one, whole. What runs from the old one meanwhile keeps it.
+
+    Raises:
+        CheckFailed: if the SIF is damaged or is not what the checksum beside it says, or gpg does not sign.
+        BadInput, Missing: if the file or the key is not there.
+    """
+    if not sif.is_file():
+        raise BadInput(f"{sif}: no such file")
+    check_digest(sif)
+    with sif.open("rb") as file:
+        signed_groups(read_table(file, sif), sif)
+    maker = signing_key(key)
+    workspace.require_space(
+        sif.parent, sif.stat().st_size, "the signed copy", "make room there; the old one goes at the end"
+    )
+    with workspace.beside(sif) as part:
+        tell.step(f"Signing {sif.name} as {maker.user}")
+        shutil.copyfile(sif, part)
+        with part.open("r+b") as file:
+            add(file, sif, *extra)
+            add(file, sif, *_signatures(file, sif, maker))
+            os.fsync(file.fileno())
+        with part.open("rb") as file, verifier(None) as keys:
+            own = [c for c in signatures(file, sif, keys) if c.signature.fingerprint == maker.fingerprint]
+        if not own or not all(checked.holds for checked in own):
+            raise CheckFailed(f"{sif}: the signature was made and does not hold", fix="sign it again")
+        digest = sha256(part)
+        shutil.copymode(sif, part)
+        publish(part, sif, digest)
+    return SignedSif(
+        path=str(sif),
+        bytes=sif.stat().st_size,
+        sha256=digest,
+        fingerprint=maker.fingerprint,
+        user=maker.user,
+    )
+
+
+def is_signed(sif: Path) -> bool:
+    """Tell whether a SIF has a signature, of whatever worth."""
+    with sif.open("rb") as file:
+        return any(entry.kind == SIGNATURE for entry in read_table(file, sif).used)
+
+
+def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
+    """Check every signature of a SIF against a key and against the bytes."""
+    table = read_table(file, path)
+    for entry in table.used:
+        if entry.kind == SIGNATURE:
+            yield _checked(file, table, entry, keys)
+
+
+def uncovered(file: BinaryIO, path: Path, checked: tuple[Checked, ...]) -> str:
+    """Return why what holds does not cover the whole file, empty text if it does."""
+    covered = {one.group for one in checked if one.holds}
+    left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
+    return f"no signature that holds covers group {left[0]} of its objects" if left else ""
+
+
+def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object]:
+    table = read_table(file, sif)
+    for group in signed_groups(table, sif):
+        yield Object(
+            SIGNATURE,
+            clearsign(maker, metadata(file, table, group)),
+            group=0,
+            about=group,
+            extra=_SHA256_SIGNED + bytes.fromhex(maker.fingerprint),
+        )
+
+
+def _checked(file: BinaryIO, table: Table, entry: Entry, keys: Verifier) -> Checked:
+    group = entry.linked_group
+    found = keys.check(content(file, entry, _LONGEST))
+    if found.state in {"bad", "unreadable"}:
+        return Checked(found, group, ())
+    if not table.in_group(group):
+        return Checked(found, group, ("it is about objects that are not there",))
+    return Checked(found, group, tuple(differences(found.text, file, table, group)))

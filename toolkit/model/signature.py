@@ -1,0 +1,34 @@
+"""What a signature in an image was found to be worth, and whose it is."""
+
+from typing import Literal
+
+import msgspec
+
+SignatureState = Literal["good", "bad", "expired-key", "expired", "revoked", "unknown-key", "unreadable"]
+"""``bad``: not of these bytes. ``expired-key``: the key's time is over; ``expired``: that of the signature
+itself. ``revoked``: the key was withdrawn. ``unknown-key``: nobody here has the key that it is checked with.
+``unreadable``: it is no signature of a kind that is known."""
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """One PGP signature.
+
+    ``fingerprint`` is that of the primary key, in hexadecimal, where it is known, else the number of the key;
+    ``user`` is the key's user id, which whoever made the key chose. ``made`` is UTC in ISO 8601.
+    ``text`` is what was signed; without ``good`` nobody vouches for it.
+    """
+
+    state: SignatureState
+    fingerprint: str = ""
+    user: str = ""
+    made: str = ""
+    text: bytes = b""
+
+    @property
+    def signer(self) -> str:
+        """Name who signed, for a person."""
+        return (
+            f"{self.user} ({self.fingerprint})"
+            if self.user
+            else self.fingerprint or "nobody that can be told"
+        )

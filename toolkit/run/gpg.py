@@ -1,0 +1,166 @@
+"""PGP by gpg, which keeps the keys; passphrases are between a person and gpg's agent."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.model.signature import Signature
+from toolkit.run import gpg_status
+from toolkit.run.command import Command, Completed
+from toolkit.run.local import LocalRunner
+
+_SECONDS = 60.0
+_PERSON_SECONDS = 300.0
+"""How long a person may take to type a passphrase."""
+_KEYBOX = b"KBXf"
+_FINGERPRINT = 40
+"""Digits of a version 4 fingerprint, the only kind that fits into a SIF."""
+_NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key that can sign; ``fingerprint`` is that of the primary key, in hexadecimal."""
+
+    fingerprint: str
+    user: str
+
+
+def signing_key(wanted: str) -> SigningKey:
+    """Find the one secret key that a fingerprint, its end, or an e-mail address names.
+
+    Raises:
+        Missing: if there is none.
+        BadInput: if there are several.
+        CheckFailed: if it has expired, was revoked or cannot sign.
+    """
+    if not wanted.strip() or wanted.startswith("-"):
+        raise BadInput(f"--key '{wanted}': give a fingerprint or an e-mail address")
+    # In brackets an address is that address; without, all those that contain it.
+    exact = f"<{wanted}>" if "@" in wanted and "<" not in wanted else wanted
+    listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
+    found = _keys(listed.text)
+    if not found:
+        raise Missing(
+            f"--key {wanted}: gpg has no such secret key",
+            fix="see what it has: gpg --list-secret-keys; make one: gpg --quick-generate-key 'NAME <EMAIL>'",
+        )
+    if len(found) > 1:
+        several = ", ".join(key for key, *_ in found)
+        raise BadInput(f"--key {wanted}: several keys are called so: {several}", fix="give a fingerprint")
+    fingerprint, validity, abilities, user = found[0]
+    states = {"e": "has expired", "r": "was revoked", "d": "is disabled", "i": "is invalid"}
+    if why := states.get(validity):
+        raise CheckFailed(f"--key {wanted}: the key {fingerprint} {why}", fix="take or make another key")
+    if "S" not in abilities:
+        raise CheckFailed(
+            f"--key {wanted}: the key {fingerprint} cannot sign", fix="take or make another key"
+        )
+    if len(fingerprint) != _FINGERPRINT:
+        raise BadInput(f"--key {wanted}: a SIF takes keys of version 4, and this is a newer one")
+    return SigningKey(fingerprint, user)
+
+
+def clearsign(key: SigningKey, text: bytes) -> bytes:
+    """Return the text with a signature; gpg's agent asks for the passphrase if it does not know it.
+
+    Raises:
+        CheckFailed: if gpg did not sign, with its own words.
+    """
+    words = ("--digest-algo", "SHA256", "--local-user", key.fingerprint, "--status-fd", "2", "--clearsign")
+    done = _gpg(*words, stdin=text, seconds=_PERSON_SECONDS)
+    if done.ok and done.stdout and gpg_status.created(done.errors):
+        return done.stdout
+    said = [line for line in done.errors.splitlines() if not line.startswith("[GNUPG:]")]
+    asked = done.timed_out or any(hint in line.lower() for line in said for hint in _NO_PERSON)
+    raise CheckFailed(
+        f"gpg did not sign with the key {key.fingerprint}",
+        fix="its passphrase is asked for by gpg's agent: sign in a terminal, or unlock the key there before"
+        if asked
+        else "try: gpg --clearsign with this key, on any text",
+        detail=said[-3:],
+    )
+
+
+@contextmanager
+def verifier(keyring: Path | None) -> Iterator["Verifier"]:
+    """Give what signatures are checked with: the person's own keys, or those of a file and no others.
+
+    Raises:
+        BadInput: if the file has no public keys.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolkit-keys-") as folder:
+        if keyring is None:
+            yield Verifier((), Path(folder))
+            return
+        yield Verifier(_isolated(keyring, folder), Path(folder))
+
+
+class Verifier:
+    """Checks clear-signed messages; what gpg writes is kept in ``folder`` until it was read."""
+
+    def __init__(self, words: tuple[str, ...], folder: Path) -> None:
+        self._words, self._folder = words, folder
+
+    def check(self, message: bytes) -> Signature:
+        """Say what a clear-signed message is worth, and what exactly was signed."""
+        signed, text = self._folder / "message.asc", self._folder / "text"
+        signed.write_bytes(message)
+        text.unlink(missing_ok=True)
+        done = _gpg(
+            *(*self._words, "--no-auto-key-retrieve", "--no-auto-key-locate", "--weak-digest", "SHA1"),
+            *("--trust-model", "always", "--status-fd", "1"),
+            *("--output", str(text), "--verify", str(signed)),
+        )
+        if done.timed_out:
+            raise CheckFailed(
+                "gpg did not answer within a minute", fix="is its agent stuck? gpgconf --kill all"
+            )
+        return gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
+
+
+def _isolated(keyring: Path, folder: str) -> tuple[str, ...]:
+    """Return the words that let gpg see the keys of a file alone."""
+    try:
+        with keyring.open("rb") as file:
+            head = file.read(12)
+    except OSError as error:
+        raise BadInput(f"--keyring {keyring}: cannot be read: {error.strerror}") from error
+    home = ("--no-options", "--homedir", folder)
+    if head[8:12] == _KEYBOX:
+        return (*home, "--no-default-keyring", "--keyring", str(keyring.resolve()))
+    done = _gpg(*home, "--import", str(keyring.resolve()))
+    if not _gpg(*home, "--with-colons", "--list-keys").text.count("\npub:"):
+        raise BadInput(
+            f"--keyring {keyring}: there are no public keys in it",
+            fix="write one: gpg --export --armor FINGERPRINT > keys.asc",
+            detail=done.errors.splitlines()[-2:],
+        )
+    return home
+
+
+def _keys(text: str) -> list[tuple[str, str, str, str]]:
+    """Return fingerprint, validity, abilities and user id of each secret key in a listing with colons."""
+    found: list[tuple[str, str, str, str]] = []
+    for row in (line.split(":") for line in text.splitlines()):
+        if row[0] == "sec" and len(row) > 11:
+            found.append(("", row[1], row[11], ""))
+        elif found and row[0] == "fpr" and len(row) > 9 and not found[-1][0]:
+            found[-1] = (row[9], *found[-1][1:])
+        elif found and row[0] == "uid" and len(row) > 9 and not found[-1][3]:
+            found[-1] = (*found[-1][:3], row[9])
+    return [key for key in found if key[0]]
+
+
+def _gpg(*words: str, stdin: bytes | None = None, seconds: float = _SECONDS) -> Completed:
+    env = {"LC_ALL": "C"}
+    # The agent asks on the terminal that it is told of; a person who set it knows better.
+    if "GPG_TTY" not in os.environ and sys.stdin is not None and sys.stdin.isatty():
+        env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
+    command = Command(("gpg", "--batch", "--yes", *words), stdin=stdin, env=env, timeout=seconds)
+    return LocalRunner().run(command)

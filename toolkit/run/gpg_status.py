@@ -1,0 +1,79 @@
+"""What gpg says in its status lines (GnuPG: doc/DETAILS), which are the same in every language."""
+
+import datetime as dt
+import re
+
+from toolkit.model.signature import Signature, SignatureState
+
+_PREFIX = "[GNUPG:] "
+_VERDICTS: dict[str, SignatureState] = {
+    "GOODSIG": "good",
+    "BADSIG": "bad",
+    "EXPSIG": "expired",
+    "EXPKEYSIG": "expired-key",
+    "REVKEYSIG": "revoked",
+    "ERRSIG": "unreadable",
+}
+_NO_KEY = "9"
+"""The reason in ERRSIG for a key that is not there."""
+_SOUND = {"8", "9", "10", "11"}
+"""SHA-256, 384, 512 and 224 (RFC 4880, 9.4); what is signed by way of others can be forged."""
+_MORE = {"NODATA", "UNEXPECTED", "BADARMOR"}
+_HEX = re.compile(r"[0-9A-F]{16,64}")
+
+
+def signature(status: str, text: bytes) -> Signature:
+    """Judge one clear-signed message by the status lines that ``gpg --verify`` wrote.
+
+    Its exit status does not tell: it is 0 for the signature of a key that has expired or was revoked.
+    """
+    rows = [line.removeprefix(_PREFIX).split(" ") for line in status.splitlines() if line.startswith(_PREFIX)]
+    verdicts = [row for row in rows if row[0] in _VERDICTS]
+    # A second message behind the first has a verdict of its own, or gpg stops at it.
+    if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
+        return Signature(state="unreadable")
+    word, *rest = verdicts[0]
+    valid = [row for row in rows if row[0] == "VALIDSIG"]
+    state = _VERDICTS[word]
+    if word == "ERRSIG":
+        return _unverified(rest, text)
+    key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
+    user = _shown(" ".join(rest[1:]))
+    if len(valid) != 1 or len(valid[0]) < 11:
+        # gpg gives a fingerprint with every signature whose mathematics holds.
+        return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
+    made, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
+    if state == "good" and algorithm not in _SOUND:
+        state = "unreadable"
+    return Signature(state=state, fingerprint=primary, user=user, made=_date(made), text=text)
+
+
+def created(status: str) -> bool:
+    """Tell whether gpg says that it signed, and with a hash that others accept."""
+    rows = [line.split(" ") for line in status.splitlines() if line.startswith(f"{_PREFIX}SIG_CREATED ")]
+    return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND
+
+
+def _is_trouble(row: list[str]) -> bool:
+    return row[0] in _MORE or (row[0] == "ERROR" and row[1:2] == ["proc_pkt.plaintext"])
+
+
+def _unverified(rest: list[str], text: bytes) -> Signature:
+    """Read ERRSIG: key, algorithms, class, time, reason, fingerprint."""
+    if len(rest) < 6 or rest[5] != _NO_KEY:
+        return Signature(state="unreadable")
+    names = [word for word in (rest[6] if len(rest) > 6 else "", rest[0]) if _HEX.fullmatch(word)]
+    return Signature(
+        state="unknown-key", fingerprint=names[0] if names else "", made=_date(rest[4]), text=text
+    )
+
+
+def _date(seconds: str) -> str:
+    if not seconds.isascii() or not seconds.isdigit() or len(seconds) > 11:
+        return ""
+    return dt.datetime.fromtimestamp(int(seconds), dt.UTC).isoformat()
+
+
+def _shown(user: str) -> str:
+    """Return a user id in which nothing can be taken for a line of ours."""
+    return "".join(letter for letter in user if letter.isprintable())[:200]
