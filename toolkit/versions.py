@@ -10,6 +10,7 @@ from functools import cache
 from packaging.version import Version
 
 _UPSTREAM = re.compile(r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*)?")
+_PLAIN = re.compile(r"\d+(?:\.\d+)*(?:[-~.]?(?:a|b|rc|alpha|beta|post)\d*)?(?:\.\*)?")
 _CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")
 
 
@@ -77,3 +78,29 @@ def _clause(text: str) -> tuple[str, Version]:
     if found is None or limit is None:
         raise ValueError(f"{text!r} is no bound; write one like '>=4.0'")
     return found["sign"], limit
+
+
+def meets(text: str, wish: str) -> bool:
+    """Tell whether a version is what a person asks for: ``*``, ``2.15.*``, ``>=4.1,<5`` or one version."""
+    if wish == "*":
+        return True
+    if wish.endswith(".*"):
+        version, series = parse(text), parse(wish[:-2])
+        return (
+            version is not None
+            and series is not None
+            and version.release[: len(series.release)] == series.release
+        )
+    return within(text, wish) if wish[:1] in "<>=" else same(text, wish)
+
+
+def is_wish(text: str) -> bool:
+    """Tell whether :func:`meets` can read this."""
+    if text[:1] in "<>=" and text:
+        return all(_is_clause(part) for part in text.split(","))
+    return text == "*" or bool(_PLAIN.fullmatch(text))
+
+
+def _is_clause(text: str) -> bool:
+    found = _CLAUSE.match(text.strip())
+    return bool(found and _PLAIN.fullmatch(found["version"].strip()) and parse(found["version"]))

@@ -12,7 +12,7 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_PROGRESS_BAR=off PIP_
 RUN python3 -m venv /opt/toolkit/venv
 # Built against the image's own MPI. Its one large C file takes minutes and gigabytes at -O2 -g, for calls that
 # only pass arguments on.
-RUN CFLAGS="-O1 -g0" MPICC=mpicc pip install --no-binary mpi4py mpi4py==4.0.3 \
+RUN CFLAGS="-O1 -g0" MPICC=mpicc pip install --no-binary mpi4py mpi4py==4.1.1 \
     && find /opt/toolkit/venv -path '*/mpi4py/*.so' -exec strip --strip-unneeded {} +
 # The wheel for processors: a third of the size of the one that can also use GPUs.
 RUN pip install tensorflow-cpu==2.15.1

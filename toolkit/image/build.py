@@ -9,8 +9,8 @@ import msgspec
 from toolkit.errors import Missing
 from toolkit.image import emit
 from toolkit.image.check import check
-from toolkit.image.known import known
 from toolkit.image.recipe import Named
+from toolkit.image.solved import solved
 from toolkit.model.progress import Tell
 from toolkit.run import surroundings
 from toolkit.run.base import ensure_base
@@ -60,7 +60,7 @@ def build(
     if not (fresh or newer_base) and (kept := find(client, named)) is not None and kept.source == source:
         tell.step(f"{named.tag} is built from these sources already")
         return kept
-    row = known().base_of(named.recipe.base)
+    row = emit.base_of(solved(named))
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Building {named.tag} on {base}")
     env = os.environ

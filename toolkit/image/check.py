@@ -6,8 +6,10 @@ import msgspec
 
 from toolkit.errors import CheckFailed
 from toolkit.image.recipe import Named
+from toolkit.image.solved import solved
 from toolkit.model.progress import Tell
-from toolkit.model.recipe import Recipe
+from toolkit.model.recipe import MPIS, Recipe
+from toolkit.model.solution import Solution
 from toolkit.model.stack import STACK_PATH, Stack
 from toolkit.run.containers import Box, run_once
 from toolkit.versions import same
@@ -29,8 +31,8 @@ def check(client: "DockerClient", image: str, named: Named, tell: Tell) -> Stack
     tell.step(f"Trying the image {named.name}: what it says of itself, its imports, two ranks of MPI")
     said = _try(client, image, ("cat", STACK_PATH), "say what is in it", tell)
     stack = read_stack("\n".join(said), named.name)
-    if wrong := disagreements(named.recipe, stack):
-        raise CheckFailed(f"{named.name}: the image is not what its recipe asks for", detail=wrong)
+    if wrong := disagreements(named.recipe, solved(named), stack):
+        raise CheckFailed(f"{named.name}: the image is not what its recipe gives", detail=wrong)
     for words, doing in trials(named.recipe):
         _try(client, image, words, doing, tell)
     return stack
@@ -39,12 +41,12 @@ def check(client: "DockerClient", image: str, named: Named, tell: Tell) -> Stack
 def trials(recipe: Recipe) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Return the commands that have to work inside, each with what it proves."""
     # Horovod before TensorFlow: both bring an hwloc, and the first one loaded is the one that is used.
-    modules = ["mpi4py.MPI"] if recipe.mpi4py else []
-    modules += ["horovod.tensorflow.keras"] if recipe.horovod else []
-    modules += ["tensorflow"] if recipe.tensorflow else []
+    modules = ["mpi4py.MPI"] if "mpi4py" in recipe.want else []
+    modules += ["horovod.tensorflow.keras"] if "horovod" in recipe.want else []
+    modules += ["tensorflow"] if "tensorflow" in recipe.want else []
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
     found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
-    if recipe.mpi4py:
+    if "mpi4py" in recipe.want:
         launcher = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
         found.append(((*launcher, "python", "-c", _TWO_RANKS), "let two ranks exchange a number"))
     return tuple(found)
@@ -62,24 +64,26 @@ def read_stack(text: str, name: str) -> Stack:
         raise CheckFailed(f"{name}: {STACK_PATH} in the image is not what toolkit writes: {error}") from error
 
 
-def disagreements(recipe: Recipe, stack: Stack) -> tuple[str, ...]:
-    """Return one line for each version that the image has and the recipe does not ask for."""
+def disagreements(recipe: Recipe, solution: Solution, stack: Stack) -> tuple[str, ...]:
+    """Return one line for each version that the image has and the recipe does not give."""
+    versions = solution.versions
+    mpi = next(name for name in MPIS if name in versions)
     wanted = {
-        "mpi": (recipe.mpi.implementation, stack.mpi),
-        "mpi version": (recipe.mpi.version, stack.mpi_version),
-        "mpi4py": (recipe.mpi4py.version if recipe.mpi4py else "", stack.mpi4py),
-        "tensorflow": (recipe.tensorflow.version if recipe.tensorflow else "", stack.tensorflow),
-        "horovod": (recipe.horovod.version if recipe.horovod else "", stack.horovod),
+        "mpi": (mpi, stack.mpi),
+        "mpi version": (versions[mpi], stack.mpi_version),
+        **{
+            name: (versions.get(name, ""), getattr(stack, name))
+            for name in ("mpi4py", "tensorflow", "horovod")
+        },
     }
     lines = [
-        f"{what}: the recipe asks for {asked or 'none'}, the image has {has or 'none'}"
+        f"{what}: the recipe gives {asked or 'none'}, the image has {has or 'none'}"
         for what, (asked, has) in wanted.items()
         if asked and not same(asked, has)
     ]
-    if not stack.python.startswith(f"{recipe.python.version}."):
-        lines.append(f"python: the recipe asks for {recipe.python.version}, the image has {stack.python}")
-    operations = recipe.horovod.operations if recipe.horovod else ()
-    lines += [f"horovod: built without {o}" for o in operations if o not in stack.horovod_operations]
+    if not stack.python.startswith(f"{versions['python']}."):
+        lines.append(f"python: the recipe gives {versions['python']}, the image has {stack.python}")
+    lines += [f"horovod: built without {o}" for o in recipe.operations if o not in stack.horovod_operations]
     return tuple(lines)
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 from toolkit import __version__
 from toolkit.data import package, shipped
-from toolkit.image.known import known
 from toolkit.image.recipe import Named
+from toolkit.image.solved import solved
+from toolkit.knowledge.stacks import Base, Version, stacks
+from toolkit.model.recipe import MPIS
+from toolkit.model.solution import Component, Solution
 from toolkit.render import render
 
 _BUILD_TOOLS = ("python3", "python3-venv", "python3-dev", "g++", "make", "cmake", "pkg-config")
@@ -35,20 +38,29 @@ class Surroundings:
 
 def published(named: Named) -> Surroundings:
     """Return the surroundings of a machine that nothing is known of: the published base, nothing else."""
-    image = known().base_of(named.recipe.base).image
+    image = base_of(solved(named)).image
     return Surroundings(image, image)
+
+
+def base_of(solution: Solution) -> Base:
+    """Return the row of the base that was chosen."""
+    return stacks().base_of(solution.versions["base"])
+
+
+def _row(solution: Solution, component: Component) -> Version | None:
+    chosen = solution.of(component)
+    rows = stacks().rows(component) if chosen else ()
+    return next(
+        (r for r in rows if chosen and (r.version, r.provider) == (chosen.version, chosen.provider)), None
+    )
 
 
 def dockerfile(named: Named, around: Surroundings) -> str:
     """Return the Dockerfile of a recipe."""
-    recipe, table = named.recipe, known()
-    base = table.base_of(recipe.base)
-    mpi = next(
-        m
-        for m in base.mpi
-        if (m.implementation, m.version) == (recipe.mpi.implementation, recipe.mpi.version)
-    )
-    horovod = recipe.horovod
+    recipe, solution = named.recipe, solved(named)
+    versions = solution.versions
+    mpi = _row(solution, "openmpi") or _row(solution, "mpich")
+    horovod = _row(solution, "horovod")
     return render(
         "containers",
         "Dockerfile.j2",
@@ -60,13 +72,13 @@ def dockerfile(named: Named, around: Surroundings) -> str:
             "origin": around.origin,
             "certificates": around.certificates is not None,
             "pip_variables": tuple(around.pip_variables),
-            "build_packages": (*_BUILD_TOOLS, *mpi.build),
-            "run_packages": ("python3", *mpi.run),
-            "mpi4py": recipe.mpi4py and recipe.mpi4py.version,
-            "tensorflow": recipe.tensorflow and recipe.tensorflow.version,
-            "horovod": horovod and horovod.version,
-            "horovod_build": table.horovod_of(horovod.version).build if horovod else (),
-            "operations": horovod.operations if horovod else (),
+            "build_packages": (*_BUILD_TOOLS, *(mpi.debian.build if mpi else ())),
+            "run_packages": ("python3", *(mpi.debian.run if mpi else ())),
+            "mpi4py": versions.get("mpi4py"),
+            "tensorflow": versions.get("tensorflow"),
+            "horovod": versions.get("horovod"),
+            "horovod_build": horovod.tools if horovod else (),
+            "operations": recipe.operations,
             "packages": recipe.packages,
         },
     )
@@ -107,18 +119,18 @@ def digest_of(files: dict[str, bytes]) -> str:
 
 def labels(named: Named, around: Surroundings) -> dict[str, str]:
     """Return the labels by which others, and this program itself, know the image."""
-    recipe = named.recipe
+    solution = solved(named)
+    versions = solution.versions
+    mpi = next(name for name in MPIS if name in versions)
     wanted = {
-        "mpi": f"{recipe.mpi.implementation} {recipe.mpi.version}",
-        "mpi4py": recipe.mpi4py and recipe.mpi4py.version,
-        "tensorflow": recipe.tensorflow and recipe.tensorflow.version,
-        "horovod": recipe.horovod and recipe.horovod.version,
+        "mpi": f"{mpi} {versions[mpi]}",
+        **{name: versions.get(name) for name in ("mpi4py", "tensorflow", "horovod")},
     }
     return {
         "org.opencontainers.image.title": named.name,
-        "org.opencontainers.image.description": " ".join(recipe.title.split()),
+        "org.opencontainers.image.description": " ".join(named.recipe.title.split()),
         "org.opencontainers.image.version": __version__,
-        "org.opencontainers.image.base.name": known().base_of(recipe.base).image,
+        "org.opencontainers.image.base.name": base_of(solution).image,
         "toolkit.recipe": named.name,
         "toolkit.version": __version__,
         "toolkit.base": around.origin,

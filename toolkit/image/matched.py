@@ -2,83 +2,63 @@
 
 import msgspec
 
-from toolkit.engine.predict import predict
-from toolkit.image.known import BaseRow, Known, MpiPackages, known
-from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
+from toolkit.engine.solve import solve
+from toolkit.knowledge.stacks import Stacks, stacks
+from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
-from toolkit.model.recipe import HorovodWish, MpiWish, PackageWish, Recipe
-from toolkit.versions import within
+from toolkit.model.recipe import MPIS, MpiWish, Recipe
+from toolkit.model.solution import Solution
 
-_GUESSED = "not built yet: taken from recipes/knowledge/versions.toml"
+_PLACEHOLDER = "*"
 
 
 def matched(
-    host: HostFacts, image: ImageFacts, request: Request, table: Known | None = None
+    host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
     """Return the first recipe whose image is predicted to work, with what ``image`` is used for in it.
 
-    ``None`` where no row that can be built would work on this host.
+    Its versions are pinned, so that it gives this image without the facts of the host too. ``None`` where
+    no row that can be built would work on this host.
     """
-    rows = table or known()
+    rows = table or stacks()
     request = msgspec.structs.replace(request, mode=None)
-    for base in rows.base:
-        for mpi in base.mpi:
-            if predict(host, _foreseen(host, base, mpi), request).chosen:
-                return _recipe(image, base, mpi, rows)
+    for mpi in MPIS:
+        for uses in _uses(image):
+            recipe = _recipe(image, {**uses, mpi: _PLACEHOLDER}, host)
+            found = solve(recipe, "matched", rows, host, request)
+            if isinstance(found, Solution):
+                return _pinned(recipe, found)
     return None
 
 
-def _foreseen(host: HostFacts, base: BaseRow, mpi: MpiPackages) -> ImageFacts:
-    """Return the facts of an image that would be built from a row."""
-    evidence = dict.fromkeys(("mpi", "mpi.interfaces", "pmix", "glibc", "distribution"), _GUESSED)
-    return ImageFacts(
-        path="",
-        format="recipe",
-        architecture=host.architecture,
-        distribution=base.name.replace(":", " "),
-        glibc=base.glibc,
-        mpi=ImageMpi(
-            implementation=mpi.implementation,
-            version=mpi.version,
-            library="libmpi.so.40",
-            interfaces=mpi.speaks,
-            launcher="/usr/bin/mpirun",
-            plugins=True,
-            soname="libmpi.so.40",
-        ),
-        pmix=mpi.pmix,
-        libfabric="libfabric.so.1",
-        python=base.python,
-        evidence=evidence,
-        absent=dict.fromkeys(("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod"), _GUESSED),
-    )
+def _uses(image: ImageFacts) -> list[dict[str, str]]:
+    """Return wishes for what an image is used for: as it is, then any version, then without the rest."""
+    versions = {"tensorflow": image.tensorflow, "horovod": image.horovod}
+    versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)
+    there = {name: version for name, version in versions.items() if version is not None}
+    exact = {name: version or _PLACEHOLDER for name, version in there.items()}
+    tries = [exact]
+    tries += [{**exact, name: _PLACEHOLDER} for name in there]
+    tries += [dict.fromkeys(there, _PLACEHOLDER), {name: "*" for name in there if name == "mpi4py"}, {}]
+    return tries
 
 
-def _recipe(image: ImageFacts, base: BaseRow, mpi: MpiPackages, table: Known) -> Recipe:
-    """Keep what the image is used for: the same TensorFlow and Horovod where they can be built."""
-    tensorflow = _version(image.tensorflow, [r.version for r in table.tensorflow if base.python in r.python])
-    horovod = None
-    if image.horovod and tensorflow:
-        fitting = [row.version for row in table.horovod if within(tensorflow, row.tensorflow)]
-        horovod = _version(image.horovod, fitting)
-    needs_mpi4py = image.mpi4py or image.horovod
-    mpi4py = _version(
-        image.mpi4py or needs_mpi4py, [r.version for r in table.mpi4py if base.python in r.python]
-    )
+def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:
     name = image.path.rpartition("/")[2] or "the image"
     return Recipe(
-        schema="toolkit.recipe/1",
+        schema="toolkit.recipe/2",
         title=f"In place of {name}, matched to the cluster",
-        base=base.name,
-        python=PackageWish(version=base.python),
-        mpi=MpiWish(implementation="openmpi", version=mpi.version),
-        mpi4py=PackageWish(version=mpi4py) if mpi4py else None,
-        tensorflow=PackageWish(version=tensorflow) if tensorflow else None,
-        horovod=HorovodWish(version=horovod) if horovod else None,
+        architecture=host.architecture or image.architecture or "x86_64",
+        want=want,
     )
 
 
-def _version(wanted: str | None, offered: list[str]) -> str | None:
-    if not wanted or not offered:
-        return None
-    return wanted if wanted in offered else offered[-1]
+def _pinned(recipe: Recipe, solution: Solution) -> Recipe:
+    versions = solution.versions
+    mpi = next(c for c in solution.chosen if c.component in MPIS)
+    return msgspec.structs.replace(
+        recipe,
+        base=versions["base"],
+        want={name: version for name, version in versions.items() if name in recipe.want},
+        mpi=MpiWish(provider="source" if mpi.provider == "source" else "debian"),
+    )

@@ -1,19 +1,26 @@
 """Read a recipe, and refuse what cannot be built: file, line, field, choices."""
 
 import difflib
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import NamedTuple, get_type_hints
 
 import msgspec
 
 from toolkit import data
 from toolkit.errors import BadInput
-from toolkit.image.known import BaseRow, Known, PythonRow, known
 from toolkit.image.lines import line_of
-from toolkit.model.recipe import Recipe
-from toolkit.versions import within
+from toolkit.knowledge.stacks import Stacks, stacks
+from toolkit.model.recipe import MATCH_HOST, MPIS, OPERATIONS, WANTABLE, Recipe
+from toolkit.versions import is_wish
+
+_EARLIER = "toolkit.recipe/1"
+_PRESENT = "toolkit.recipe/2"
+_MATCHED = (*MPIS, "cuda")
+"""What a cluster decides: its PMIx which MPI starts there, its driver which CUDA."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
@@ -76,64 +83,70 @@ def parse(text: str, file: str) -> Recipe:
         BadInput: one line with file, line, field and choices.
     """
     try:
-        recipe = msgspec.convert(tomllib.loads(text), Recipe)
+        raw = tomllib.loads(text)
+        if raw.get("schema") == _EARLIER:
+            raise _refused(_Objection("schema", f"{_EARLIER} is no longer read", (_PRESENT,)), text, file)
+        if number := _no_text(raw.get("want")):
+            raise _refused(number, text, file)
+        recipe = msgspec.convert(raw, Recipe)
     except tomllib.TOMLDecodeError as error:
         raise _bad_toml(error, text, file) from error
     except msgspec.ValidationError as error:
         raise _refused(_shape(str(error)), text, file) from error
-    for objection in objections(recipe, known()):
+    for objection in objections(recipe, stacks()):
         raise _refused(objection, text, file)
     return recipe
 
 
-def objections(recipe: Recipe, table: Known) -> Iterator[_Objection]:
-    """Yield why the recipe cannot be built with what is known, the most basic reason first."""
-    base = next((row for row in table.base if row.name == recipe.base), None)
-    if base is None:
-        yield _Objection("base", f"no base is called {recipe.base!r}", tuple(row.name for row in table.base))
-        return
-    yield from _of_base(recipe, base)
-    if recipe.mpi4py:
-        yield from _of_python("mpi4py", recipe.mpi4py.version, table.mpi4py, base.python)
-    if recipe.tensorflow:
-        yield from _of_python("tensorflow", recipe.tensorflow.version, table.tensorflow, base.python)
-    yield from _of_horovod(recipe, table)
+def recipe_sha256(recipe: Recipe) -> str:
+    """Return the hash of a recipe's values: comments and order of its text do not matter."""
+    return hashlib.sha256(msgspec.json.encode(recipe, order="deterministic")).hexdigest()
+
+
+def objections(recipe: Recipe, table: Stacks) -> Iterator[_Objection]:
+    """Yield why this is no recipe, the most basic reason first; whether a stack fits it is for the solver."""
+    for name, wish in recipe.want.items():
+        yield from _of_wish(name, wish)
+    yield from _of_mpi(recipe)
+    if "horovod" in recipe.want and not recipe.horovod.operations:
+        yield _Objection("horovod.operations", "Horovod needs a way to move tensors", OPERATIONS)
+    bases = tuple(row.name for row in table.base)
+    if recipe.base and not any(fnmatchcase(name, recipe.base) for name in bases):
+        yield _Objection("base", f"no base is called {recipe.base!r}", bases)
+    if recipe.architecture not in table.architectures:
+        what = f"no base is known for {recipe.architecture!r}"
+        yield _Objection("architecture", what, table.architectures)
     for package in recipe.packages:
         if not _PINNED.fullmatch(package):
             yield _Objection("packages", f"{package!r} is not pinned; write NAME==VERSION")
 
 
-def _of_base(recipe: Recipe, base: BaseRow) -> Iterator[_Objection]:
-    if recipe.python.version != base.python:
-        what = f"{base.name} has no Python {recipe.python.version}"
-        yield _Objection("python.version", what, (base.python,))
-    offered = tuple(m.version for m in base.mpi if m.implementation == recipe.mpi.implementation)
-    if recipe.mpi.version not in offered:
-        what = f"{base.name} has no {recipe.mpi.implementation} {recipe.mpi.version}"
-        yield _Objection("mpi.version", what, offered)
+def _no_text(want: object) -> _Objection | None:
+    """Return the first wish that is no text: msgspec does not tell which of a table it was."""
+    for name, wish in want.items() if isinstance(want, dict) else ():
+        if not isinstance(wish, str):
+            return _Objection(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")
+    return None
 
 
-def _of_python(name: str, version: str, rows: Iterable[PythonRow], python: str) -> Iterator[_Objection]:
-    fitting = tuple(row.version for row in rows if python in row.python)
-    if version not in fitting:
-        yield _Objection(f"{name}.version", f"no {name} {version} is known for Python {python}", fitting)
+def _of_wish(name: str, wish: str) -> Iterator[_Objection]:
+    if name not in WANTABLE:
+        yield _Objection(f"want.{name}", f"there is no such component{_near(name, WANTABLE)}", WANTABLE)
+    elif wish == MATCH_HOST:
+        if name not in _MATCHED:
+            what = "only what a cluster decides can match the host"
+            yield _Objection(f"want.{name}", what, _MATCHED)
+    elif not is_wish(wish):
+        what = f"{wish!r} is no constraint; write '*', '2.15.*', '>=4.1,<5' or a version"
+        yield _Objection(f"want.{name}", what)
 
 
-def _of_horovod(recipe: Recipe, table: Known) -> Iterator[_Objection]:
-    if recipe.horovod is None:
-        return
-    if recipe.tensorflow is None:
-        yield _Objection("horovod", "Horovod needs a [tensorflow] to be built for")
-        return
-    row = next((row for row in table.horovod if row.version == recipe.horovod.version), None)
-    if row is None:
-        what = f"no horovod {recipe.horovod.version} is known"
-        yield _Objection("horovod.version", what, tuple(row.version for row in table.horovod))
-    elif not within(recipe.tensorflow.version, row.tensorflow):
-        what = f"horovod {row.version} builds with tensorflow {row.tensorflow}"
-        yield _Objection("tensorflow.version", what)
-    if not recipe.horovod.operations:
-        yield _Objection("horovod.operations", "Horovod needs a way to move tensors", ("mpi", "gloo"))
+def _of_mpi(recipe: Recipe) -> Iterator[_Objection]:
+    wanted = [name for name in MPIS if name in recipe.want]
+    if not wanted:
+        yield _Objection("want", "an image needs an MPI", MPIS)
+    elif len(wanted) > 1:
+        yield _Objection(f"want.{wanted[1]}", "an image has one MPI", MPIS)
 
 
 def _shape(message: str) -> _Objection:

@@ -1,45 +1,72 @@
 """What a person wants in an image, as a file under ``recipes/`` states it."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
+
+WANTABLE = (
+    "tensorflow",
+    "keras",
+    "horovod",
+    "openmpi",
+    "mpich",
+    "pmix",
+    "ucx",
+    "mpi4py",
+    "cuda",
+    "cudnn",
+    "nccl",
+    "python",
+)
+"""Components that ``[want]`` may name; the base has a field of its own."""
+
+MPIS = ("openmpi", "mpich")
+"""A recipe wants exactly one of these."""
+
+MATCH_HOST = "match-host"
+"""The wish that leaves a version to the cluster."""
+
+Operation = Literal["mpi", "gloo", "nccl"]
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class MpiWish(_Section, frozen=True, kw_only=True):
-    """The MPI library that everything in the image is built against."""
-
-    implementation: Literal["openmpi"]
-    version: str
-
-
 class HorovodWish(_Section, frozen=True, kw_only=True):
-    """Horovod and the ways in which it moves tensors."""
+    """The ways in which Horovod moves tensors."""
 
-    version: str
-    operations: tuple[Literal["mpi", "gloo"], ...] = ("mpi", "gloo")
+    operations: tuple[Operation, ...] = ("mpi", "gloo")
 
 
-class PackageWish(_Section, frozen=True, kw_only=True):
-    """A package that has nothing but a version."""
+class MpiWish(_Section, frozen=True, kw_only=True):
+    """Where the MPI comes from: the distribution's packages, or a source archive; either by default."""
 
-    version: str
+    provider: Literal["", "debian", "source"] = ""
 
 
 class Recipe(_Section, frozen=True, kw_only=True):
-    """One recipe; versions are texts, because ``12.20`` as a number would be ``12.2``."""
+    """One recipe: constraints, which the solver turns into versions.
 
-    schema: Literal["toolkit.recipe/1"]
+    A wish is ``*``, ``2.15.*``, ``>=4.1,<5``, one version, or ``match-host``.
+    """
+
+    schema: Literal["toolkit.recipe/2"]
     title: str
-    base: str
-    """A distribution and its release, as in ``debian:bookworm``."""
-    python: PackageWish
-    mpi: MpiWish
-    mpi4py: PackageWish | None = None
-    tensorflow: PackageWish | None = None
-    horovod: HorovodWish | None = None
+    base: str = ""
+    """A distribution and its release, as in ``debian:bookworm`` or ``debian:*``; any by default."""
+    architecture: str = "x86_64"
     packages: tuple[str, ...] = ()
     """More packages for its Python, each pinned: ``name==version``."""
+    unbuildable: str = ""
+    """Why it cannot be built everywhere; such a recipe is rendered and checked, not built."""
+    want: dict[str, str]
+    """Component → constraint."""
+    horovod: HorovodWish = HorovodWish()
+    mpi: MpiWish = MpiWish()
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The ways in which Horovod moves tensors; none where the recipe wants no Horovod."""
+        return self.horovod.operations if "horovod" in self.want else ()

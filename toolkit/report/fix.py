@@ -27,7 +27,10 @@ def fix_text(fix: Fix, use: str) -> str:
 
 def recipe_text(recipe: Recipe, use: str) -> str:
     """Return a recipe as ``toolkit image build`` reads it."""
-    body = toml(msgspec.to_builtins(recipe))
+    fields = msgspec.to_builtins(recipe)
+    if "horovod" not in recipe.want:
+        del fields["horovod"]
+    body = toml(fields)
     return f"{MARK}: a recipe for an image that fits the cluster. {_comment(use)}\n{body}"
 
 

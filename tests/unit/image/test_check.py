@@ -8,9 +8,11 @@ import pytest
 from toolkit.errors import CheckFailed
 from toolkit.image.check import disagreements, read_stack, trials
 from toolkit.image.recipe import load
+from toolkit.image.solved import solved
 from toolkit.model.stack import Stack
 
-RECIPE = load("tf2.15-cpu").recipe
+NAMED = load("tf2.15-cpu")
+RECIPE, SOLUTION = NAMED.recipe, solved(NAMED)
 STACK = Stack(
     recipe="tf2.15-cpu",
     distribution="debian 12",
@@ -26,7 +28,7 @@ STACK = Stack(
     tensorflow="2.15.1",
     horovod="0.28.1",
     horovod_operations=("mpi", "gloo"),
-    mpi4py="4.0.3",
+    mpi4py="4.1.1",
     numpy="1.26.4",
     base="b",
     toolkit="0.1.0",
@@ -34,23 +36,23 @@ STACK = Stack(
 
 
 def test_an_image_that_is_what_was_asked_for_has_no_disagreements():
-    assert disagreements(RECIPE, STACK) == ()
+    assert disagreements(RECIPE, SOLUTION, STACK) == ()
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"mpi_version": "4.1.5"}, "mpi version: the recipe asks for 4.1.4, the image has 4.1.5"),
-        ({"mpi": "mpich"}, "mpi: the recipe asks for openmpi, the image has mpich"),
-        ({"tensorflow": ""}, "tensorflow: the recipe asks for 2.15.1, the image has none"),
-        ({"horovod": "0.27.0"}, "horovod: the recipe asks for 0.28.1, the image has 0.27.0"),
-        ({"mpi4py": "3.1.4"}, "mpi4py: the recipe asks for 4.0.3, the image has 3.1.4"),
-        ({"python": "3.1.1"}, "python: the recipe asks for 3.11, the image has 3.1.1"),
+        ({"mpi_version": "4.1.5"}, "mpi version: the recipe gives 4.1.4, the image has 4.1.5"),
+        ({"mpi": "mpich"}, "mpi: the recipe gives openmpi, the image has mpich"),
+        ({"tensorflow": ""}, "tensorflow: the recipe gives 2.15.1, the image has none"),
+        ({"horovod": "0.27.0"}, "horovod: the recipe gives 0.28.1, the image has 0.27.0"),
+        ({"mpi4py": "3.1.4"}, "mpi4py: the recipe gives 4.1.1, the image has 3.1.4"),
+        ({"python": "3.1.1"}, "python: the recipe gives 3.11, the image has 3.1.1"),
         ({"horovod_operations": ("gloo",)}, "horovod: built without mpi"),
     ],
 )
 def test_every_other_version_is_a_line(change, said):
-    assert disagreements(RECIPE, msgspec.structs.replace(STACK, **change)) == (said,)
+    assert disagreements(RECIPE, SOLUTION, msgspec.structs.replace(STACK, **change)) == (said,)
 
 
 def test_a_description_is_read_back():
@@ -72,5 +74,5 @@ def test_everything_in_the_recipe_is_imported_and_two_ranks_meet():
 
 
 def test_an_image_without_mpi4py_is_only_started():
-    (only,) = trials(msgspec.structs.replace(RECIPE, mpi4py=None, horovod=None, tensorflow=None))
+    (only,) = trials(msgspec.structs.replace(RECIPE, want={"openmpi": "*"}))
     assert only[0] == ("python", "-c", "import sys")

@@ -39,7 +39,7 @@ def test_no_compiler_comes_into_the_final_stage(name):
 
 def test_only_what_the_recipe_asks_for_is_installed():
     text = emit.dockerfile(load("mpi-only"), PLAIN)
-    assert "mpi4py==4.0.3" in text
+    assert "mpi4py==4.1.1" in text
     assert "tensorflow-cpu" not in text
     assert "horovod" not in text
 

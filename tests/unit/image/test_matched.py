@@ -1,9 +1,9 @@
 """A recipe for an image that fits: from rows that can be built, and only where it would work."""
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
-from toolkit.image.known import known
 from toolkit.image.matched import matched
 from toolkit.image.recipe import objections
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.prediction import Request
 
 TWO = Request()
@@ -12,27 +12,27 @@ TWO = Request()
 def test_a_recipe_that_can_be_built_where_slurm_serves_pmix():
     recipe = matched(HOST, image_with(MPICH), TWO)
     assert recipe
-    assert list(objections(recipe, known())) == []
-    assert recipe.mpi.implementation == "openmpi"
-    assert recipe.tensorflow is None
+    assert list(objections(recipe, stacks())) == []
+    assert recipe.want["openmpi"] == "4.1.4"
+    assert "tensorflow" not in recipe.want
 
 
 def test_what_the_image_is_used_for_is_kept():
     image = with_(IMAGE, tensorflow="2.15.0", horovod="0.28.1", mpi4py="3.1.4")
     recipe = matched(HOST, image, TWO)
     assert recipe
-    assert list(objections(recipe, known())) == []
-    assert recipe.tensorflow.version == "2.15.0"
-    assert recipe.horovod.version == "0.28.1"
+    assert list(objections(recipe, stacks())) == []
+    assert recipe.want["tensorflow"] == "2.15.0"
+    assert recipe.want["horovod"] == "0.28.1"
     # Not a row of ours, so that the newest one stands in.
-    assert recipe.mpi4py.version == "4.1.1"
+    assert recipe.want["mpi4py"] == "4.1.1"
 
 
 def test_a_tensorflow_that_cannot_be_built_is_replaced_by_one_that_can():
     recipe = matched(HOST, with_(IMAGE, tensorflow="2.9.1", horovod="0.24.0"), TWO)
     assert recipe
-    assert list(objections(recipe, known())) == []
-    assert recipe.horovod
+    assert list(objections(recipe, stacks())) == []
+    assert "horovod" in recipe.want
 
 
 def test_none_where_no_image_of_ours_would_work():

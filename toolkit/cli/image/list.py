@@ -5,6 +5,8 @@ import click
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.errors import ToolkitError
 from toolkit.image.recipe import load, names
+from toolkit.image.solved import solved
+from toolkit.model.recipe import MPIS
 
 
 @click.command("list")
@@ -28,13 +30,15 @@ def command(as_json: bool) -> None:
 def _listed(name: str) -> tuple[str, str, str, str, str]:
     """Return a row of the list; a recipe that cannot be read has its error in the last place."""
     try:
-        recipe = load(name).recipe
+        named = load(name)
+        versions = solved(named).versions
     except ToolkitError as error:
         return "", "", "", "", error.message
+    mpi = next(name for name in MPIS if name in versions)
     return (
-        recipe.tensorflow.version if recipe.tensorflow else "-",
-        recipe.horovod.version if recipe.horovod else "-",
-        f"{recipe.mpi.implementation} {recipe.mpi.version}",
-        recipe.title,
+        versions.get("tensorflow", "-"),
+        versions.get("horovod", "-"),
+        f"{mpi} {versions[mpi]}",
+        named.recipe.title,
         "",
     )

@@ -6,6 +6,7 @@ import msgspec
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.image import emit
 from toolkit.image.recipe import load
+from toolkit.image.solved import solved
 
 
 @click.command("show")
@@ -14,7 +15,9 @@ from toolkit.image.recipe import load
 def command(recipe: str, as_json: bool) -> None:
     """Show what RECIPE asks for."""
     named = load(recipe)
+    asked = named.recipe
     fields = msgspec.to_builtins(named.recipe)
+    solution = solved(named)
     if as_json:
         print_json(
             {
@@ -23,16 +26,19 @@ def command(recipe: str, as_json: bool) -> None:
                 "tag": named.tag,
                 "source": emit.source_hash(named),
                 "recipe": fields,
+                "solution": msgspec.to_builtins(solution),
             }
         )
         return
-    click.echo(f"{named.name}: {named.recipe.title}")
-    for name, value in fields.items():
-        if value and name not in {"schema", "title"}:
-            click.echo(f"  {name:<11} {_in_words(value)}")
-
-
-def _in_words(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(_in_words(v) for v in value.values())
-    return " + ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    click.echo(f"{named.name}: {asked.title}")
+    for chosen in solution.chosen:
+        wish = asked.base if chosen.component == "base" else asked.want.get(chosen.component, "")
+        version = (
+            f"{chosen.version}, {' + '.join(asked.operations)}"
+            if chosen.component == "horovod"
+            else chosen.version
+        )
+        click.echo(f"  {chosen.component:<11} {wish:<11} {version}".rstrip())
+    for field in ("architecture", "packages", "unbuildable"):
+        if value := getattr(asked, field):
+            click.echo(f"  {field:<11} {value if isinstance(value, str) else ' '.join(value)}")

@@ -1,0 +1,150 @@
+"""``stacks.toml``: what an image can be made of, what goes together, and what building it takes."""
+
+from functools import cache
+from typing import get_args
+
+import msgspec
+
+from toolkit.knowledge.reading import Row, read
+from toolkit.model.solution import Component, Provider
+
+Wishes = dict[Component, str | tuple[str, ...]]
+"""Component → what its version has to be; of several wishes one suffices."""
+
+
+class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Packages of the distribution: to build against a component, and to run with it."""
+
+    build: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+
+
+class Archive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A source archive; the hash says whether what an address gave is the one."""
+
+    file: str
+    urls: tuple[str, ...]
+    sha256: str
+
+
+class Base(Row, frozen=True, kw_only=True):
+    """A release of a distribution to start from.
+
+    ``image`` is the published one. ``brings`` are components that it has already; no other row of theirs
+    goes on it. ``asked``: taken only where a recipe names it.
+    """
+
+    name: str
+    image: str
+    release: str
+    python: str
+    glibc: str
+    architectures: tuple[str, ...]
+    brings: tuple[Component, ...] = ()
+    asked: bool = False
+
+
+class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an inspector would find in an MPI library that was built from a row.
+
+    ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``), ``launcher`` its mpirun,
+    ``markers``, ``device``, ``own_shm`` and ``plugins`` as in :class:`~toolkit.model.facts.ImageMpi`.
+    """
+
+    interfaces: tuple[str, ...]
+    soname: str
+    launcher: str = "/usr/bin/mpirun"
+    plugins: bool = False
+    markers: tuple[str, ...] = ()
+    device: str | None = None
+    own_shm: bool | None = None
+    components: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+
+class Version(Row, frozen=True, kw_only=True):
+    """One version of a component from one provider, and what it needs.
+
+    ``requires``: components that have to be in the image, and fit. ``fits``: that have to fit if they are
+    there. ``without``: that must not be there. ``asked``: taken only where a recipe asks for the component.
+    ``architectures``: all, if empty.
+
+    What a build takes: ``debian`` packages; ``wheels``, requirements that pip installs as they are;
+    ``tools``, requirements that its compilation needs; ``archive`` and ``configure``, the words for its
+    configure script; ``environment``, variables of the finished image.
+    ``speaks`` is of an MPI library, ``driver`` the bounds of a CUDA release for NVIDIA's driver.
+    """
+
+    version: str
+    provider: Provider
+    requires: dict[Component, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
+    fits: dict[Component, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
+    without: tuple[Component, ...] = ()
+    asked: bool = False
+    architectures: tuple[str, ...] = ()
+    debian: Packages = Packages()
+    wheels: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    archive: Archive | None = None
+    configure: tuple[str, ...] = ()
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    speaks: Speech | None = None
+    driver: str = ""
+
+
+class Stacks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file; of equal preference, the row that stands first is taken first."""
+
+    base: tuple[Base, ...]
+    openmpi: tuple[Version, ...] = ()
+    mpich: tuple[Version, ...] = ()
+    pmix: tuple[Version, ...] = ()
+    ucx: tuple[Version, ...] = ()
+    mpi4py: tuple[Version, ...] = ()
+    tensorflow: tuple[Version, ...] = ()
+    keras: tuple[Version, ...] = ()
+    horovod: tuple[Version, ...] = ()
+    cuda: tuple[Version, ...] = ()
+    cudnn: tuple[Version, ...] = ()
+    nccl: tuple[Version, ...] = ()
+
+    def rows(self, component: Component) -> tuple[Version, ...]:
+        """Return the rows of a component; those of ``base`` and ``python`` follow from the bases."""
+        if component == "base":
+            return tuple(_base_row(base) for base in self.base)
+        if component == "python":
+            pythons = {base.python: base for base in reversed(self.base)}
+            return tuple(
+                Version(version=version, provider="base", source=base.source)
+                for version, base in pythons.items()
+            )
+        rows: tuple[Version, ...] = getattr(self, component)
+        return rows
+
+    def base_of(self, name: str) -> Base:
+        """Return the row of a base that is known."""
+        return next(base for base in self.base if base.name == name)
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """Every architecture that some base is there for."""
+        return tuple(dict.fromkeys(a for base in self.base for a in base.architectures))
+
+
+COMPONENTS: tuple[Component, ...] = get_args(Component)
+
+
+def _base_row(base: Base) -> Version:
+    return Version(
+        version=base.name,
+        provider="base",
+        requires={"python": base.python},
+        asked=base.asked,
+        architectures=base.architectures,
+        source=base.source,
+    )
+
+
+@cache
+def stacks() -> Stacks:
+    """Return what is known of stacks."""
+    return read("stacks", Stacks)
