@@ -5,7 +5,6 @@ Every error of the engine becomes a sentence here; no caller sees one of the SDK
 """
 
 import contextlib
-import io
 import os
 import re
 import tarfile
@@ -33,21 +32,25 @@ _AMPLE_MEMORY = 6 << 30
 _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
 _SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
 
-Files = Mapping[str, bytes]
-"""A build context: path within it → content."""
+Files = Mapping[str, bytes | Path]
+"""A build context: path within it → content, or the file of this machine that has it."""
+
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """How an image is built; ``memory`` is in bytes and for each step, ``timeout`` in seconds and for all.
 
-    ``arguments`` are build arguments, ``labels`` are added after the last step.
+    ``arguments`` are build arguments, ``labels`` are added after the last step. ``network`` is what the steps
+    see: ``none``, or ``host``, as engines without address translation have no other way out.
     """
 
     memory: int = 4 << 30
     timeout: float = 3600.0
     arguments: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    network: str = "host"
 
 
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
@@ -113,13 +116,13 @@ def build_image(client: "DockerClient", files: Files, what: str, tell: Tell, opt
     try:
         with speaking(f"building {what}"):
             events = client.api.build(
-                fileobj=_packed(files),
+                fileobj=packed(files),  # a generator: it is sent as it is made
                 custom_context=True,
                 dockerfile="Dockerfile",
                 rm=True,
                 forcerm=True,
                 decode=True,
-                network_mode="host",  # engines without address translation have no other way out
+                network_mode=options.network,
                 buildargs=dict(options.arguments),
                 labels=dict(options.labels),
                 container_limits={"memory": options.memory, "memswap": options.memory},
@@ -204,17 +207,26 @@ def _follow(events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float)
             )
 
 
-def _packed(files: Files) -> io.BytesIO:
-    """Return the context as a tar whose bytes depend on nothing but the files."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name in sorted(files):
-            entry = tarfile.TarInfo(name)
-            entry.size = len(files[name])
-            entry.mode = 0o644
-            tar.addfile(entry, io.BytesIO(files[name]))
-    packed.seek(0)
-    return packed
+def packed(files: Files) -> Iterator[bytes]:
+    """Yield a tar of the files, whose bytes depend on nothing but names and contents."""
+    for name in sorted(files):
+        content = files[name]
+        entry = tarfile.TarInfo(name)
+        entry.size = len(content) if isinstance(content, bytes) else content.stat().st_size
+        entry.mode = 0o644
+        yield entry.tobuf(tarfile.PAX_FORMAT)
+        yield from _content(content)
+        yield b"\0" * (-entry.size % tarfile.BLOCKSIZE)
+    yield b"\0" * tarfile.RECORDSIZE
+
+
+def _content(content: bytes | Path) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as reading:
+        while chunk := reading.read(_CHUNK):
+            yield chunk
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:

@@ -15,9 +15,13 @@ _STALLED = 10.0
 
 
 class Body:
-    """What a server sends, as a readable file; reading it raises :class:`Missing` if it stops coming."""
+    """What a server sends, as a readable file; reading it raises :class:`Missing` if it stops coming.
 
-    def __init__(self, response: http.client.HTTPResponse, url: str, seconds: float) -> None:
+    ``start`` is the byte that it begins with: what was asked for, or 0 from a server that sends whole files.
+    """
+
+    def __init__(self, response: http.client.HTTPResponse, url: str, seconds: float, start: int = 0) -> None:
+        self.start = start
         self._response, self._url = response, url
         self._deadline = time.monotonic() + seconds
 
@@ -33,15 +37,22 @@ class Body:
 
 
 @contextlib.contextmanager
-def opened(url: str, *, seconds: float = 900.0, stalled: float = _STALLED) -> Iterator[Body]:
+def opened(
+    url: str, *, start: int = 0, accept: str = "", seconds: float = 900.0, stalled: float = _STALLED
+) -> Iterator[Body]:
     """Open an http or https address for reading; ``seconds`` limits the whole transfer.
+
+    ``start`` asks for what follows that many bytes, ``accept`` for a form of the answer.
 
     Raises:
         Missing: if there is no such server or file, or if it does not answer.
     """
     if not url.startswith(("http://", "https://")):
         raise Missing(f"{url}: only http and https are read")
-    request = urllib.request.Request(url, headers={"User-Agent": f"toolkit/{__version__}"})  # noqa: S310 - checked above
+    headers = {"User-Agent": f"toolkit/{__version__}"}
+    headers |= {"Range": f"bytes={start}-"} if start else {}
+    headers |= {"Accept": accept} if accept else {}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
     try:
         response = urllib.request.urlopen(request, timeout=stalled)  # noqa: S310 - checked above
     except urllib.error.HTTPError as error:
@@ -50,7 +61,7 @@ def opened(url: str, *, seconds: float = 900.0, stalled: float = _STALLED) -> It
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise Missing(f"{url}: {_reason(error)}") from error
     with response:
-        yield Body(response, url, seconds)
+        yield Body(response, url, seconds, start if response.status == http.client.PARTIAL_CONTENT else 0)
 
 
 def _reason(error: Exception) -> str:

@@ -1,14 +1,16 @@
 """The parts of the door to the engine that need no engine."""
 
 import hashlib
+import io
 import json
+import tarfile
 
 import pytest
 
 from toolkit.errors import BadInput, Missing
 from toolkit.model.progress import Silent
 from toolkit.run import base, engine
-from toolkit.run.engine import MEMORY, _packed, build_memory, connect
+from toolkit.run.engine import MEMORY, build_memory, connect, packed
 
 
 @pytest.mark.parametrize(
@@ -26,8 +28,12 @@ def test_a_size_that_is_none_is_refused(text, monkeypatch):
         build_memory(None)
 
 
-def test_a_context_is_the_same_bytes_for_the_same_files():
-    assert _packed({"b": b"2", "a": b"1"}).read() == _packed({"a": b"1", "b": b"2"}).read()
+def test_a_context_is_the_same_bytes_for_the_same_files_wherever_their_content_is(tmp_path):
+    (tmp_path / "two").write_bytes(b"2")
+    first = b"".join(packed({"b": b"2", "a": b"1"}))
+    assert b"".join(packed({"a": b"1", "b": tmp_path / "two"})) == first
+    with tarfile.open(fileobj=io.BytesIO(first)) as tar:
+        assert {entry.name: tar.extractfile(entry).read() for entry in tar} == {"a": b"1", "b": b"2"}
 
 
 def test_a_socket_that_is_not_there_is_no_engine(tmp_path, monkeypatch):

@@ -1,0 +1,184 @@
+"""Bring the files of a lock here: verified, kept, and fetched again when they are damaged.
+
+A file is at ``files/<sha256>/<name>`` of the cache, and under that name there is only ever the right one.
+What is being fetched lies beside it as ``.part`` and is continued by the next run.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from toolkit.data import cache_dir
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.lock import LockedFile
+from toolkit.model.progress import Tell
+from toolkit.run.base import MIRROR
+from toolkit.run.http import Body, opened
+
+DEBIAN = "http://debian.example/debian/"
+"""What addresses of Debian's packages begin with in a lock; a mirror of one's own takes its place."""
+
+_AT_ONCE = 8
+_CHUNK = 1 << 20
+_UPGRADE = "toolkit image lock RECIPE --upgrade"
+
+
+class _Wrong(CheckFailed):
+    """A source gave other bytes than the lock names."""
+
+
+def fetched(files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE") -> dict[str, Path]:
+    """Return SHA-256 → verified file of the cache for each of ``files``; ``recipe`` is named in errors.
+
+    Raises:
+        CheckFailed: if a source gave other bytes than it should and none gave the right ones, or the disk
+            is full.
+        Missing: if no source gave a file.
+    """
+    wanted = {file.sha256: file for file in files}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        right = dict(
+            zip(wanted, pool.map(lambda file: is_right(path_of(file), file), wanted.values()), strict=True)
+        )
+    absent = [wanted[digest] for digest, there in right.items() if not there]
+    if absent:
+        size = sum(file.size for file in absent)
+        tell.step(f"Fetching {len(absent)} files ({size / 1e6:.0f} MB) into {cache_dir() / 'files'}")
+        _fetch(absent, tell, recipe)
+    return {digest: path_of(file) for digest, file in wanted.items()}
+
+
+def path_of(file: LockedFile) -> Path:
+    """Return where the cache has a file, or would have it."""
+    return cache_dir() / "files" / file.sha256 / file.file
+
+
+def is_right(path: Path, file: LockedFile) -> bool:
+    """Compare a file, which need not be there, with what the lock says of it; a size of 0 is not known."""
+    try:
+        if file.size and path.stat().st_size != file.size:
+            return False
+        with path.open("rb") as reading:
+            return hashlib.file_digest(reading, "sha256").hexdigest() == file.sha256
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def sources_of(file: LockedFile) -> tuple[str, ...]:
+    """Return the addresses of a file in the order in which they are tried."""
+    mirror = os.environ.get(MIRROR, "").rstrip("/")
+    own = [f"{mirror}/{url.removeprefix(DEBIAN)}" for url in file.urls if mirror and url.startswith(DEBIAN)]
+    return (*own, *file.urls)
+
+
+def _fetch(files: list[LockedFile], tell: Tell, recipe: str) -> None:
+    """Fetch several at a time, the largest first; the first failure, or an interrupt, ends them all."""
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
+        waiting = [
+            pool.submit(_fetch_one, file, stop, recipe) for file in sorted(files, key=lambda f: -f.size)
+        ]
+        for number, future in enumerate(waiting, start=1):
+            future.result()
+            tell.detail(f"{number} of {len(waiting)} fetched")
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _fetch_one(file: LockedFile, stop: threading.Event, recipe: str) -> None:
+    target = path_of(file)
+    failures: list[CheckFailed | Missing] = []
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.with_name(f".{file.file}.part").open("ab") as part:
+            fcntl.flock(part, fcntl.LOCK_EX)  # two builds may want the same file
+            if is_right(target, file):
+                return
+            for url in sources_of(file):
+                try:
+                    _take(url, file, part.fileno(), stop)
+                    Path(part.name).replace(target)
+                except (_Wrong, Missing) as error:
+                    failures.append(error)
+                else:
+                    return
+    except OSError as error:
+        raise _disk(error, target) from error
+    raise _none_gave(file, failures, recipe)
+
+
+def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
+    """Write what an address sends to the end of what is there, and verify the whole."""
+    begun = os.fstat(part).st_size
+    if begun >= file.size:  # damaged; or nothing tells how long it should be
+        os.ftruncate(part, 0)
+        begun = 0
+    with opened(url, start=begun) as body:
+        if body.start != begun:
+            os.ftruncate(part, body.start)
+        for chunk in _chunks(body, stop):
+            _write(part, chunk)
+            if file.size and os.fstat(part).st_size > file.size:
+                os.ftruncate(part, 0)
+                raise _Wrong(f"{url}: longer than the {file.size} bytes that the lock names")
+    size = os.fstat(part).st_size
+    if file.size and size < file.size:
+        raise Missing(f"{url}: ends after {size} of {file.size} bytes")
+    with Path(f"/proc/self/fd/{part}").open("rb") as reading:
+        found = hashlib.file_digest(reading, "sha256").hexdigest()
+    if found != file.sha256:
+        os.ftruncate(part, 0)
+        if begun:  # what an earlier run left was not the beginning of this file
+            return _take(url, file, part, stop)
+        raise _Wrong(f"{url}: SHA-256 {found} instead of {file.sha256}")
+    os.fsync(part)
+    return None
+
+
+def _write(part: int, chunk: bytes) -> None:
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[os.write(part, rest) :]
+
+
+def _chunks(body: Body, stop: threading.Event) -> Iterator[bytes]:
+    while chunk := body.read(_CHUNK):
+        if stop.is_set():
+            raise Missing("another file failed, or the command was interrupted")
+        yield chunk
+
+
+def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:
+    """Say why there is no file; that something came and was wrong is worse than that nothing came."""
+    detail = [error.message for error in failures]
+    again = _UPGRADE.replace("RECIPE", recipe)
+    if any(isinstance(error, _Wrong) for error in failures):
+        return CheckFailed(
+            f"{file.file}: what came is not the file that the lock names; it was not kept",
+            detail=detail,
+            fix=f"find out who changed it; or lock anew and see what moved: {again}",
+        )
+    return Missing(
+        f"{file.file}: no address gave it",
+        detail=detail,
+        fix=f"connect this machine or set a proxy (https_proxy); where it is gone for good: {again}",
+    )
+
+
+def _disk(error: OSError, target: Path) -> CheckFailed:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        what, fix = (
+            f"the disk of {target.parent} is full",
+            "make room, or set TOOLKIT_CACHE_DIR to another disk",
+        )
+    else:
+        what = f"{target.parent} cannot be written to: {error.strerror or error}"
+        fix = "set TOOLKIT_CACHE_DIR to a folder of yours"
+    return CheckFailed(what, fix=fix)
