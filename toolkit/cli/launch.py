@@ -44,6 +44,8 @@ class SplitAtDashes(click.Command):
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable inside the container")
 @click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Bind a folder of the cluster")
 @click.option("--preflight/--no-preflight", default=True, help="Check the MPI world before the training")
+@click.option("--verify-key", metavar="FILE", help="Refuse an image that no public key in FILE has signed")
+@click.option("--no-verify", is_flag=True, help="Do not look at the image's signatures; the record says so")
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")
 @click.option("--json", "as_json", is_flag=True, help="Print the job record as JSON")

@@ -11,15 +11,16 @@ import msgspec
 from toolkit.cli import fixfile
 from toolkit.data import cache_dir
 from toolkit.engine.predict import predict
-from toolkit.errors import BadInput, Missing
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.inspect import inspect
 from toolkit.image.reference import TRANSPORTS, for_apptainer
+from toolkit.image.verify import before_launch
 from toolkit.launch import choose, plan, records, script, trainers
 from toolkit.launch.fix import judged
 from toolkit.launch.stage import Parcel, sha256
 from toolkit.model.facts import ImageFacts
 from toolkit.model.fix import Fix
-from toolkit.model.job import JobRecord, JobSpec
+from toolkit.model.job import ImageCheck, JobRecord, JobSpec
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.progress import Tell
 from toolkit.probe.probe import probe
@@ -50,6 +51,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     bind: tuple[str, ...]
     preflight: bool
     fix: str | None = None
+    verify_key: str | None = None
+    no_verify: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,10 @@ def check(options: Options, words: tuple[str, ...]) -> Sources:
         raise BadInput(
             f"--mode {options.mode}: {options.fix} is for {fix.launch.mode}; leave one of them out"
         )
+    if options.no_verify and options.verify_key:
+        raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
+    if options.verify_key and not Path(options.verify_key).is_file():
+        raise BadInput(f"--verify-key {options.verify_key}: no such file")
     folder = _data_folder(options.data, dataset) if dataset else None
     return Sources(find_image(options.image), folder, fix)
 
@@ -108,6 +115,7 @@ def prepare(
             f"--image {image}: a job starts from a SIF, and this is {facts.format}",
             fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(facts)])}",
         )
+    image_check = _checked(options, image, facts.format, tell)
     request = Request(
         nodes=options.nodes,
         ranks_per_node=options.ranks_per_node,
@@ -140,10 +148,36 @@ def prepare(
         image_digest=f"sha256:{digest}",
         submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
         forced=choice.forced,
+        image_check=image_check,
     )
     parcels = (Parcel(image, there, digest), *data) if remote else ()
     text = script.job_script(spec, choice.plan, choice.because, plan.runtime_of(host))
     return Prepared(record, text, parcels)
+
+
+def _checked(options: Options, image: Path, form: str, tell: Tell) -> ImageCheck:
+    """Look at the signatures of an image; what has none may run unless a key is asked for."""
+    if options.no_verify:
+        tell.step(f"The signatures of {image.name} are not looked at: --no-verify")
+        return ImageCheck(signature="not-checked")
+    if form != "sif":
+        if options.verify_key:
+            raise CheckFailed(f"--image {image}: a bare {form} has no signature", fix="launch the signed SIF")
+        return ImageCheck(signature="none")
+    found = before_launch(image, Path(options.verify_key) if options.verify_key else None)
+    match found.signature:
+        case "good":
+            tell.step(f"{image.name} is signed by {', '.join(found.signers)}")
+        case "unknown-key":
+            key = ", ".join(found.signers)
+            tell.step(
+                f"{image.name} is whole; whose signature it has is not known, the key {key} is not here"
+            )
+        case "no-gpg":
+            tell.step(f"The signature of {image.name} is not checked: gpg is not installed here")
+        case _:
+            pass
+    return found
 
 
 def _tell_fix(options: Options, fix: Fix, image: ImageFacts, tell: Tell) -> None:

@@ -103,9 +103,8 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
             yield _checked(file, table, entry, keys)
 
 
-def uncovered(file: BinaryIO, path: Path, checked: tuple[Checked, ...]) -> str:
-    """Return why what holds does not cover the whole file, empty text if it does."""
-    covered = {one.group for one in checked if one.holds}
+def uncovered(file: BinaryIO, path: Path, covered: set[int]) -> str:
+    """Return why signatures about some groups do not cover the whole file, empty text if they do."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no signature that holds covers group {left[0]} of its objects" if left else ""
 

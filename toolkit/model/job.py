@@ -36,6 +36,18 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.nodes * self.ranks_per_node
 
 
+class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What was known of an image's signatures when a job was submitted.
+
+    ``good``: one by a trusted key covers every byte. ``unknown-key``: every byte is as it was signed, but
+    the key is not here. ``no-gpg``: it has one, and there is no gpg. ``not-checked``: by ``--no-verify``.
+    ``signers`` are fingerprints.
+    """
+
+    signature: Literal["good", "none", "unknown-key", "no-gpg", "not-checked"]
+    signers: tuple[str, ...] = ()
+
+
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What was launched, from which image, with which plan, where, and what became of it.
 
@@ -54,6 +66,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     image_digest: str
     submitted: str
     forced: bool = False
+    image_check: ImageCheck | None = None
+    """``None`` in records of before images were checked."""
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None

@@ -11,6 +11,9 @@ _COMMANDS = {
     "build": ("toolkit.cli.image.build", "Build the image of a recipe, and try it"),
     "sif": ("toolkit.cli.image.sif", "Turn an image into one SIF file"),
     "inspect": ("toolkit.cli.image.inspect", "Say what is in an image without starting it"),
+    "sbom": ("toolkit.cli.image.sbom", "Print the bill of materials of an image"),
+    "sign": ("toolkit.cli.image.sign", "Sign a SIF by PGP, as Apptainer does"),
+    "verify": ("toolkit.cli.image.verify", "Check signature and checksum of a SIF, and what is inside"),
 }
 
 

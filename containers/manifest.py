@@ -1,0 +1,86 @@
+"""Write down the SHA-256 of every file under /opt and of every program and library; the image's last step.
+
+Standard library alone: it runs in images that have nothing else. Of each wheel it says too which files are
+no longer what the wheel brought (they were stripped) and how many are gone (tests, headers), so that whoever
+compares an image with its wheels knows what the build did on purpose.
+"""
+
+import argparse
+import base64
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_ELF = b"\x7fELF"
+_SYSTEM = ("usr", "lib", "lib64", "bin", "sbin")
+
+
+def files(top: Path) -> Iterator[Path]:
+    """Yield regular files; links are not followed."""
+    for folder, _, names in os.walk(top):
+        for name in names:
+            path = Path(folder, name)
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def is_elf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == _ELF
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hashes(root: Path, own: Path) -> dict[str, str]:
+    """Return path → hash; ``own`` is the file that this all is written to."""
+    found = {f"/{p.relative_to(root)}": sha256(p) for p in files(root / "opt") if p != own}
+    for name in _SYSTEM:
+        top = root / name
+        if top.is_symlink():
+            continue
+        found.update({f"/{p.relative_to(root)}": sha256(p) for p in files(top) if is_elf(p)})
+    return found
+
+
+def recorded(record: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files that a RECORD lists with a hash, and the hash in hexadecimal."""
+    site = record.parent.parent
+    with record.open(newline="", encoding="utf-8") as file:
+        for row in csv.reader(file):
+            if len(row) > 1 and row[1].startswith("sha256="):
+                coded = row[1].removeprefix("sha256=")
+                digest = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4))
+                yield Path(os.path.normpath(site / row[0])), digest.hex()
+
+
+def changes(root: Path, found: dict[str, str]) -> tuple[list[str], dict[str, int]]:
+    """Return the files of wheels that differ now, and how many of each wheel are gone."""
+    changed, gone = set(), {}
+    for record in sorted((root / "opt").glob("**/*.dist-info/RECORD")):
+        missing = 0
+        for path, digest in recorded(record):
+            now = found.get(f"/{path.relative_to(root)}") if path.is_relative_to(root) else None
+            if now is None:
+                missing += 1
+            elif now != digest:
+                changed.add(f"/{path.relative_to(root)}")
+        if missing:
+            gone[record.parent.name.removesuffix(".dist-info")] = missing
+    return sorted(changed), gone
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path("/"))
+    parser.add_argument("--output", type=Path, default=Path("/opt/toolkit/manifest.json"))
+    given = parser.parse_args()
+    listed = hashes(given.root, given.output)
+    changed, gone = changes(given.root, listed)
+    whole = {"schema": "toolkit.manifest/1", "files": listed, "changed": changed, "gone": gone}
+    given.output.write_text(json.dumps(whole, indent=0, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,0 +1,64 @@
+"""``toolkit image verify``: check a SIF before it is trusted."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.image.common import JSON, print_json
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.image.verify import verify
+from toolkit.model.lock import Lock
+from toolkit.report.progress import Progress
+from toolkit.report.verified import lines
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("verify")
+@click.argument("sif", type=_FILE)
+@click.option("--keyring", type=_FILE, help="File of the public keys that are trusted, in place of your own")
+@click.option("--lock", "lock_file", type=_FILE, help="Lock that it has to be built from")
+@click.option("--unsigned", is_flag=True, help="Accept a file without a signature")
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context, sif: Path, keyring: Path | None, lock_file: Path | None, unsigned: bool, as_json: bool
+) -> None:
+    """Check checksum and signatures of SIF, and what is inside against its lock; nothing is started.
+
+    It ends with status 1 if anything does not hold, with 3 if only the key to check a signature with is not
+    there.
+
+    \b
+    Examples:
+      toolkit image verify my.sif
+      toolkit image verify my.sif --keyring centre.asc --lock recipes/tf2.15-cpu.lock.json
+    """
+    lock = _lock(lock_file) if lock_file else None
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        found = verify(sif, keyring=keyring, lock=lock, unsigned=unsigned, tell=tell)
+    if as_json:
+        print_json(found)
+    else:
+        for line in lines(found):
+            click.echo(line)
+    failed = [check for check in found.checks if check.outcome == "failed"]
+    if failed and all(check.name == "signature" and found.unknown_keys for check in failed):
+        raise Missing(
+            f"{sif}: the key {found.unknown_keys[0]} is not here, so nobody can tell whose signature that is",
+            fix="get it from whoever signed, then: gpg --import FILE, or --keyring FILE",
+        )
+    if failed:
+        raise CheckFailed(
+            f"{sif}: {failed[0].told}", fix="do not run it; take it again from where it was made"
+        )
+
+
+def _lock(file: Path) -> Lock:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Lock)
+    except OSError as error:
+        raise BadInput(f"--lock {file}: {error.strerror}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInput(f"--lock {file}: not a lock: {error}", fix="toolkit image lock RECIPE") from error

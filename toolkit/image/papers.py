@@ -1,0 +1,121 @@
+"""The papers of an image, attached to its SIF as objects: bill of materials and provenance.
+
+Both are copied from the image, so that equal images get equal papers; where an image has none, nothing is
+attached. They are found by their name and kind, by people too: ``apptainer sif list``.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.image import provenance
+from toolkit.image import tree as files
+from toolkit.image.sbom import SBOM_PATH
+from toolkit.image.siffile import read_sif
+from toolkit.image.sifobjects import (
+    CYCLONEDX_JSON,
+    JSON,
+    PARTITION,
+    SBOM,
+    SIGNATURE,
+    Object,
+    add,
+    content,
+    pieces,
+    read_table,
+)
+from toolkit.image.squash import SquashTree
+
+SBOM_NAME = "sbom.cdx.json"
+PROVENANCE_NAME = "provenance.intoto.json"
+FULL_NAME = "provenance-full.intoto.json"
+_MOST = 64 << 20
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    digest: dict[str, str]
+
+
+class _Statement(msgspec.Struct, frozen=True):
+    subject: tuple[_Subject, ...]
+
+
+def attach(sif: Path) -> tuple[str, ...]:
+    """Attach the papers to a SIF that is being made; return the names of what was attached.
+
+    Raises:
+        CheckFailed: if it has papers or a signature already, which would then not hold any more.
+    """
+    with sif.open("r+b") as file:
+        table = read_table(file, sif)
+        if any(entry.kind in {SBOM, SIGNATURE} for entry in table.used):
+            raise CheckFailed(f"{sif}: it has its papers already", fix="build the SIF again")
+        tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
+        objects = []
+        if listed := files.read(tree, SBOM_PATH, _MOST):
+            objects.append(Object(SBOM, listed, SBOM_NAME, extra=CYCLONEDX_JSON))
+        if predicate := files.read(tree, provenance.PROVENANCE_PATH, _MOST):
+            text = provenance.statement(predicate, {"rootfs.squashfs": rootfs_sha256(file, sif)})
+            objects.append(Object(JSON, text, PROVENANCE_NAME))
+        add(file, sif, *objects)
+    return tuple(thing.name for thing in objects)
+
+
+def full_file(sif: Path) -> Path:
+    """Return where the statement stands that says by whom, with what and when a SIF was made."""
+    return sif.with_name(f"{sif.name}.provenance.json")
+
+
+def full_object(sif: Path) -> Object:
+    """Return that statement as an object, after seeing that it is about this SIF.
+
+    Raises:
+        BadInput: if there is none beside the SIF, or it is about another.
+    """
+    path = full_file(sif)
+    try:
+        text = path.read_bytes()
+        said = msgspec.json.decode(text, type=_Statement)
+    except OSError as error:
+        raise BadInput(
+            f"--provenance full: {path}: {error.strerror}", fix="toolkit image sif --fresh writes it"
+        ) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInput(f"--provenance full: {path}: no statement: {error}") from error
+    with sif.open("rb") as file:
+        digest = rootfs_sha256(file, sif)
+    if digest not in {subject.digest.get("sha256") for subject in said.subject}:
+        raise BadInput(f"--provenance full: {path} is about another image", fix="toolkit image sif --fresh")
+    return Object(JSON, text, FULL_NAME)
+
+
+def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
+    """Return the hash of the partition that a container starts from."""
+    offset = read_sif(file, sif).root.offset
+    entry = next(e for e in read_table(file, sif).used if e.kind == PARTITION and e.offset == offset)
+    state = hashlib.sha256()
+    for chunk in pieces(file, entry):
+        state.update(chunk)
+    return state.hexdigest()
+
+
+def sbom_of(sif: Path) -> bytes:
+    """Return the bill of materials that a SIF carries, as an object or else in its file system.
+
+    Raises:
+        BadInput: if it has none.
+    """
+    with sif.open("rb") as file:
+        for entry in read_table(file, sif).used:
+            if entry.kind == SBOM and entry.extra[:4] == CYCLONEDX_JSON:
+                return content(file, entry, _MOST)
+        tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
+        if found := files.read(tree, SBOM_PATH, _MOST):
+            return found
+    raise BadInput(
+        f"{sif}: it has no bill of materials",
+        fix="images that toolkit image build makes from a lock have one",
+    )

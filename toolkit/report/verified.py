@@ -1,0 +1,15 @@
+"""The checks of an image file as lines for a person."""
+
+from collections.abc import Iterator
+
+from toolkit.model.verified import Outcome, Verified
+
+_MARKS: dict[Outcome, str] = {"ok": "ok", "failed": "FAILED", "not-checked": "-"}
+
+
+def lines(found: Verified) -> Iterator[str]:
+    """Yield a line a check, and below it what differs."""
+    for check in found.checks:
+        yield f"{_MARKS[check.outcome]:<7} {check.name:<10} {check.told}"
+        for detail in check.detail:
+            yield f"{'':<19}{detail}"
