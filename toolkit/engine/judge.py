@@ -17,9 +17,10 @@ _STAGE: dict[Outcome, int] = {
     "hang": 3,
     "crash": 3,
     "comm-failure": 3,
-    "unknown": 4,
+    "unknown": 5,
 }
 """When in a launch each failure shows; the first one is what a person sees."""
+_LATE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,10 @@ def _ask(case: Case, rule: Rule) -> Answer | None:
 
 def _stage(answer: Answer) -> int:
     if answer.hit is None or answer.hit.outcome is None:
-        return 4
-    return 1 if answer.hit.anyway else _STAGE.get(answer.hit.outcome, 4)
+        return _STAGE["unknown"]
+    if answer.hit.late:
+        return _LATE
+    return 1 if answer.hit.anyway else _STAGE.get(answer.hit.outcome, _STAGE["unknown"])
 
 
 def _failed(

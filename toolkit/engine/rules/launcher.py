@@ -88,7 +88,9 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
         because = f"{pair} has not been measured on {shape}"
         return Hit(evidence, "unknown", because)
-    return None if row.outcome == "ok" else Hit(evidence, row.outcome, row.because, source=row.source)
+    if row.outcome == "ok":
+        return None
+    return Hit(evidence, row.outcome, row.because, source=row.source, late=row.late)
 
 
 @rule(

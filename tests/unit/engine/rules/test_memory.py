@@ -55,6 +55,8 @@ QUIET = {
     "ranks-in-namespaces-of-their-own": [
         case(),
         case(container=("--ipc", "--pid")),
+        case(ranks_per_node=2, container=("--ipc",)),
+        case(ranks_per_node=2, container=("--sharens", "--pid")),
         case(of=DEBIAN, container=("--ipc", "--pid"), **TWO),
     ],
     "mpi-shared-memory-small": [
@@ -80,6 +82,6 @@ UNDECIDED = {
 }
 OUTCOMES = {
     "namespaces-split-a-node": "init-failure",
-    "ranks-in-namespaces-of-their-own": "unknown",
+    "ranks-in-namespaces-of-their-own": "crash",
     "mpi-shared-memory-small": "crash",
 }
