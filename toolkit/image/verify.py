@@ -168,21 +168,26 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
     budget = Budget(str(sif), size=_UNPACKED)
     tree = SquashTree(file, root.root.offset, str(sif), budget)
     own, why = _own_lock(tree)
-    checks = [_lock(own, given, why)]
-    names: tuple[CheckName, ...] = ("packages", "wheels", "files", "versions")
-    lock = given or own
-    if lock is None:
-        return [*checks, *(_unchecked(name, "there is no lock to compare it with") for name in names)]
-    manifest = read_manifest(tree)
-    hashes = audit.hashed(tree, manifest)
-    facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
-    return [
-        *checks,
-        audit.packages(tree, lock),
-        audit.wheels(tree, lock, manifest, hashes),
+    lock, manifest = given or own, read_manifest(tree)
+    hashes = audit.hashed(tree, manifest) if lock or manifest else {}
+    written = (
         audit.contents(manifest, hashes, MANIFEST_PATH)
         if manifest
-        else _unchecked("files", f"the image has no {MANIFEST_PATH}"),
+        else _unchecked("files", f"the image has no {MANIFEST_PATH}")
+    )
+    if lock is None:
+        names: tuple[CheckName, ...] = ("packages", "wheels", "versions")
+        return [
+            _lock(own, given, why),
+            written,
+            *(_unchecked(n, "there is no lock to compare with") for n in names),
+        ]
+    facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
+    return [
+        _lock(own, given, why),
+        written,
+        audit.packages(tree, lock),
+        audit.wheels(tree, lock, manifest, hashes),
         audit.versions(facts, lock),
     ]
 

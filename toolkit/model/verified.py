@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Outcome = Literal["ok", "failed", "not-checked"]
-CheckName = Literal["digest", "signature", "lock", "packages", "wheels", "files", "versions"]
+CheckName = Literal["digest", "signature", "lock", "files", "packages", "wheels", "versions"]
 """In the order in which they are made: the file, whose it is, then what is inside."""
 
 

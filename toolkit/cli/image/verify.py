@@ -50,8 +50,9 @@ def command(
             fix="get it from whoever signed, then: gpg --import FILE, or --keyring FILE",
         )
     if failed:
+        more = f"; also wrong: {', '.join(check.name for check in failed[1:])}" if failed[1:] else ""
         raise CheckFailed(
-            f"{sif}: {failed[0].told}", fix="do not run it; take it again from where it was made"
+            f"{sif}: {failed[0].told}{more}", fix="do not run it; take it again from where it was made"
         )
 
 
