@@ -43,10 +43,12 @@ def asks_of(recipe: Recipe, host: HostFacts | None) -> tuple[Ask, ...]:
     found: list[Ask] = []
     for name, wish in recipe.want.items():
         component: Component = name  # type: ignore[assignment] # the recipe's reader has seen to it
-        found.append(Ask(name, has=(component,)))
-        if wish not in {"*", MATCH_HOST}:
-            text = f'{name} = "{wish}"'
-            found.append(Ask(text, has=(component,), bounds=((component, wish),), weaker=name))
+        written = f'{name} = "{wish}"'
+        if wish in {"*", MATCH_HOST}:
+            found.append(Ask(written, has=(component,)))
+            continue
+        weak = Ask(f"{name}, of whatever version", has=(component,))
+        found += [weak, Ask(written, has=(component,), bounds=((component, wish),), weaker=weak.text)]
     if "nccl" in recipe.operations:
         found.append(Ask('horovod.operations with "nccl"', has=("horovod", "nccl", "cuda")))
     if recipe.mpi.provider:

@@ -52,6 +52,9 @@ def foreseen(
         "horovod": version.get("horovod"),
         "horovod_built": (built or ("mpi", "gloo")) if "horovod" in taken else None,
     }
+    speaks = mpi[1].speaks if mpi else None
+    inside = speaks and "pmix" in speaks.interfaces and "pmix" not in version
+    unknown = {"pmix": "the MPI has its own, of a release that is not known"} if inside else {}
     image = ImageFacts(
         path="",
         format="recipe",
@@ -61,7 +64,8 @@ def foreseen(
         libfabric="libfabric.so.1",
         python=base.python,
         evidence=dict.fromkeys(_CITED, _GUESSED),
-        absent={name: _GUESSED for name in _ABSENT if not facts.get(name)},
+        absent={name: _GUESSED for name in _ABSENT if not facts.get(name) and name not in unknown},
+        unknown=unknown,
     )
     return msgspec.structs.replace(image, **facts)
 

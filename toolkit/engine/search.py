@@ -6,14 +6,14 @@ complete is the preferred one: newest TensorFlow first, then newest Horovod, and
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 from packaging.version import Version as Number
 
 from toolkit.engine.asks import Demand
-from toolkit.knowledge.stacks import Stacks, Version, Wishes
+from toolkit.engine.fitting import Fact, brought, fits, goes_without, objection, only_for
+from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.model.solution import Component
-from toolkit.versions import meets, parse
+from toolkit.versions import parse
 
 ORDER: tuple[Component, ...] = (
     "tensorflow",
@@ -37,6 +37,8 @@ _ALWAYS: tuple[Component, ...] = ("base", "python")
 _OLDEST = Number("0")
 
 Taken = dict[Component, Version]
+Pair = frozenset[Component]
+"""Two components; one alone where a fact is of an architecture."""
 Works = Callable[[str, Taken], bool]
 """Tells whether the cluster starts what a stack for an architecture would be."""
 
@@ -45,14 +47,16 @@ Works = Callable[[str, Taken], bool]
 class Problem:
     """What is searched, and what was seen on the way to a dead end.
 
-    ``asked`` are the components whose rows that wait to be asked for may be taken.
+    ``asked`` are the components whose rows that wait to be asked for may be taken. ``spared`` are pairs of
+    components that need not fit each other. ``seen`` maps a fact to the pair that it speaks of.
     """
 
     table: Stacks
     demand: Demand
     asked: frozenset[Component]
     works: Works | None = None
-    seen: dict[str, None] = field(default_factory=dict)
+    spared: frozenset[Pair] = frozenset()
+    seen: dict[Fact, Pair] = field(default_factory=dict)
 
 
 def first(problem: Problem) -> tuple[str, Taken] | None:
@@ -77,27 +81,15 @@ def preferred(table: Stacks, component: Component) -> tuple[Version, ...]:
     )
 
 
-def fits(component: Component, version: str, wish: str | tuple[str, ...]) -> bool:
-    """Tell whether a version is one of those that are wished for; bases go by names and patterns."""
-    wishes = (wish,) if isinstance(wish, str) else wish
-    return any(fnmatchcase(version, w) if component == "base" else meets(version, w) for w in wishes)
-
-
-def objection(component: Component, row: Version, other: Component, taken: Version) -> str:
-    """Return why two rows do not go together; empty text if they do."""
-    return _refuses(component, row, other, taken) or _refuses(other, taken, component, row)
-
-
-def spoken(component: Component, version: str) -> str:
-    """Name a component of a version, as a sentence needs it."""
-    return version if component == "base" else f"{component} {version}"
-
-
-def bounds_of(wish: str | tuple[str, ...]) -> str:
-    """Write a wish of a row: ``3.9, 3.10 or 3.11``."""
-    if isinstance(wish, str):
-        return wish
-    return wish[0] if len(wish) == 1 else f"{', '.join(wish[:-1])} or {wish[-1]}"
+def wanted(problem: Problem, component: Component, row: Version) -> bool:
+    """Tell whether a row is within what is asked for of its component itself."""
+    demand = problem.demand
+    if row.asked and component not in problem.asked:
+        return False
+    if component in _MPI and any(row.provider != provider for provider in demand.provider):
+        return False
+    wishes = demand.base if component == "base" else [w for c, w in demand.bounds if c == component]
+    return all(fits(component, row, wish) for wish in wishes)
 
 
 def _stacks(problem: Problem, architecture: str, taken: Taken) -> Iterator[Taken]:
@@ -119,49 +111,24 @@ def _needed(demand: Demand, taken: Taken) -> set[Component]:
 
 
 def _candidates(problem: Problem, architecture: str, component: Component) -> Iterator[Version]:
-    demand = problem.demand
-    wishes = demand.base if component == "base" else [w for c, w in demand.bounds if c == component]
     for row in preferred(problem.table, component):
-        if row.asked and component not in problem.asked:
+        if not wanted(problem, component, row):
             continue
         if row.architectures and architecture not in row.architectures:
-            problem.seen[f"{spoken(component, row.version)} is there for {', '.join(row.architectures)}"] = (
-                None
-            )
+            problem.seen[only_for(component, row)] = frozenset({component})
             continue
-        if component in _MPI and any(row.provider != wanted for wanted in demand.provider):
-            continue
-        if all(fits(component, row.version, wish) for wish in wishes):
-            yield row
+        yield row
 
 
 def _goes(problem: Problem, component: Component, row: Version, taken: Taken) -> bool:
     for other, its in taken.items():
-        if said := objection(component, row, other, its) or _brought(
-            problem.table, component, row, other, its
-        ):
-            problem.seen[said] = None
-            return False
+        pair = frozenset({component, other})
+        if pair not in problem.spared:
+            said = objection(component, row, other, its) or brought(problem.table, component, row, other, its)
+            if said:
+                problem.seen[said] = pair
+                return False
     return True
-
-
-def _refuses(component: Component, row: Version, other: Component, taken: Version) -> str:
-    wishes: Wishes = {**row.fits, **row.requires}
-    if other in wishes and not fits(other, taken.version, wishes[other]):
-        what = "" if other == "base" else f"{other} "
-        return f"{spoken(component, row.version)} goes with {what}{bounds_of(wishes[other])}"
-    if other in row.without:
-        return f"{spoken(component, row.version)} ({row.provider}) goes without {other}"
-    return ""
-
-
-def _brought(table: Stacks, component: Component, row: Version, other: Component, taken: Version) -> str:
-    """Tell whether a base has a component already, which then is not put on it a second time."""
-    pairs = ((component, row, other, taken), (other, taken, component, row))
-    for one, base, another, on_it in pairs:
-        if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
-            return f"{base.version} brings its own {another}"
-    return ""
 
 
 def _starts(problem: Problem, architecture: str, taken: Taken) -> bool:
@@ -177,7 +144,8 @@ def _starts(problem: Problem, architecture: str, taken: Taken) -> bool:
 def _absent(problem: Problem, taken: Taken, needed: set[Component]) -> bool:
     for component, row in taken.items():
         for other in row.without:
-            if other in needed:
-                problem.seen[f"{spoken(component, row.version)} goes without {other}"] = None
+            pair = frozenset({component, other})
+            if other in needed and pair not in problem.spared:
+                problem.seen[goes_without(component, row, other)] = pair
                 return False
     return True

@@ -5,22 +5,24 @@ way of launching has to work there, and a better way goes before a newer version
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import msgspec
 
 from toolkit.engine.asks import Ask, asked_for, asks_of, demand_of, without
+from toolkit.engine.fitting import told
 from toolkit.engine.foreseen import Ways, ways
 from toolkit.engine.predict import RANKING
-from toolkit.engine.search import Problem, Taken, Works, first
+from toolkit.engine.search import Pair, Problem, Taken, Works, first
 from toolkit.engine.why import why
 from toolkit.knowledge.stacks import COMPONENTS, Stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.recipe import Recipe
-from toolkit.model.solution import Chosen, Solution
+from toolkit.model.solution import Chosen, Component, Solution
 
-_LOOKED_AT = ("base", "openmpi", "mpich", "pmix", "ucx", "cuda")
+_LOOKED_AT: tuple[Component, ...] = ("base", "openmpi", "mpich", "pmix", "ucx", "cuda")
 _TWO_NODES = Request()
 _FACTS = 8
 """As many facts as a person reads; more are of the same kind."""
@@ -78,11 +80,10 @@ class _Solver:
         return Problem(self.table, demand_of(asks), self.asked, works or self.works)
 
     def ways(self, architecture: str, taken: Taken) -> Ways:
-        """Return what the cluster would do with a stack."""
+        """Return what the cluster would do with a stack; nothing is known of one without an MPI."""
         if self.host is None or not {"openmpi", "mpich"} & set(taken):
             return {}
-        looked_at = (f"{taken[c].provider} {taken[c].version}" if c in taken else "" for c in _LOOKED_AT)
-        key = (architecture, *looked_at)
+        key = _key(architecture, taken)
         if key not in self.said:
             self.said[key] = ways(
                 self.host, self.table, architecture, taken, self.recipe.operations, self.request
@@ -92,6 +93,10 @@ class _Solver:
     def works(self, architecture: str, taken: Taken) -> bool:
         ways = self.ways(architecture, taken)
         return not ways or not all(ways.values())
+
+    def known_to_work(self, architecture: str, taken: Taken) -> bool:
+        ways = self.said.get(_key(architecture, taken))
+        return not {"openmpi", "mpich"} & set(taken) or (ways is not None and not all(ways.values()))
 
     def works_by(self, mode: Mode) -> Works:
         return lambda architecture, taken: self.ways(architecture, taken).get(mode, "no MPI") == ""
@@ -103,7 +108,7 @@ class _Solver:
                 component=component,
                 version=taken[component].version,
                 provider=taken[component].provider,
-                why=why(component, self.problem(self.asks), taken, self.recipe, mode),
+                why=why(component, self.problem(self.asks), architecture, taken, self.recipe, mode),
                 source=taken[component].source,
             )
             for component in COMPONENTS
@@ -113,14 +118,11 @@ class _Solver:
 
     def conflict(self) -> Conflict:
         core = self.smallest(self.minimal(self.asks))
-        problem = self.problem(core)
-        first(problem)
-        facts = [*problem.seen, *self.troubles(core)]
         return Conflict(
             recipe=self.name,
             constraints=tuple(ask.text for ask in core),
             relax=tuple(self.relaxed(ask) for ask in core),
-            because=tuple(facts[:_FACTS]),
+            because=(*self.troubles(core), *self.facts(core)),
         )
 
     def possible(self, asks: tuple[Ask, ...]) -> bool:
@@ -148,11 +150,13 @@ class _Solver:
         rest = without(self.asks, ask)
         found = first(self.problem(rest))
         if found is None:
-            others = ", ".join(a.text for a in self.minimal(rest))
+            others = "; ".join(a.text for a in self.minimal(rest))
             return f"without {ask.text}: still nothing, because of {others}"
         architecture, taken = found
         words = [f"{c} {taken[c].version}" for c in COMPONENTS if c in taken and c not in {"base", "python"}]
-        return f"without {ask.text}: {', '.join(words)} on {taken['base'].version}, {architecture}"
+        return (
+            f"without {ask.text}: {', '.join(words) or 'nothing'} on {taken['base'].version}, {architecture}"
+        )
 
     def troubles(self, core: tuple[Ask, ...]) -> Iterator[str]:
         """Yield why the cluster refuses the stack that would be taken without it."""
@@ -160,3 +164,27 @@ class _Solver:
         found = first(self.problem(elsewhere)) if len(elsewhere) < len(core) else None
         for mode, trouble in (self.ways(*found) if found else {}).items():
             yield f"{mode}: {trouble}"
+
+    def facts(self, core: tuple[Ask, ...]) -> tuple[str, ...]:
+        """Return the facts between constraints: those of pairs without which there would be no contradiction.
+
+        What the cluster was not asked about is no way out: a stack of rows that do not fit is none.
+        """
+        problem = self.problem(core, self.known_to_work)
+        first(problem)
+        tried: set[Pair] = set()
+        while left := sorted({p for p in problem.seen.values() if len(p) > 1} - tried, key=sorted):
+            tried.add(left[0])
+            fewer = replace(problem, spared=problem.spared | {left[0]}, seen={})
+            if first(fewer) is None:
+                problem = fewer
+        single = any(ask.architecture for ask in core)
+        return told(fact for fact, pair in problem.seen.items() if single or len(pair) > 1)[:_FACTS]
+
+
+def _key(architecture: str, taken: Taken) -> tuple[str, ...]:
+    """Return what a cluster looks at in a stack."""
+    return (
+        architecture,
+        *(f"{taken[c].provider} {taken[c].version}" if c in taken else "" for c in _LOOKED_AT),
+    )

@@ -9,7 +9,8 @@ from toolkit.knowledge.reading import Row, read
 from toolkit.model.solution import Component, Provider
 
 Wishes = dict[Component, str | tuple[str, ...]]
-"""Component → what its version has to be; of several wishes one suffices."""
+"""Component → what its version has to be; of several wishes one suffices. ``source 4.2.2`` also names the
+provider."""
 
 
 class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,9 @@ def run(*words):
 
 
 def test_the_list_shows_the_recipes_and_what_is_in_them():
-    assert "tf2.15-cpu  2.15.1      0.28.1   openmpi 4.1.4" in run("list")
+    assert "tf2.15-cpu 2.15.1 0.28.1 openmpi 4.1.4" in [
+        " ".join(r.split()[:5]) for r in run("list").splitlines()
+    ]
     rows = json.loads(run("list", "--json"))
     assert rows["schema"] == "toolkit.recipes/1"
     assert {"mpi-only", "tf2.15-cpu"} <= {row["name"] for row in rows["recipes"]}

@@ -1,0 +1,101 @@
+"""Tell whether two rows of the knowledge go together, and in which words they do not; pure."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from toolkit.knowledge.stacks import Stacks, Version
+from toolkit.model.solution import Component
+from toolkit.versions import meets
+
+_PLURAL = {"goes": "go", "is": "are", "brings": "bring"}
+
+
+class Fact(NamedTuple):
+    """What one row says; ``says`` is the rest of a sentence about one version."""
+
+    component: Component
+    version: str
+    says: str
+
+    def __str__(self) -> str:
+        return f"{spoken(self.component, self.version)} {self.says}"
+
+
+def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
+    """Tell whether a row is one of those that are wished for; bases go by names and patterns."""
+    wishes = (wish,) if isinstance(wish, str) else wish
+    return any(_meets(component, row, one) for one in wishes)
+
+
+def _meets(component: Component, row: Version, wish: str) -> bool:
+    if component == "base":
+        return fnmatchcase(row.version, wish)
+    provider, _, version = wish.rpartition(" ")
+    return provider in ("", row.provider) and meets(row.version, version)
+
+
+def objection(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
+    """Return why two rows do not go together; ``None`` if they do."""
+    return _refuses(component, row, other, taken) or _refuses(other, taken, component, row)
+
+
+def brought(
+    table: Stacks, component: Component, row: Version, other: Component, taken: Version
+) -> Fact | None:
+    """Return that a base has a component already, which then is not put on it a second time."""
+    for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
+        if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
+            return Fact("base", base.version, f"brings its own {another}")
+    return None
+
+
+def only_for(component: Component, row: Version) -> Fact:
+    """Say for which architectures a row is there."""
+    return Fact(component, row.version, f"is there for {' and '.join(row.architectures)} only")
+
+
+def goes_without(component: Component, row: Version, other: Component) -> Fact:
+    """Say that a row does not go with a component at all."""
+    return Fact(component, row.version, f"from {row.provider} goes without {other}")
+
+
+def spoken(component: Component, version: str) -> str:
+    """Name a component of a version, as a sentence needs it."""
+    return version if component == "base" else f"{component} {version}"
+
+
+def told(facts: Iterable[Fact]) -> tuple[str, ...]:
+    """Return facts as sentences; what several versions have in common is said once."""
+    versions: dict[tuple[Component, str], list[str]] = {}
+    for fact in facts:
+        versions.setdefault((fact.component, fact.says), []).append(fact.version)
+    return tuple(
+        str(Fact(component, found[0], says))
+        if len(found) == 1
+        else f"{spoken(component, _listed(found, 'and'))} {_several(says)}"
+        for (component, says), found in versions.items()
+    )
+
+
+def _refuses(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
+    for wish in (row.requires.get(other), row.fits.get(other)):
+        if wish is not None and not fits(other, taken, wish):
+            what = "" if other == "base" else f"{other} "
+            return Fact(component, row.version, f"goes with {what}{_bounds(wish)}")
+    return goes_without(component, row, other) if other in row.without else None
+
+
+def _bounds(wish: str | tuple[str, ...]) -> str:
+    """Write a wish of a row: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
+    parts = [w.rpartition(" ") for w in ((wish,) if isinstance(wish, str) else wish)]
+    words = [f"{version} from {provider}" if provider else version for provider, _, version in parts]
+    return _listed([word.removeprefix("* ") for word in words], "or")
+
+
+def _listed(words: list[str], last: str) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def _several(says: str) -> str:
+    return " ".join(_PLURAL.get(word, word) for word in says.split(" "))
