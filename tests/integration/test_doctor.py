@@ -45,7 +45,7 @@ def login(cluster):
 def image(login, training_sif):
     """The image and the program of a rank, where the nodes see them."""
     there = "/work/ada/doctor/train.sif"
-    login.upload(training_sif, there)
+    login.send(training_sif, there)
     login.write("/work/ada/doctor/rank.py", RANK.encode())
     return there
 

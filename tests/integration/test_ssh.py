@@ -13,9 +13,11 @@ import pytest
 from tests.integration.program import toolkit
 from toolkit.cluster import use
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.model.progress import Silent
 from toolkit.run.command import Command
 from toolkit.run.keys import new_key_pair
 from toolkit.run.ssh import SshRunner
+from toolkit.run.stage import Parcel, stage
 
 pytestmark = pytest.mark.integration
 
@@ -130,33 +132,51 @@ def test_a_node_behind_the_login_node_is_reached(cluster):
 # Files
 
 
-def test_upload_takes_the_targets_place_at_once(there, tmp_path):
+def test_send_brings_what_is_not_there_and_nothing_twice(there, tmp_path):
     folder = f"/work/ada/{uuid.uuid4().hex}/deep er"
     source = tmp_path / "data"
     source.write_bytes(os.urandom(3_000_000))
     source.chmod(0o750)
     steps = []
     for _ in range(2):
-        there.upload(source, f"{folder}/it", lambda done, total: steps.append((done, total)))
+        there.send(source, f"{folder}/it", lambda done, total: steps.append((done, total)))
     assert there.read(f"{folder}/it") == source.read_bytes()
-    assert steps[-1] == (3_000_000, 3_000_000)
-    assert there.run(Command(("ls", "-A", folder))).text == "it\n"
+    assert steps[0] == (0, 3_000_000)
+    assert steps[-2:] == [(3_000_000, 3_000_000)] * 2
     assert there.run(Command(("stat", "-c", "%a", f"{folder}/it"))).text == "750\n"
 
 
-def test_an_interrupted_upload_leaves_what_was_there(there, tmp_path):
+def test_an_interrupted_copy_goes_on_and_has_no_name_until_it_was_checked(there, tmp_path):
     folder = f"/work/ada/{uuid.uuid4().hex}"
     there.write(f"{folder}/it", b"old")
     source = tmp_path / "data"
-    source.write_bytes(bytes(3_000_000))
+    source.write_bytes(os.urandom(3_000_000))
+    parcel = Parcel.of(source, f"{folder}/it")
+    seen = []
 
-    def interrupt(done, total):
-        raise KeyboardInterrupt
+    class Interrupted(Silent):
+        def detail(self, text):
+            seen.append(text)
+            if text == "50%":
+                raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        there.upload(source, f"{folder}/it", interrupt)
+        stage(there, [parcel], Interrupted())
     assert there.read(f"{folder}/it") == b"old"
+    # The connection still works, and the next try sends the rest.
+    seen.clear()
+    assert stage(there, [parcel], Seen(seen)) == 1
+    assert int(seen[0].rstrip("%")) >= 40
+    assert there.read(f"{folder}/it") == source.read_bytes()
     assert there.run(Command(("ls", "-A", folder))).text == "it\n"
+
+
+class Seen(Silent):
+    def __init__(self, seen):
+        self.seen = seen
+
+    def detail(self, text):
+        self.seen.append(text)
 
 
 def test_write_and_read_from_an_offset(there):

@@ -30,11 +30,11 @@ from toolkit.cluster import use, virtual
 from toolkit.cluster.flavour import flavours
 from toolkit.image.inspect import inspect
 from toolkit.launch.plan import runtime_of
-from toolkit.launch.stage import Parcel, stage
 from toolkit.model.cluster import Cluster
 from toolkit.model.facts import HostFacts
 from toolkit.probe.probe import probe
 from toolkit.report.progress import Progress
+from toolkit.run.stage import Parcel, stage
 
 SECONDS = 75
 """Longest that a launch may take. Ranks that work need three; Slurm's libpmi looks for slurm.conf for 60."""

@@ -18,7 +18,6 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.inspect import inspect
 from toolkit.launch import jobs, live, plan, records, script, trial
-from toolkit.launch.stage import Parcel, sha256, stage
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial
@@ -27,6 +26,7 @@ from toolkit.probe.probe import probe
 from toolkit.report.live import live_page
 from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
+from toolkit.run.stage import Parcel, sha256, stage
 
 _MINUTES = "4"
 """Time limit of a trial's job: it runs for seconds, and one that hangs must not hold nodes for long."""

@@ -72,7 +72,8 @@ def command(
     """
     from toolkit.cli.following import conclude, watch_job
     from toolkit.cli.prepare import Options, check, prepare
-    from toolkit.launch import jobs, stage
+    from toolkit.launch import jobs
+    from toolkit.run.stage import stage
 
     options = msgspec.convert(given, Options)
     words: tuple[str, ...] = ctx.meta.get(_REST, ())
@@ -85,7 +86,7 @@ def command(
             if dry_run:
                 click.echo(job.script, nl=False)
                 return
-            stage.stage(runner, job.parcels, tell)
+            stage(runner, job.parcels, tell)
             tell.step(f"Submitting to Slurm on {runner.place}")
             config = str(ssh_config.resolve()) if ssh_config else None
             record = msgspec.structs.replace(job.record, host=host, cluster=cluster, ssh_config=config)

@@ -17,7 +17,6 @@ from toolkit.image.reference import TRANSPORTS, for_apptainer
 from toolkit.image.verify import before_launch
 from toolkit.launch import choose, plan, records, script, trainers
 from toolkit.launch.fix import judged
-from toolkit.launch.stage import Parcel, sha256
 from toolkit.model.facts import ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
@@ -25,6 +24,7 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.model.progress import Tell
 from toolkit.probe.probe import probe
 from toolkit.run.command import Command, Runner
+from toolkit.run.stage import Parcel, sha256
 
 _MARK = "toolkit-value:"
 """Stands before what a login shell is asked for; profiles print banners to standard output too."""

@@ -90,8 +90,12 @@ class Runner(Protocol):
     def stream(self, command: Command, on_line: OnLine) -> Completed:
         """Run to the end, handing over each line of stdout and stderr as it is written."""
 
-    def upload(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        """Copy a file there, under a temporary name first; overwrites ``target`` atomically."""
+    def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+        """Make ``target`` as long as a file here by sending what it has not; its first bytes are believed.
+
+        What was sent before a failure stays. :mod:`toolkit.run.stage` checks all of it and names it.
+        ``progress`` is told at once how much was there. Parent folders are made.
+        """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         """Write a small file there atomically; parent folders are made."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from toolkit.errors import Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 
+_CHUNK = 4 << 20
 _GRACE = 5.0
 """Seconds between asking a process group to end and ending it."""
 
@@ -56,21 +57,21 @@ class LocalRunner:
         out, err = bytes(collected["out"]), bytes(collected["err"])
         return Completed(command, process.returncode, out, err, timed_out)
 
-    def upload(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+    def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         goal = Path(target)
         goal.parent.mkdir(parents=True, exist_ok=True)
-        beside = goal.with_name(f".{goal.name}.{os.getpid()}.part")
         total = source.stat().st_size
-        try:
-            with source.open("rb") as reading, beside.open("wb") as writing:
-                while chunk := reading.read(4 << 20):
-                    writing.write(chunk)
-                    if progress:
-                        progress(writing.tell(), total)
-            shutil.copymode(source, beside)
-            beside.replace(goal)
-        finally:
-            beside.unlink(missing_ok=True)
+        with source.open("rb") as reading, goal.open("ab") as writing:
+            if writing.tell() > total:
+                writing.truncate(0)
+            reading.seek(writing.tell())
+            if progress:
+                progress(writing.tell(), total)
+            while chunk := reading.read(_CHUNK):
+                writing.write(chunk)
+                if progress:
+                    progress(writing.tell(), total)
+        shutil.copymode(source, goal)
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         goal = Path(target)

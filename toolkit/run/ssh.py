@@ -19,6 +19,9 @@ from toolkit.run.ssh_exchange import exchange
 if TYPE_CHECKING:
     import paramiko
 
+_PACKET = 32768
+"""Bytes of a write; OpenSSH's server takes no larger ones from paramiko."""
+
 _PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
 """HOST:PORT; more colons than one make an IPv6 address, which takes no port."""
 
@@ -56,10 +59,13 @@ class SshRunner:
         finally:
             channel.close()
 
-    def upload(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        mode = stat.S_IMODE(source.stat().st_mode)
-        with self._placing(target, mode) as (sftp, beside):
-            sftp.put(str(source), beside, callback=progress, confirm=True)
+    def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+        fix = "is the disk there full, or your quota used up? What was sent stays; the same command goes on"
+        with self._speaking(f"cannot write {target}", fix):
+            sftp = self._connection.sftp()
+            _make_folder(sftp, posixpath.dirname(target))
+            _continue(sftp, source, target, progress or _unheard)
+            sftp.chmod(target, stat.S_IMODE(source.stat().st_mode))
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         with self._placing(target, mode) as (sftp, beside), sftp.open(beside, "wb") as file:
@@ -95,7 +101,7 @@ class SshRunner:
                 raise
 
     @contextlib.contextmanager
-    def _speaking(self, what: str) -> Iterator[None]:
+    def _speaking(self, what: str, fix: str = "") -> Iterator[None]:
         import paramiko
 
         try:
@@ -106,7 +112,7 @@ class SshRunner:
                 raise Missing(
                     f"{self.place}: {what}: the SSH connection was lost", fix="run the same command again"
                 ) from error
-            raise Missing(f"{self.place}: {what}: {error or type(error).__name__}") from error
+            raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
 
 def shell_line(command: Command) -> str:
@@ -117,6 +123,35 @@ def shell_line(command: Command) -> str:
     if command.cwd:
         words = f"cd -- {shlex.quote(command.cwd)} && {words}"
     return words
+
+
+def _unheard(_done: int, _total: int) -> None:
+    """Take progress that nobody wants to hear of."""
+
+
+def _continue(sftp: "paramiko.SFTPClient", source: Path, target: str, progress: OnBytes) -> None:
+    """Write what ``target`` lacks of ``source``; bytes go to their places, also when two do so at once."""
+    total = source.stat().st_size
+    with contextlib.suppress(FileNotFoundError):
+        if (done := sftp.stat(target).st_size or 0) <= total:
+            with sftp.open(target, "r+b") as writing:
+                _pour(source, writing, done, progress)
+            return
+    with sftp.open(target, "wb") as writing:
+        _pour(source, writing, 0, progress)
+
+
+def _pour(source: Path, writing: "paramiko.SFTPFile", done: int, progress: OnBytes) -> None:
+    total = source.stat().st_size
+    writing.set_pipelined(True)
+    writing.seek(done)
+    progress(done, total)
+    with source.open("rb") as reading:
+        reading.seek(done)
+        while chunk := reading.read(_PACKET):
+            writing.write(chunk)
+            done += len(chunk)
+            progress(done, total)
 
 
 def _beside(target: str) -> str:

@@ -130,25 +130,17 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
 
 
-def test_upload_copies_and_tells_progress(tmp_path):
+def test_send_copies_what_is_not_there_and_tells_progress(tmp_path):
     source = tmp_path / "a"
     source.write_bytes(b"x" * 1000)
     seen = []
-    HERE.upload(source, str(tmp_path / "b" / "c"), lambda done, total: seen.append((done, total)))
-    assert (tmp_path / "b" / "c").read_bytes() == source.read_bytes()
-    assert seen[-1] == (1000, 1000)
-
-
-def test_an_upload_that_ends_early_leaves_nothing(tmp_path):
-    source = tmp_path / "a"
-    source.write_bytes(b"x")
-
-    def stop(_done, _total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        HERE.upload(source, str(tmp_path / "b"), stop)
-    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    for already in (0, 400):
+        target = tmp_path / "b" / str(already)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(b"x" * already)
+        HERE.send(source, str(target), lambda done, total: seen.append((done, total)))
+        assert target.read_bytes() == source.read_bytes()
+        assert seen[-2:] == [(already, 1000), (1000, 1000)]
 
 
 def alive(pid):

@@ -1,6 +1,7 @@
-"""Bring an image and data to where the job runs; a file that is already there, byte for byte, stays."""
+"""Bring files to where they are needed; one that is there already, byte for byte, stays."""
 
 import hashlib
+import posixpath
 import re
 import threading
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, Runner
 
 _HASH_SECONDS = 600.0
+_MOVE_SECONDS = 60.0
 
 _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORECASE)
 
@@ -33,8 +35,12 @@ class Parcel:
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """Copy what is missing or differs; return how many files were copied.
 
+    A file gets its name once its bytes were checked there. What was copied when a connection broke stays
+    beside it, and the next call goes on from there.
+
     Raises:
         CheckFailed: if a copy arrived with other bytes; it is removed again. Or if digests cannot be read.
+        Missing: if the place cannot be reached any more, or takes no more bytes.
     """
     wanted = list(parcels)
     there = remote_hashes(runner, [p.target for p in wanted])
@@ -42,37 +48,67 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     for parcel in missing:
         size = parcel.source.stat().st_size
         tell.step(f"Copying {parcel.source.name} ({size / 1e6:.0f} MB) to {runner.place}")
-        _upload(runner, parcel, tell)
-    arrived = remote_hashes(runner, [p.target for p in missing])
-    for parcel in missing:
-        if parcel.target not in arrived:
-            raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read there")
-        if arrived[parcel.target] != parcel.sha256:
-            runner.run(Command.of("rm", "-f", "--", parcel.target))
-            raise CheckFailed(
-                f"{runner.place}: {parcel.target} arrived with other bytes than {parcel.source}",
-                fix="launch again; if it happens twice, the disk there may be full or failing",
-            )
+        _bring(runner, parcel, tell)
     return len(missing)
 
 
-def _upload(runner: Runner, parcel: Parcel, tell: Tell) -> None:
+def part_name(parcel: Parcel) -> str:
+    """Return where a copy grows: beside the target, under a name that no other content has."""
+    folder, name = posixpath.split(parcel.target)
+    return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
+
+
+def _bring(runner: Runner, parcel: Parcel, tell: Tell) -> None:
+    part = part_name(parcel)
+    kept = _send(runner, parcel, part, tell)
+    found = remote_hashes(runner, [part])
+    if kept and found.get(part) not in {None, parcel.sha256}:
+        # What an earlier try left may be what is wrong.
+        _remove(runner, part)
+        _send(runner, parcel, part, tell)
+        found = remote_hashes(runner, [part])
+    if part not in found:
+        # Somebody else who copied the same file may have finished first.
+        if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
+            return
+        raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read there")
+    if found[part] != parcel.sha256:
+        _remove(runner, part)
+        raise CheckFailed(
+            f"{runner.place}: {parcel.target} arrived with other bytes than {parcel.source}",
+            fix="run the same command again; if it happens twice, the disk there may be full or failing",
+        )
+    doing = f"giving {parcel.target} its name on {runner.place}"
+    runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS)).require(doing)
+
+
+def _remove(runner: Runner, path: str) -> None:
+    runner.run(Command.of("rm", "-f", "--", path, timeout=_MOVE_SECONDS))
+
+
+def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     """Copy in a thread of its own, so that an interrupt ends it between two packets.
 
-    Within one it would leave the connection in disorder: the part file could not be removed any more.
+    Within one it would leave the connection in disorder. Returns whether some of it was there already.
     """
     stopped = threading.Event()
+    begun: list[int] = []
 
     def progress(done: int, total: int) -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
-        tell.detail(f"{done / total:.0%}")
+        if not begun:
+            begun.append(done)
+            if done:
+                tell.step(f"Going on with {parcel.source.name} after {done / 1e6:.0f} MB")
+        tell.detail(f"{done / max(total, 1):.0%}")
 
     with ThreadPoolExecutor(1) as pool:
         try:
-            pool.submit(runner.upload, parcel.source, parcel.target, progress).result()
+            pool.submit(runner.send, parcel.source, part, progress).result()
         finally:
             stopped.set()
+    return bool(begun and begun[0])
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:

@@ -1,14 +1,15 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.launch.stage import Parcel, remote_hashes, sha256, stage
 from toolkit.model.progress import Silent
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
+from toolkit.run.stage import Parcel, part_name, remote_hashes, sha256, stage
 
 
 def test_what_is_there_already_is_not_copied_again(tmp_path):
@@ -28,15 +29,57 @@ def test_a_file_with_other_bytes_is_replaced(tmp_path):
 
 def test_a_copy_that_arrives_damaged_is_removed_and_told(tmp_path):
     (tmp_path / "a").write_text("x")
-    target = tmp_path / "b"
+    there = tmp_path / "there"
 
     class Lossy(LocalRunner):
-        def upload(self, source, target, progress=None):
+        def send(self, source, target, progress=None):
             super().write(target, b"")
 
     with pytest.raises(CheckFailed, match="arrived with other bytes"):
-        stage(Lossy(), [Parcel.of(tmp_path / "a", str(target))], Silent())
-    assert not target.exists()
+        stage(Lossy(), [Parcel.of(tmp_path / "a", str(there / "b"))], Silent())
+    assert list(there.iterdir()) == []
+
+
+class Heard(Silent):
+    def __init__(self):
+        self.steps = []
+
+    def step(self, text):
+        self.steps.append(text)
+
+
+def broken_off(tmp_path, rest):
+    """A parcel, and what an earlier try left of it there."""
+    source = tmp_path / "a"
+    source.write_bytes(b"0123456789")
+    parcel = Parcel.of(source, str(tmp_path / "b"))
+    Path(part_name(parcel)).write_bytes(rest)
+    return parcel
+
+
+def test_a_copy_goes_on_where_an_earlier_one_broke_off(tmp_path):
+    parcel, heard = broken_off(tmp_path, b"0123"), Heard()
+    assert stage(LocalRunner(), [parcel], heard) == 1
+    assert (tmp_path / "b").read_bytes() == b"0123456789"
+    assert any("Going on" in step for step in heard.steps)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("rest", [b"damaged", b"much longer than it should be"])
+def test_a_rest_that_is_damaged_is_sent_again(tmp_path, rest):
+    stage(LocalRunner(), [broken_off(tmp_path, rest)], Silent())
+    assert (tmp_path / "b").read_bytes() == b"0123456789"
+
+
+def test_a_copy_that_another_finished_first_counts(tmp_path):
+    class Raced(LocalRunner):
+        def send(self, source, target, progress=None):
+            super().send(source, target, progress)
+            Path(target).rename(tmp_path / "b")
+
+    (tmp_path / "a").write_text("x")
+    assert stage(Raced(), [Parcel.of(tmp_path / "a", str(tmp_path / "b"))], Silent()) == 1
+    assert (tmp_path / "b").read_text() == "x"
 
 
 def test_hashes_of_odd_names_and_absent_files(tmp_path):
@@ -47,7 +90,7 @@ def test_hashes_of_odd_names_and_absent_files(tmp_path):
 
 
 class Odd(LocalRunner):
-    """A machine whose sha256sum does not do as ours; uploads work as here."""
+    """A machine whose sha256sum does not do as ours; copying works as here."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -86,32 +129,35 @@ def test_a_sha256sum_that_fails_is_told_and_no_file_is_removed(tmp_path, status,
     assert (tmp_path / "b").exists()
 
 
-def test_a_copy_that_cannot_be_read_back_is_told_and_stays(tmp_path):
+def test_a_copy_that_cannot_be_read_back_is_told(tmp_path):
     def unreadable(command):
         return Completed(command, 1, b"", b"sha256sum: b: Permission denied")
 
     (tmp_path / "a").write_text("x")
     with pytest.raises(CheckFailed, match="cannot be read there"):
         stage(Odd(unreadable), [Parcel.of(tmp_path / "a", str(tmp_path / "b"))], Silent())
-    assert (tmp_path / "b").exists()
+    assert not (tmp_path / "b").exists()
 
 
-def test_an_interrupted_copy_leaves_nothing_there(tmp_path):
+def test_an_interrupted_copy_has_no_name_and_the_next_goes_on(tmp_path):
     class Interrupted(Silent):
         def detail(self, text):
             raise KeyboardInterrupt
 
     (tmp_path / "a").write_text("x")
+    parcel = Parcel.of(tmp_path / "a", str(tmp_path / "there" / "b"))
     with pytest.raises(KeyboardInterrupt):
-        stage(LocalRunner(), [Parcel.of(tmp_path / "a", str(tmp_path / "there" / "b"))], Interrupted())
-    assert list((tmp_path / "there").iterdir()) == []
+        stage(LocalRunner(), [parcel], Interrupted())
+    assert not (tmp_path / "there" / "b").exists()
+    assert stage(LocalRunner(), [parcel], Silent()) == 1
+    assert [p.name for p in (tmp_path / "there").iterdir()] == ["b"]
 
 
 def test_an_interrupt_reaches_a_copy_between_two_packets(tmp_path):
     ended = []
 
     class Slow(LocalRunner):
-        def upload(self, source, target, progress=None):
+        def send(self, source, target, progress=None):
             time.sleep(0.1)  # until the other thread waits
             os.kill(os.getpid(), signal.SIGINT)
             try:
