@@ -103,7 +103,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
     wrong = [
         f"{name} {chosen[name]} is locked, {seen or 'none'} is there"
         for name, seen in found.items()
-        if name in chosen and not same(seen or "", chosen[name])
+        if name in chosen and not _is(seen or "", chosen[name])
     ]
     told = ", ".join(f"{name} {seen}" for name, seen in found.items() if name in chosen and seen)
     return _check("versions", wrong, told or "nothing is locked that the inspector could look for")
@@ -116,6 +116,11 @@ def hashed(tree: FileTree, manifest: Manifest | None) -> dict[str, str]:
         if path not in found:
             found[path] = sha256(tree, path)
     return found
+
+
+def _is(seen: str, chosen: str) -> bool:
+    # Of the Python that a base brings only the minor release is chosen.
+    return same(seen, chosen) or seen.startswith(f"{chosen}.")
 
 
 def _found(facts: ImageFacts) -> dict[Component, str | None]:

@@ -1,8 +1,9 @@
 """Where an image comes from, as the field writes it: SLSA provenance in an in-toto statement.
 
-    emit.context     puts ``provenance(lock)`` into the image, at PROVENANCE_PATH
-    papers.attach    puts the statement about the squashfs into the SIF
-    image sign --provenance FILE   adds what differs by machine, beside it and under the signature
+    documents          gives it to whoever builds, for PROVENANCE_PATH in the image
+    papers.attach      puts the statement about the squashfs into the SIF
+    papers.note_made   writes what differs by machine beside the SIF; ``image sign --provenance full``
+                       puts that into the SIF too, under the signature
 
 What stands in the image and in the unsigned SIF follows from the lock alone, so that equal locks give equal
 bytes: no time of day, no commit, no engine, no name of a machine.
@@ -10,12 +11,14 @@ bytes: no time of day, no commit, no engine, no name of a machine.
 
 import datetime as dt
 from collections.abc import Mapping
+from typing import cast
 
 import msgspec
 
 from toolkit import __version__
 from toolkit.image.purl import debian, generic, pypi
 from toolkit.model.lock import Lock, LockedFile, lock_sha256
+from toolkit.model.solution import Component
 
 PROVENANCE_PATH = "/opt/toolkit/provenance.json"
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -81,12 +84,14 @@ def _materials(lock: Lock) -> list[dict[str, object]]:
     base = lock.base.name
     found = {lock.recipe: _material(f"{lock.recipe}.lock.json", "", lock_sha256(lock))}
     stages = (lock.build, lock.run)
+    providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (*lock.base.packages, *(f for stage in stages for f in stage.debian)):
         found[file.sha256] = _of(file, debian(file, base))
     for file in (f for stage in stages for f in stage.wheels):
         found[file.sha256] = _of(file, pypi(file))
     for file in (f for stage in stages for f in stage.sources):
-        found[file.sha256] = _of(file, generic(file))
+        wheel = providers.get(cast("Component", file.name)) == "pypi"
+        found[file.sha256] = _of(file, pypi(file) if wheel else generic(file))
     if lock.base.published:
         digest = lock.base.published.rpartition("sha256:")[2]
         found[base] = _material(base, f"docker://{lock.base.published}", digest)

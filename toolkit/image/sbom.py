@@ -1,7 +1,7 @@
 """The bill of materials of an image, as CycloneDX 1.6 JSON, told from its lock alone.
 
-    emit.context         puts ``sbom(lock, built_with)`` into the image, at SBOM_PATH
-    sifobjects           puts the same bytes into the SIF as an object of type SBOM
+    documents.documents  gives it to whoever builds, for SBOM_PATH in the image
+    papers.attach        puts the same bytes into the SIF, as an object of type SBOM
     toolkit image sbom   prints what an image has there
 
 Package lists know Debian packages and wheels. What was compiled from a source archive (an MPI, PMIx, UCX,
@@ -12,6 +12,8 @@ lock gives the same bytes: the serial number is made from its hash, the time is 
 import datetime as dt
 import uuid
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import cast
 
 import msgspec
 
@@ -100,12 +102,17 @@ def _files(lock: Lock) -> dict[str, _Item]:
     for file in lock.run.wheels:
         found.setdefault(*_component(file, pypi(file), "library"))
     # A source archive does not stay, but what was compiled from it does, whichever stage unpacked it.
+    providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (*lock.run.sources, *lock.build.sources):
-        found.setdefault(*_component(file, generic(file), "library", compiled=True))
+        wheel = providers.get(cast("Component", file.name)) == "pypi"
+        told = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
+        found.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", told))
     return found
 
 
-def _component(file: LockedFile, purl: str, kind: str, *, compiled: bool = False) -> tuple[str, _Item]:
+def _component(
+    file: LockedFile, purl: str, kind: str, told: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, _Item]:
     item: _Item = {
         "type": kind,
         "bom-ref": purl,
@@ -114,8 +121,9 @@ def _component(file: LockedFile, purl: str, kind: str, *, compiled: bool = False
         "purl": purl,
         "hashes": [{"alg": "SHA-256", "content": file.sha256}],
     }
-    told = {"toolkit:file": file.file, "toolkit:in-package-lists": "no" if compiled else "yes"}
-    item["properties"] = _properties(told)
+    item["properties"] = _properties(
+        {"toolkit:file": file.file, "toolkit:compiled": "no", "toolkit:in-package-lists": "yes", **told}
+    )
     return purl, item
 
 

@@ -53,6 +53,7 @@ def test_what_package_lists_cannot_see_is_said_with_its_hash_and_its_options():
     assert properties(found["openmpi"])["toolkit:in-package-lists"] == "no"
     assert found["openmpi"]["hashes"][0]["content"] == lock.run.sources[0].sha256
     assert properties(found["libpmix2"]) == {
+        "toolkit:compiled": "no",
         "toolkit:component": "pmix",
         "toolkit:file": "libpmix2_4.2.2-1_amd64.deb",
         "toolkit:in-package-lists": "yes",
@@ -91,3 +92,13 @@ def test_the_same_lock_gives_the_same_bytes_and_another_lock_another_serial_numb
     assert first == again
     assert json.loads(first)["metadata"]["timestamp"] == "2023-11-14T22:13:20Z"
     assert later["serialNumber"] != json.loads(first)["serialNumber"]
+
+
+def test_what_pip_compiles_is_in_its_list_and_said_to_be_compiled():
+    chosen = (*locks.lock().solution.chosen[:-1], locks.chosen("horovod", "0.28.1", "pypi"))
+    found = components(
+        sbom(locks.lock(solution=msgspec.structs.replace(locks.lock().solution, chosen=chosen)))
+    )
+    assert found["horovod"]["purl"] == "pkg:pypi/horovod@0.28.1"
+    told = properties(found["horovod"])
+    assert (told["toolkit:compiled"], told["toolkit:in-package-lists"]) == ("yes", "yes")
