@@ -1,9 +1,9 @@
 """Where an image comes from, as the field writes it: SLSA provenance in an in-toto statement.
 
-    documents          gives it to whoever builds, for PROVENANCE_PATH in the image
-    papers.attach      puts the statement about the squashfs into the SIF
-    papers.note_made   writes what differs by machine beside the SIF; ``image sign --provenance full``
-                       puts that into the SIF too, under the signature
+    documents.documents  gives it to whoever builds, for PROVENANCE_PATH in the image
+    papers.attach        puts the statement about the squashfs into the SIF
+    papers.note_made     writes what differs by machine beside the SIF; ``image sign --provenance full``
+                         puts that into the SIF too, under the signature
 
 What stands in the image and in the unsigned SIF follows from the lock alone, so that equal locks give equal
 bytes: no time of day, no commit, no engine, no name of a machine.

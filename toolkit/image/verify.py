@@ -30,6 +30,8 @@ _MOST_LOCK = 32 << 20
 _UNPACKED = 64 << 30
 """Bytes that are unpacked for the comparison at most; every file once or twice."""
 
+_INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
+
 _WORDS: dict[SignatureState, str] = {
     "bad": "the signature by {} is not of this text: it was changed after signing",
     "expired-key": "signed by {}, whose key has expired",
@@ -60,8 +62,11 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
         found = _signatures(file, sif, keyring)
         checks.append(_signed(found, _left(file, sif, found), unsigned=unsigned))
         unknown = _unknown(file, sif, found)
-        tell.step("Comparing what is inside with its lock")
-        checks += _inside(file, sif, lock)
+        if checks[0].outcome == "failed" or any(map(_is_wrong, found)):
+            checks += [_unchecked(name, "the file itself is not as it was made") for name in _INSIDE]
+        else:
+            tell.step("Comparing what is inside with its lock")
+            checks += _inside(file, sif, lock)
     signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
     return Verified(path=str(sif), sha256=digest, signers=signers, unknown_keys=unknown, checks=tuple(checks))
 
@@ -176,11 +181,10 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
         else _unchecked("files", f"the image has no {MANIFEST_PATH}")
     )
     if lock is None:
-        names: tuple[CheckName, ...] = ("packages", "wheels", "versions")
         return [
             _lock(own, given, why),
             written,
-            *(_unchecked(n, "there is no lock to compare with") for n in names),
+            *(_unchecked(name, "there is no lock to compare with") for name in _INSIDE[2:]),
         ]
     facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
     return [
