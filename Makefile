@@ -44,7 +44,7 @@ check: $(VENV)/ready
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	shellcheck scripts/*.sh containers/*.sh containers/cluster/*.sh
+	shellcheck scripts/*.sh containers/*.sh containers/cluster/*.sh containers/parts/*.sh
 
 unit: $(VENV)/ready
 	$(BIN)/pytest tests/unit -n auto -q

@@ -12,7 +12,7 @@ from packaging.version import Version as Number
 from toolkit.engine.asks import Demand
 from toolkit.engine.fitting import Fact, brought, fits, goes_without, objection, only_for
 from toolkit.knowledge.stacks import Stacks, Version
-from toolkit.model.solution import Component
+from toolkit.model.solution import Component, Provider
 from toolkit.versions import parse
 
 ORDER: tuple[Component, ...] = (
@@ -35,6 +35,7 @@ ORDER: tuple[Component, ...] = (
 _MPI: tuple[Component, ...] = ("openmpi", "mpich")
 _ALWAYS: tuple[Component, ...] = ("base", "python")
 _OLDEST = Number("0")
+_LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 Taken = dict[Component, Version]
 Pair = frozenset[Component]
@@ -69,16 +70,14 @@ def first(problem: Problem) -> tuple[str, Taken] | None:
 
 
 def preferred(table: Stacks, component: Component) -> tuple[Version, ...]:
-    """Return the rows of a component, best first: what needs no compiling, then the newest.
-
-    Bases are in the order of the table.
+    """Return the rows of a component, best first: the distribution's own, then wheels, then what has to be
+    compiled; of each the newest. Bases are in the order of the table.
     """
     rows = table.rows(component)
     if component == "base":
         return rows
-    return tuple(
-        sorted(rows, key=lambda r: (r.provider != "source", parse(r.version) or _OLDEST), reverse=True)
-    )
+    newest = sorted(rows, key=lambda row: parse(row.version) or _OLDEST, reverse=True)
+    return tuple(sorted(newest, key=lambda row: _LATER.get(row.provider, 0)))
 
 
 def wanted(problem: Problem, component: Component, row: Version) -> bool:
