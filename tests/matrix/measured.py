@@ -16,6 +16,7 @@ from typing import Any
 from toolkit import knowledge
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.versions import within
 
 HERE = Path(__file__).parent
 _FAMILY = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel MPI": "intelmpi", "MVAPICH": "mvapich2"}
@@ -87,6 +88,7 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
         ),
         pmix=client,
         ucx=ucx[0] if ucx else None,
+        libraries=_libraries(read),
         libfabric=read["libfabric_found"] or None,
         ssh=read["ssh"] or None,
         absent={
@@ -98,6 +100,21 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
             **({} if read["ucx_version"] else {"ucx": "no UCX"}),
         },
     )
+
+
+def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
+    """Return what the loader of an image finds, of that which a mounted MPI may need from it.
+
+    Debian's libpmix2 brings libmunge2, as its Depends of bookworm (4.2.2) and trixie (5.0.7) say; that of sid
+    (7.0.0~rc1) does not, and nothing else in these images would. ``None`` for those in between.
+    """
+    found = set(read["ldd_mpi_related"])
+    if read["libfabric_found"].startswith("/usr/lib"):
+        found.add("libfabric.so.1")
+    client = read["pmix_client_version"] if read["libpmix_files"] else ""
+    if client and not within(client, ">=4.2,<5.1") and not within(client, ">=7.0.0rc1"):
+        return None
+    return tuple(sorted({*found, *(["libmunge.so.2"] if client and within(client, "<5.1") else [])}))
 
 
 def _flavour(text: str) -> tuple[str, str]:

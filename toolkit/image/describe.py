@@ -81,6 +81,7 @@ def describe(
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),
         mpirun=_path("mpirun", _real(loader, "mpirun"), "mpirun on the image's PATH", book),
+        libraries=book.list("libraries", loader.offered, f"{len(loader.offered)} on the loader's path"),
         ssh=_path("ssh", loader.program("ssh"), "ssh on the image's PATH", book),
         python=book.take("python", python(loader, packages), "python3 on the image's PATH: not in the image"),
         mpi4py=_package(tree, walked.sites, "mpi4py", book),

@@ -24,6 +24,7 @@ _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 100
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
+_SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _KEPT = 64 << 20
 """Bytes of files, and as many of their texts, that are kept: a library is unpacked once for all questions."""
@@ -78,6 +79,18 @@ class Loader:
     def configured(self) -> tuple[str, ...]:
         """The folders that every program searches last: those of ld.so.conf and the system's."""
         return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
+
+    @cached_property
+    def offered(self) -> tuple[str, ...]:
+        """The names that :meth:`find` finds for a program which names no folders, sorted."""
+        last = self.standard if self.index is not None else self.configured
+        lying = {
+            name
+            for folder in (*self.given, *last)
+            for name in files.names(self.tree, files.resolve(self.tree, folder) or folder)
+            if _SHARED.search(name)
+        }
+        return tuple(sorted({*(self.index or ()), *lying}))
 
     def find(self, soname: str, *users: str) -> str | None:
         """Return the path at which a program finds ``soname``.

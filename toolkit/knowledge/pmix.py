@@ -28,10 +28,14 @@ class Pair(Row, frozen=True, kw_only=True):
 
 
 class Shared(Row, frozen=True, kw_only=True):
-    """What clients do that were all given the identity of one process of their node."""
+    """What clients do that were all given the identity of one process of their node.
+
+    ``late`` says that the ranks do their work in worlds of one rank a node, and fail as they end.
+    """
 
     client: str
     outcome: Outcome
+    late: bool = False
 
 
 class Caution(Row, frozen=True, kw_only=True):

@@ -232,6 +232,9 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     programs: dict[str, str] = {}
     """Path of a program or extension that loads an MPI → the library that it would really load; empty text
     where the image's loader finds none."""
+    libraries: tuple[str, ...] | None = None
+    """Every soname that a program finds without folders of its own: by LD_LIBRARY_PATH, ldconfig's list and
+    the system's folders; sorted."""
     ssh: str | None = None
     """Path of the ssh that a launcher inside would start remote ranks with."""
     python: str | None = None

@@ -181,6 +181,7 @@ _TELLS = {
     "pmix": "PMIx {}",
     "pmix_components": "libpmix.so.2: components {}",
     "ucx_transports": "/usr/lib/x86_64-linux-gnu/ucx: {}",
+    "libraries": "on the loader's path: {}",
     "libfabric": "{}",
     "libfabric_providers": "libfabric.so.1: providers {}",
     "verbs_providers": "/usr/lib/x86_64-linux-gnu/libibverbs: {}",

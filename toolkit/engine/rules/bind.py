@@ -101,25 +101,26 @@ def _touched(case: Case) -> bool:
     fix="mount the folder of that library too, or use the MPI of the image",
     source="tests/matrix: set bind, 'libfabric.so.1: cannot open shared object file'",
     needs=("host.mpis", "image.mpi"),
+    then=("image.libraries",),
     modes=("bind",),
 )
 def bind_library_missing(case: Case) -> Hit | Lacks | None:
-    """What is not below the mounted folder has to be in the image."""
+    """What is not below the mounted folder has to be in the image, where its loader finds it."""
     host = host_launcher(case.host)
     if host is None or not case.plan.binds or not replaces(host, case.image):
         return None
     if host.outside is None:
         return Lacks(("host.mpis.outside",))
-    original = case.original.mpi
-    lacking = sorted(set(host.outside) - set(original.needs if original else ()))
+    original, offered = case.original.mpi, case.image.libraries
+    there = set(original.needs if original else ()) if offered is None else set(offered)
+    lacking = sorted(set(host.outside) - there)
     if not lacking:
         return None
-    surely = "libfabric.so.1" in lacking and "libfabric" in case.image.absent
-    if surely:
-        because = "the mounted MPI needs libfabric.so.1, and the image has none"
-        return Hit(case.cite("host.mpis", "image.libfabric"), "loader-failure", because)
-    because = f"whether the image has {', '.join(lacking)}, which the mounted MPI needs, is not known"
-    return Hit(case.cite("host.mpis"), "unknown", because)
+    if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image.absent):
+        return Lacks(("image.libraries",))
+    because = f"the mounted MPI needs {', '.join(lacking)}, which the image does not have"
+    fact = "image.libfabric" if offered is None else "image.libraries"
+    return Hit(case.cite("host.mpis", fact), "loader-failure", because)
 
 
 @rule(

@@ -101,14 +101,18 @@ def _supplied(case: Case) -> bool:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:
-    """Single releases fail in ways that nothing else foretells; they are listed with their cells."""
-    mpi = case.image.mpi
+    """Single releases fail in ways that nothing else foretells; they are listed with their cells. Where the
+    ranks of a node share one identity, each world has one rank a node.
+    """
+    mpi, found = case.image.mpi, offer(case)
+    alike = found is not None and found.shared and served(case, found) == "pmix"
+    ranks = 1 if alike else case.request.ranks_per_node
     for row in knowledge.mpi().defect:
         if (
             mpi is not None
             and row.of(mpi)
             and counts(row.nodes, case.request.nodes)
-            and counts(row.ranks_per_node, case.request.ranks_per_node)
+            and counts(row.ranks_per_node, ranks)
             and row.lifted_by not in {*case.plan.env, *case.plan.container}
             and row.served_by in {"", _server(case)}
             and row.mode in {None, case.mode}

@@ -182,7 +182,8 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
     if row is None:
         return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
-    return Hit(evidence, row.outcome, f"{why}, which all ranks of a node share", source=row.source)
+    because = f"{why}, which all ranks of a node share"
+    return Hit(evidence, row.outcome, because, source=row.source, late=row.late)
 
 
 @rule(

@@ -36,7 +36,7 @@ FIRES = {
     "bind-glibc-older": [bound(provider(glibc_needed="2.38"))],
     "bind-library-missing": [
         bound(provider(outside=("libfabric.so.1",)), absent(IMAGE, "libfabric")),
-        bound(provider(outside=("libmunge.so.2",))),
+        bound(provider(outside=("libmunge.so.2",)), image(libraries=("libz.so.1",))),
     ],
     "bind-modules-differ": [bound(provider(**WITH_UCX)), bound(provider(**{**WITH_UCX, "ucx": "1.19.0"}))],
     "bind-plugins-missing": [bound(provider(plugins="/srv/openmpi/lib"))],
@@ -58,6 +58,7 @@ QUIET = {
         bound(),
         bound(of=image(mpi=MPICH)),
         bound(provider(outside=("libhwloc.so.15",))),
+        bound(provider(outside=("libmunge.so.2",)), image(libraries=("libmunge.so.2",))),
     ],
     "bind-modules-differ": [
         bound(),
@@ -82,7 +83,10 @@ UNDECIDED = {
     "bind-nothing-to-mount": [bound(provider(library=None))],
     "bind-has-no-effect": [bound(provider(soname=None)), bound(of=mpi(soname=None))],
     "bind-glibc-older": [bound(provider(glibc_needed=None)), bound(unread(HOST, "mpis"))],
-    "bind-library-missing": [bound(provider(outside=None))],
+    "bind-library-missing": [
+        bound(provider(outside=None)),
+        bound(provider(outside=("libmunge.so.2",)), unread(IMAGE, "libraries")),
+    ],
     "bind-modules-differ": [bound(provider(**{**WITH_UCX, "ucx": None}))],
 }
 OUTCOMES = {
