@@ -3,10 +3,11 @@
 import msgspec
 
 from toolkit.engine.solve import solve
+from toolkit.image.solved import pinned
 from toolkit.knowledge.stacks import Stacks, stacks
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
-from toolkit.model.recipe import MPIS, MpiWish, Recipe
+from toolkit.model.recipe import MPIS, Recipe
 from toolkit.model.solution import Solution
 
 _PLACEHOLDER = "*"
@@ -27,7 +28,7 @@ def matched(
             recipe = _recipe(image, {**uses, mpi: _PLACEHOLDER}, host)
             found = solve(recipe, "matched", rows, host, request)
             if isinstance(found, Solution):
-                return _pinned(recipe, found)
+                return pinned(recipe, found)
     return None
 
 
@@ -50,15 +51,4 @@ def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:
         title=f"In place of {name}, matched to the cluster",
         architecture=host.architecture or image.architecture or "x86_64",
         want=want,
-    )
-
-
-def _pinned(recipe: Recipe, solution: Solution) -> Recipe:
-    versions = solution.versions
-    mpi = next(c for c in solution.chosen if c.component in MPIS)
-    return msgspec.structs.replace(
-        recipe,
-        base=versions["base"],
-        want={name: version for name, version in versions.items() if name in recipe.want},
-        mpi=MpiWish(provider="source" if mpi.provider == "source" else "debian"),
     )

@@ -41,9 +41,9 @@ class HorovodWish(_Section, frozen=True, kw_only=True):
 
 
 class MpiWish(_Section, frozen=True, kw_only=True):
-    """Where the MPI comes from: the distribution's packages, or a source archive; either by default."""
+    """Where the MPI comes from: the distribution's packages, a wheel, or a source archive; any by default."""
 
-    provider: Literal["", "debian", "source"] = ""
+    provider: Literal["", "debian", "pypi", "source"] = ""
 
 
 class Recipe(_Section, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.recipe import Recipe
 from toolkit.render import quoted
 from toolkit.report.doctor import Style, unstyled
-from toolkit.report.toml import toml
+from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
 """How a file begins that may be written again; with it gone, the file is a person's own."""
@@ -27,11 +27,16 @@ def fix_text(fix: Fix, use: str) -> str:
 
 def recipe_text(recipe: Recipe, use: str) -> str:
     """Return a recipe as ``toolkit image build`` reads it."""
-    fields = msgspec.to_builtins(recipe)
+    body = toml(recipe_fields(recipe))
+    return f"{MARK}: a recipe for an image that fits the cluster. {_comment(use)}\n{body}"
+
+
+def recipe_fields(recipe: Recipe) -> dict[str, Value]:
+    """Return a recipe's values as a person would write them: nothing of what it does not have."""
+    fields: dict[str, Value] = msgspec.to_builtins(recipe)
     if "horovod" not in recipe.want:
         del fields["horovod"]
-    body = toml(fields)
-    return f"{MARK}: a recipe for an image that fits the cluster. {_comment(use)}\n{body}"
+    return fields
 
 
 def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:

@@ -7,6 +7,7 @@ from toolkit.cli.lazy import LazyGroup
 _COMMANDS = {
     "list": ("toolkit.cli.image.list", "List the recipes and what is in them"),
     "show": ("toolkit.cli.image.show", "Show what a recipe asks for"),
+    "solve": ("toolkit.cli.image.solve", "Say which versions a recipe gives, and why"),
     "render": ("toolkit.cli.image.render", "Print the text that an image is built from"),
     "build": ("toolkit.cli.image.build", "Build the image of a recipe, and try it"),
     "sif": ("toolkit.cli.image.sif", "Turn an image into one SIF file"),

@@ -1,0 +1,22 @@
+"""The table of a solution fits its width, and says everything."""
+
+import pytest
+
+from toolkit.image.recipe import load
+from toolkit.image.solved import solved
+from toolkit.report.solution import lines
+
+NAMED = load("tf2.15-cpu")
+
+
+@pytest.mark.parametrize("width", [20, 80, 100, 500])
+def test_every_reason_is_there_in_whole(width):
+    solution = solved(NAMED)
+    text = " ".join(" ".join(lines(NAMED.recipe, solution, width)).split())
+    for chosen in solution.chosen:
+        assert chosen.version in text
+        assert chosen.why in text
+
+
+def test_a_line_is_no_wider_than_the_terminal():
+    assert max(map(len, lines(NAMED.recipe, solved(NAMED), 90)[1:])) <= 90

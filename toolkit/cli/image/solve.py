@@ -1,0 +1,62 @@
+"""``toolkit image solve``: which versions a recipe gives, and why."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.files import write_whole
+from toolkit.cli.image.common import FACTS, JSON, host_of, print_json
+from toolkit.cli.styles import width_of_stdout
+from toolkit.engine.solve import Conflict, solve
+from toolkit.errors import BadInput
+from toolkit.image.recipe import load
+from toolkit.image.solved import pinned, refusal
+from toolkit.knowledge.stacks import stacks
+from toolkit.report.fix import recipe_fields
+from toolkit.report.solution import lines
+from toolkit.report.toml import toml
+
+_MARK = "# Made by toolkit image solve"
+"""How a file begins that may be written again; with it gone, the file is a person's own."""
+
+
+@click.command("solve")
+@click.argument("recipe")
+@FACTS
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write a recipe of these versions"
+)
+@JSON
+@click.pass_context
+def command(ctx: click.Context, recipe: str, facts: Path | None, output: Path | None, as_json: bool) -> None:
+    """Say which versions RECIPE gives, and why; with facts, for that cluster.
+
+    Exits 1 if nothing satisfies RECIPE, and says which of its lines contradict each other, and what dropping
+    each of them would give.
+
+    \b
+    Examples:
+      toolkit image solve tf2.15-cpu
+      toolkit probe --host login.my-centre.example -o facts.json
+      toolkit image solve tf2.15-cpu --facts facts.json -o my-centre.toml
+    """
+    named = load(recipe)
+    found = solve(named.recipe, named.name, stacks(), host_of(facts))
+    if as_json:
+        print_json(found)
+    if isinstance(found, Conflict):
+        if as_json:
+            ctx.exit(1)
+        raise refusal(found)
+    if not as_json:
+        click.echo("\n".join(lines(named.recipe, found, width_of_stdout())))
+    if output is not None:
+        _write(output, toml(recipe_fields(pinned(named.recipe, found))))
+        click.echo(f"Written to {output}", err=True)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a recipe, over an earlier one of this command only."""
+    if file.exists() and not file.read_bytes().startswith(_MARK.encode()):
+        raise BadInput(f"{file} is there, and toolkit did not write it", fix="give -o another name")
+    write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

@@ -1,0 +1,25 @@
+"""A solution for a person: one line a component, with why it is this version."""
+
+import textwrap
+
+from toolkit.model.recipe import Recipe
+from toolkit.model.solution import Solution
+
+_TITLES = ("component", "version", "from", "why")
+_LEAST = 30
+"""Characters that the last column has at least, however narrow the terminal is."""
+
+
+def lines(recipe: Recipe, solution: Solution, width: int) -> list[str]:
+    """Return a table; the reasons are wrapped within ``width``."""
+    rows = [(c.component, c.version, c.provider, c.why) for c in solution.chosen]
+    columns = [max(len(row[i]) for row in (_TITLES, *rows)) for i in range(3)]
+    room = max(_LEAST, width - sum(columns) - 6)
+    said = [f"{solution.recipe}: {recipe.title} ({solution.architecture})"]
+    for *cells, reason in (_TITLES, *rows):
+        first, *rest = textwrap.wrap(reason, room)
+        begin = "  ".join(cell.ljust(size) for cell, size in zip(cells, columns, strict=True))
+        said += [f"{begin}  {first}", *(" " * (sum(columns) + 6) + more for more in rest)]
+    if solution.mode:
+        said.append(f"It is predicted to start there by {solution.mode}.")
+    return said
