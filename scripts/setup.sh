@@ -14,6 +14,7 @@ flock --exclusive 8
 needed=(
     docker:docker.io           # builds images, runs the virtual cluster
     dockerd:docker.io
+    gpg:gnupg                  # signs images and checks their signatures
     mmdebstrap:mmdebstrap      # makes the base image where no registry answers
     npm:npm                    # fetches the data sets where their publishers do not answer
     ssh:openssh-client         # toolkit cluster shell
