@@ -25,7 +25,7 @@ MIRROR = "TOOLKIT_DEBIAN_MIRROR"
 
 _REGISTRY_SECONDS = 6
 _BOOTSTRAP_SECONDS = 900
-_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
+LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
 
 
 def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
-    excluded = [f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT]
+    excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     mirror = [where] if (where := os.environ.get(MIRROR)) else []
     # The copyright files stay: whoever passes an image on has to be able to show them.
     kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"

@@ -1,0 +1,70 @@
+"""``toolkit image lock``: from a recipe to every byte that its image is made from."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.image.common import JSON, print_json
+from toolkit.image.lock import Moved, load_lock, lock_path, moved, save_lock, stale
+from toolkit.image.locking import lock_of
+from toolkit.image.recipe import load
+from toolkit.model.lock import Lock, lock_sha256
+from toolkit.probe.probe import load as load_facts
+from toolkit.report.progress import Progress
+from toolkit.run.engine import connect
+
+
+@click.command("lock")
+@click.argument("recipe")
+@click.option("--upgrade", is_flag=True, help="Take the newest of everything, and show what moved")
+@click.option("--facts", type=click.Path(path_type=Path), help="Lock for the cluster of this facts file")
+@JSON
+@click.pass_context
+def command(ctx: click.Context, recipe: str, upgrade: bool, facts: Path | None, as_json: bool) -> None:
+    """Write RECIPE.lock.json, with which `toolkit image build` gives the same image again.
+
+    It names every wheel, source archive and Debian package with its hash. A lock that fits its recipe is left
+    as it is, unless --upgrade is given.
+
+    \b
+    Examples:
+      toolkit image lock tf2.15-cpu
+      toolkit image lock tf2.15-cpu --upgrade
+    """
+    named = load(recipe)
+    file, old = lock_path(recipe), load_lock(recipe)
+    kept = old is not None and not upgrade and facts is None and not stale(old, named.recipe)
+    if kept and old is not None:
+        _told(old, file, (), as_json=as_json, kept=True)
+        return
+    host = load_facts(facts) if facts else None
+    client = connect()
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        lock = lock_of(client, named, tell, host, newer_base=upgrade)
+    save_lock(lock, file)
+    _told(lock, file, moved(old, lock) if old else (), as_json=as_json, kept=False)
+
+
+def _told(lock: Lock, file: Path, changes: tuple[Moved, ...], *, as_json: bool, kept: bool) -> None:
+    sets = (lock.base.packages, lock.run.debian, lock.run.wheels, lock.build.debian, lock.build.wheels)
+    files = {f.sha256: f.size for group in (*sets, lock.build.sources) for f in group}
+    if as_json:
+        print_json(
+            {
+                "schema": "toolkit.locked/1",
+                "recipe": lock.recipe,
+                "path": str(file),
+                "sha256": lock_sha256(lock),
+                "kept": kept,
+                "files": len(files),
+                "bytes": sum(files.values()),
+                "versions": lock.solution.versions,
+                "moved": msgspec.to_builtins(changes),
+            }
+        )
+        return
+    for change in changes:
+        click.echo(f"{change.where:<14} {change.name:<28} {change.old or '-'} -> {change.new or '-'}")
+    state = "fits its recipe already" if kept else "written"
+    click.echo(f"{file}  {state}: {len(files)} files, {sum(files.values()) / 1e6:.0f} MB")

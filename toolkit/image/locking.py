@@ -1,0 +1,53 @@
+"""Solve a recipe and resolve what was chosen: one step from what is wanted to what it is made from."""
+
+from typing import TYPE_CHECKING
+
+from toolkit.image.lock import fitting_lock, load_lock, lock_path, save_lock
+from toolkit.image.recipe import Named
+from toolkit.image.resolve import resolve
+from toolkit.image.solved import solved
+from toolkit.model.facts import HostFacts
+from toolkit.model.lock import Lock
+from toolkit.model.progress import Tell
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+def lock_of(
+    client: "DockerClient",
+    named: Named,
+    tell: Tell,
+    host: HostFacts | None = None,
+    *,
+    newer_base: bool = False,
+) -> Lock:
+    """Return a new lock of a recipe, for a cluster if its facts are given.
+
+    Raises:
+        BadInput: if the recipe is one that cannot be built here.
+        CheckFailed: if no stack satisfies it, or a package is not to be had.
+        Missing: if the engine or a package source does not answer.
+    """
+    solution = solved(named, host)
+    tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
+    return resolve(client, named, solution, tell, newer_base=newer_base)
+
+
+def ensure_lock(client: "DockerClient", named: Named, where: str, tell: Tell) -> Lock:
+    """Return the lock of the recipe ``where``, made now if there is none yet.
+
+    Raises:
+        BadInput: if there is one and it is of another recipe.
+    """
+    if load_lock(where) is None:
+        lock = lock_of(client, named, tell)
+        file = lock_path(where)
+        save_lock(lock, file)
+        tell.step(f"Wrote {file}")
+        return lock
+    return fitting_lock(named, where)
+
+
+def _in_words(versions: dict[str, str]) -> str:
+    return ", ".join(f"{component} {version}" for component, version in versions.items())

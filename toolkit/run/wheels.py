@@ -1,0 +1,73 @@
+"""Ask PyPI, through uv, which files satisfy requirements for another Python; nothing is installed."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkit.data import cache_dir
+from toolkit.errors import Missing
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+
+_SECONDS = 300.0
+
+
+def locked(
+    requirements: Sequence[str], constraints: Sequence[str], *, python: str, platform: str, what: str
+) -> bytes:
+    """Return the text of a ``pylock.toml`` with the wheels of requirements and of all that they need.
+
+    ``python`` is a version, ``platform`` what uv calls one: ``x86_64-manylinux_2_36``; ``what`` is told in
+    errors.
+
+    Raises:
+        CheckFailed: if nothing satisfies the requirements, with uv's reasons.
+        Missing: if uv is not installed.
+    """
+    options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
+    return _compiled(requirements, constraints, options, what)
+
+
+def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
+    """Return the text of a ``pylock.toml`` with the source distributions of requirements, and no more.
+
+    Raises:
+        CheckFailed: if there is none, with uv's reasons.
+        Missing: if uv is not installed.
+    """
+    options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
+    return _compiled(requirements, (), options, what)
+
+
+def _compiled(
+    requirements: Sequence[str], constraints: Sequence[str], options: tuple[str, ...], what: str
+) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="toolkit-lock.") as work:
+        asked, bound, out = (Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml"))
+        asked.write_text("".join(f"{one}\n" for one in requirements))
+        bound.write_text("".join(f"{one}\n" for one in constraints))
+        words = (
+            *(_uv(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", str(cache_dir() / "uv")),
+            *("--format", "pylock.toml", "--no-header", "--output-file", str(out)),
+            *("--constraints", str(bound), *options, str(asked)),
+        )
+        done = LocalRunner().run(Command(words, env=_settings(), timeout=_SECONDS))
+        done.require(f"resolving {what}", "see what contradicts what, and change the recipe")
+        return out.read_bytes()
+
+
+def _uv() -> str:
+    try:
+        import uv
+    except ImportError as error:
+        raise Missing(
+            "uv, which resolves wheels, is not installed beside toolkit", fix="pip install 'uv>=0.8'"
+        ) from error
+    return str(uv.find_uv_bin())
+
+
+def _settings() -> dict[str, str]:
+    """Return pip's settings as uv calls them; certificates and proxies it reads itself."""
+    index = os.environ.get("PIP_INDEX_URL")
+    return {"UV_DEFAULT_INDEX": index} if index else {}
