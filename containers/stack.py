@@ -4,6 +4,7 @@ Standard library alone: it runs in images that have nothing else.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -42,11 +43,28 @@ def package(*names: str) -> str:
 
 def mpi() -> tuple[str, str]:
     """Ask the MPI itself what it is."""
-    if shutil.which("ompi_info"):
-        said = subprocess.run(["ompi_info", "--version"], capture_output=True, text=True, check=True)
-        found = re.search(r"^Open MPI v(\S+)", said.stdout, re.MULTILINE)
-        return "openmpi", found[1] if found else ""
+    for program, name, line in (
+        (("ompi_info", "--version"), "openmpi", r"^Open MPI v(\S+)"),
+        (("mpichversion",), "mpich", r"^MPICH Version:\s*(\S+)"),
+    ):
+        if shutil.which(program[0]):
+            said = subprocess.run(program, capture_output=True, text=True, check=True)
+            found = re.search(line, said.stdout, re.MULTILINE)
+            return name, found[1] if found else ""
     return "", ""
+
+
+def own(library: str, function: str) -> str:
+    """Ask a library that came with the MPI, and not from a package; empty text where there is none."""
+    program = shutil.which("mpirun")
+    folder = Path(program).resolve().parent.parent / "lib" if program else Path("/usr/lib")
+    for path in (folder / library, folder / "openmpi" / library):
+        if folder != Path("/usr/lib") and path.exists():
+            ask = getattr(ctypes.CDLL(str(path)), function)
+            ask.restype = ctypes.c_char_p
+            found = re.search(r"\d+(?:\.\d+)+", ask().decode())
+            return found[0] if found else ""
+    return ""
 
 
 def operations() -> list[str]:
@@ -74,8 +92,8 @@ def describe(recipe: str, base: str, toolkit: str) -> dict[str, object]:
         "python": platform.python_version(),
         "mpi": implementation,
         "mpi_version": version,
-        "pmix": installed("libpmix2", "libpmix2t64"),
-        "ucx": installed("libucx0"),
+        "pmix": own("libpmix.so.2", "PMIx_Get_version") or installed("libpmix2", "libpmix2t64"),
+        "ucx": own("libucp.so.0", "ucp_get_version_string") or installed("libucx0"),
         "libfabric": installed("libfabric1"),
         "hwloc": installed("libhwloc15"),
         "tensorflow": package("tensorflow", "tensorflow-cpu"),

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Compile Horovod against the TensorFlow that python sees and the MPI whose mpicxx comes first. Runs in its unpacked
+# sources; the words of the call are its operations: mpi, gloo, nccl. WHEELS: where the wheel goes; JOBS: at once;
+# with nccl also CUDA: the folder that cuda.sh laid out, SITE: site-packages, CAPABILITIES: of the GPUs (60,70,80).
+set -eu
+operations=" $* "
+with() { case $operations in *" $1 "*) echo WITH ;; *) echo WITHOUT ;; esac; }
+export MAKEFLAGS="-j$JOBS" HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1
+export "HOROVOD_$(with mpi)_MPI=1" "HOROVOD_$(with gloo)_GLOO=1"
+# Otherwise the processor of the machine that compiles would decide; TensorFlow's own wheels ask for as much.
+case $(uname -m) in x86_64) export HOROVOD_BUILD_ARCH_FLAGS="-mavx -mf16c -mfma" ;; esac
+if [ "$(with nccl)" = WITH ]; then
+    # The newest that nvcc 11.8 takes.
+    export CC=gcc-11 CXX=g++-11
+    export PATH="$CUDA/bin:$PATH" HOROVOD_CUDA_HOME="$CUDA" HOROVOD_BUILD_CUDA_CC_LIST="$CAPABILITIES"
+    export HOROVOD_GPU=CUDA HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_NCCL_LINK=SHARED
+    export HOROVOD_NCCL_INCLUDE="$SITE/nvidia/nccl/include" HOROVOD_NCCL_LIB="$CUDA/lib64"
+    # The folder of CUDA goes when the wheel is made; what it stood for stays in site-packages.
+    export LDFLAGS="-Wl,-rpath,$SITE/nvidia/cuda_runtime/lib:$SITE/nvidia/nccl/lib"
+fi
+python -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir "$WHEELS" .
