@@ -5,6 +5,7 @@ attached. They are found by their name and kind, by people too: ``apptainer sif 
 """
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,6 +29,8 @@ from toolkit.image.sifobjects import (
     read_table,
 )
 from toolkit.image.squash import SquashTree
+from toolkit.run.checkout import commit
+from toolkit.run.local import LocalRunner
 
 SBOM_NAME = "sbom.cdx.json"
 PROVENANCE_NAME = "provenance.intoto.json"
@@ -62,6 +65,24 @@ def attach(sif: Path) -> tuple[str, ...]:
             objects.append(Object(JSON, text, PROVENANCE_NAME))
         add(file, sif, *objects)
     return tuple(thing.name for thing in objects)
+
+
+def note_made(sif: Path, versions: Mapping[str, str], started: float, ended: float) -> Path | None:
+    """Write beside a SIF what differs by machine: ``versions`` of programs, the commit, times (Unix seconds).
+
+    Nothing is written for an image that does not say what it was made from.
+    """
+    with sif.open("rb") as file:
+        tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
+        predicate = files.read(tree, provenance.PROVENANCE_PATH, _MOST)
+        if predicate is None:
+            return None
+        subjects = {"rootfs.squashfs": rootfs_sha256(file, sif)}
+    text = provenance.full(
+        predicate, subjects, versions=versions, commit=commit(), started=started, ended=ended
+    )
+    LocalRunner().write(str(full_file(sif)), text)
+    return full_file(sif)
 
 
 def full_file(sif: Path) -> Path:

@@ -1,0 +1,27 @@
+"""The commit that this toolkit runs from, where it runs from a checkout."""
+
+from toolkit.data import package
+from toolkit.errors import Missing
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+
+_SECONDS = 10.0
+
+
+def commit() -> str:
+    """Return the commit of the checkout, with ``+changes`` if it has others; empty text if it is none."""
+    git = ("git", "-C", str(package().parent))
+    try:
+        known = LocalRunner().run(
+            Command.of(*git, "ls-files", "--error-unmatch", "toolkit/__init__.py", timeout=_SECONDS)
+        )
+        head = LocalRunner().run(Command.of(*git, "rev-parse", "HEAD", timeout=_SECONDS))
+        changed = LocalRunner().run(
+            Command.of(*git, "status", "--porcelain", "--untracked-files=no", timeout=_SECONDS)
+        )
+    except Missing:
+        return ""
+    # A toolkit that was installed may lie in some other project's checkout.
+    if not known.ok or not head.ok:
+        return ""
+    return head.text.strip() + ("+changes" if changed.stdout.strip() else "")
