@@ -27,7 +27,8 @@ def signature(status: str, text: bytes) -> Signature:
 
     Its exit status does not tell: it is 0 for the signature of a key that has expired or was revoked.
     """
-    rows = [line.removeprefix(_PREFIX).split(" ") for line in status.splitlines() if line.startswith(_PREFIX)]
+    # Not splitlines(): a user id may hold what Unicode calls a line break, and gpg lets it pass.
+    rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     verdicts = [row for row in rows if row[0] in _VERDICTS]
     # A second message behind the first has a verdict of its own, or gpg stops at it.
     if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
@@ -50,7 +51,7 @@ def signature(status: str, text: bytes) -> Signature:
 
 def created(status: str) -> bool:
     """Tell whether gpg says that it signed, and with a hash that others accept."""
-    rows = [line.split(" ") for line in status.splitlines() if line.startswith(f"{_PREFIX}SIG_CREATED ")]
+    rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]
     return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND
 
 
