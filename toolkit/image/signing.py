@@ -1,5 +1,6 @@
 """Put a signature into a SIF, and say what those in it are worth."""
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     workspace.require_space(
         sif.parent, sif.stat().st_size, "the signed copy", "make room there; the old one goes at the end"
     )
-    with workspace.beside(sif) as part:
+    with _untouched(sif), workspace.beside(sif) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
         shutil.copyfile(sif, part)
         with part.open("r+b") as file:
@@ -87,6 +88,18 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
         fingerprint=maker.fingerprint,
         user=maker.user,
     )
+
+
+@contextlib.contextmanager
+def _untouched(sif: Path) -> Iterator[None]:
+    """Say of a folder that takes no file, or of a full disk, that the old file is still there."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckFailed(
+            f"{error.filename or sif.parent}: {error.strerror}",
+            fix=f"{sif.name} is as it was; make room there, or sign a copy in a folder of yours",
+        ) from error
 
 
 def is_signed(sif: Path) -> bool:

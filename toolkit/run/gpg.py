@@ -121,7 +121,12 @@ class Verifier:
             raise CheckFailed(
                 "gpg did not answer within a minute", fix="is its agent stuck? gpgconf --kill all"
             )
-        return gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
+        found = gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
+        if found.state == "good" and not text.is_file():
+            raise Missing(
+                "gpg does not tell what was signed, it is too old", fix="install GnuPG 2.2 or later"
+            )
+        return found
 
 
 def _isolated(keyring: Path, folder: str) -> tuple[str, ...]:

@@ -233,3 +233,22 @@ def test_unsigned_is_told_from_signed(keys: Keys, sif: Path):
     assert not is_signed(sif)
     sign(sif, "builder@example.org", Silent())
     assert is_signed(sif)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), OSError(28, "No space left on device"), CheckFailed("x")]
+)
+def test_whatever_ends_the_signing_the_old_file_stays_and_nothing_beside_it(keys, sif, monkeypatch, error):
+    def fail(*_given: object) -> bytes:
+        raise error
+
+    before = sif.read_bytes()
+    for name in ("clearsign", "sha256"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"toolkit.image.signing.{name}", fail)
+            with pytest.raises((KeyboardInterrupt, CheckFailed)):
+                sign(sif, "builder@example.org", Silent())
+        assert sif.read_bytes() == before
+        assert left_over(sif.parent) == {"image.sif"}
+    sign(sif, "builder@example.org", Silent())
+    assert checked(sif)[0].holds
