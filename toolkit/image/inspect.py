@@ -1,6 +1,7 @@
 """Look into an image without starting it: no root, no container runtime, nothing is unpacked on disk."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -41,7 +42,18 @@ class _Opened:
 
 
 def inspect(image: str | Path, *, platform: str = "", tell: Tell | None = None) -> ImageFacts:
-    """Read what is in an image: a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or archive.
+    """Read what is in an image; see :func:`opened`."""
+    with opened(image, platform=platform, tell=tell) as (_, facts):
+        return facts
+
+
+@contextmanager
+def opened(
+    image: str | Path, *, platform: str = "", tell: Tell | None = None
+) -> Iterator[tuple[FileTree, ImageFacts]]:
+    """Lend the files of an image, and what was read from them.
+
+    It is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or archive.
 
     A text may also name an image of the Docker engine, or have a transport before it
     (:mod:`toolkit.image.reference`). ``platform`` chooses in an image for several (``linux/arm64``), and is
@@ -70,8 +82,8 @@ def inspect(image: str | Path, *, platform: str = "", tell: Tell | None = None) 
             raise BadInput(
                 f"{reference.shown}: {error.strerror}", fix="give the path of an image that you may read"
             ) from error
-    _check_platform(facts, platform)
-    return _with_compression(facts, found.tree)
+        _check_platform(facts, platform)
+        yield found.tree, _with_compression(facts, found.tree)
 
 
 def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: ExitStack) -> _Opened:

@@ -14,8 +14,10 @@ import msgspec
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import provenance
 from toolkit.image import tree as files
+from toolkit.image.inspect import opened
+from toolkit.image.listed import listed
 from toolkit.image.sbom import SBOM_PATH
-from toolkit.image.siffile import read_sif
+from toolkit.image.siffile import is_sif, read_sif
 from toolkit.image.sifobjects import (
     CYCLONEDX_JSON,
     JSON,
@@ -29,6 +31,7 @@ from toolkit.image.sifobjects import (
     read_table,
 )
 from toolkit.image.squash import SquashTree
+from toolkit.model.progress import Tell
 from toolkit.run.checkout import commit
 from toolkit.run.local import LocalRunner
 
@@ -123,20 +126,23 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
     return state.hexdigest()
 
 
-def sbom_of(sif: Path) -> bytes:
-    """Return the bill of materials that a SIF carries, as an object or else in its file system.
+def sbom_of(image: str, tell: Tell) -> bytes:
+    """Return the bill of materials that an image of any form carries, else one of what is found in it.
 
     Raises:
-        BadInput: if it has none.
+        BadInput, CheckFailed, Missing: if it cannot be looked into.
     """
+    if Path(image).is_file() and (own := _sbom_object(Path(image))):
+        return own
+    with opened(image, tell=tell) as (tree, facts):
+        return files.read(tree, SBOM_PATH, _MOST) or listed(tree, facts)
+
+
+def _sbom_object(sif: Path) -> bytes | None:
     with sif.open("rb") as file:
+        if not is_sif(file.read(64)):
+            return None
         for entry in read_table(file, sif).used:
             if entry.kind == SBOM and entry.extra[:4] == CYCLONEDX_JSON:
                 return content(file, entry, _MOST)
-        tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
-        if found := files.read(tree, SBOM_PATH, _MOST):
-            return found
-    raise BadInput(
-        f"{sif}: it has no bill of materials",
-        fix="images that toolkit image build makes from a lock have one",
-    )
+    return None

@@ -17,9 +17,20 @@ def debian(file: LockedFile, base: str) -> str:
     return f"pkg:deb/{_quoted(distribution)}/{_quoted(file.name)}@{_quoted(file.version)}{wanted}"
 
 
+def deb(distribution: str, release: str, name: str, version: str) -> str:
+    """Return that of an installed Debian package, of which the release is known and the file is not."""
+    distro = f"?distro={_quoted(f'{distribution}-{release}')}" if release else ""
+    return f"pkg:deb/{_quoted(distribution)}/{_quoted(name)}@{_quoted(version)}{distro}"
+
+
 def pypi(file: LockedFile) -> str:
+    """Return that of a locked wheel or source distribution."""
+    return wheel(file.name, file.version)
+
+
+def wheel(name: str, version: str) -> str:
     """Return that of a wheel; PyPI's names are told apart in lower case with hyphens."""
-    return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', file.name).lower())}@{_quoted(file.version)}"
+    return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', name).lower())}@{_quoted(version)}"
 
 
 def generic(file: LockedFile) -> str:

@@ -1,25 +1,26 @@
 """``toolkit image sbom``: print what an image is made of."""
 
-from pathlib import Path
-
 import click
 
-from toolkit.errors import BadInput
 from toolkit.image.papers import sbom_of
+from toolkit.report.progress import Progress
 
 
 @click.command("sbom")
-@click.argument("sif", type=click.Path(path_type=Path))
-def command(sif: Path) -> None:
-    """Print the bill of materials of SIF, as CycloneDX JSON.
+@click.argument("image")
+@click.pass_context
+def command(ctx: click.Context, image: str) -> None:
+    """Print the bill of materials of IMAGE, as CycloneDX JSON.
 
-    It lists every Debian package, wheel and source archive with its hash, also what package lists cannot see:
-    an MPI that was compiled, and what Horovod was built with.
+    An image that was built from a lock has one with it: every Debian package, wheel and source archive with
+    its hash, also what package lists cannot see, as a compiled MPI, and what Horovod was built with. Of any
+    other, what is found in it is listed; what was not read stands in toolkit:not-read.
 
     \b
     Examples:
       toolkit image sbom my.sif > my.cdx.json
+      toolkit image sbom docker-daemon:some/image:latest
     """
-    if not sif.is_file():
-        raise BadInput(f"{sif}: no such file")
-    click.echo(sbom_of(sif), nl=False)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        text = sbom_of(image, tell)
+    click.echo(text, nl=False)
