@@ -1,0 +1,3 @@
+from tests.unit.run.registry.hostile import server
+
+__all__ = ["server"]

@@ -1,0 +1,46 @@
+"""``toolkit image pull``: from a registry into one file."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.registry import access, registry_options
+from toolkit.report.progress import Progress
+
+
+@click.command("pull")
+@click.argument("source")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write")
+@registry_options
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context,
+    source: str,
+    output: Path,
+    ca: Path | None,
+    plain_http: bool,
+    platform: str,
+    as_json: bool,
+) -> None:
+    """Fetch SOURCE (docker://HOST/NAME:TAG or oras://...) from a registry, and check every byte.
+
+    A SIF becomes a SIF; any other image an archive that docker load and toolkit take. What was fetched when
+    it broke off is kept beside the file, and the same command goes on from there.
+
+    \b
+    Examples:
+      toolkit image pull oras://registry.my-centre.example/ml/tf:2.15 -o tf.sif
+      toolkit image pull docker://registry.my-centre.example/ml/tf:2.15 -o tf.tar --ca my-ca.pem
+    """
+    from toolkit.image.pull import pull
+    from toolkit.run.registry.name import parse_name
+
+    name = parse_name(source)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        pulled = pull(name, output, access(ca, plain_http=plain_http), tell, platform=platform)
+    if as_json:
+        print_json(pulled)
+        return
+    click.echo(f"{pulled.path}  {pulled.bytes / 1e6:.0f} MB  sha256:{pulled.sha256}")

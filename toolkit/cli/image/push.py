@@ -1,0 +1,156 @@
+"""``toolkit image push``: to a registry, or to a cluster over SSH."""
+
+import posixpath
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import click
+import msgspec
+
+from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.registry import access, registry_options
+from toolkit.cli.places import open_runner, place_options
+from toolkit.errors import BadInput
+from toolkit.model.progress import Tell
+from toolkit.report.progress import Progress
+from toolkit.run.command import Runner
+from toolkit.run.registry.name import is_registry_name, parse_name
+
+_SSH = "ssh://"
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is on another machine now; ``bytes`` is its size, ``reused`` that it was there."""
+
+    schema: str = "toolkit.copied/1"
+    image: str
+    place: str
+    path: str
+    sha256: str
+    bytes: int
+    reused: bool
+
+
+@click.command("push")
+@click.argument("image")
+@click.argument("target")
+@registry_options
+@place_options
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    image: str,
+    target: str,
+    ca: Path | None,
+    plain_http: bool,
+    platform: str,
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    as_json: bool,
+) -> None:
+    """Send IMAGE to a registry, or to a cluster over SSH.
+
+    IMAGE is a SIF, an OCI layout or archive, an archive of docker save, or an image of the Docker engine
+    (docker-daemon:NAME:TAG). TARGET is docker://HOST/NAME:TAG or oras://HOST/NAME:TAG; or, for a file,
+    ssh://HOST/PATH, or PATH with --host or --cluster. A path that ends in / is a folder; one without / at
+    its front is below the home folder there.
+
+    Who you are to a registry is what docker login has stored. What is there is not sent again, and what broke
+    off goes on when the same command is given again.
+
+    \b
+    Examples:
+      toolkit image push my.sif oras://registry.my-centre.example/ml/tf:2.15
+      toolkit image push docker-daemon:toolkit/tf2.15-cpu:latest docker://localhost:5000/tf:1
+      toolkit image push my.sif ssh://login.my-centre.example/work/me/images/
+    """
+    quiet = ctx.obj["quiet"]
+    if is_registry_name(target):
+        if host or cluster:
+            raise BadInput(f"{target} names its host; leave --host and --cluster out")
+        from toolkit.image.push import push
+
+        name = parse_name(target)
+        with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
+            pushed = push(image, name, access(ca, plain_http=plain_http), tell, platform=platform)
+        if as_json:
+            print_json(pushed)
+        else:
+            click.echo(f"{pushed.target}  {pushed.digest}  {pushed.sent} of {pushed.parts} parts sent")
+        return
+    host, path = read_target(target, host, cluster)
+    source = Path(image)
+    if not source.is_file():
+        raise BadInput(
+            f"{image}: no such file; only files are copied over SSH", fix="toolkit image sif RECIPE"
+        )
+    with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
+        runner = open_runner(host, cluster, ssh_config)
+        try:
+            copied = copy(runner, source, path, tell)
+        finally:
+            runner.close()
+    if as_json:
+        print_json(copied)
+    else:
+        click.echo(f"{copied.place}:{copied.path}  {copied.bytes / 1e6:.0f} MB  sha256:{copied.sha256}")
+
+
+def copy(runner: Runner, source: Path, path: str, tell: Tell) -> Copied:
+    """Bring a file to ``path``, unless it is there with the same bytes."""
+    from toolkit.run.stage import Parcel, stage
+
+    goal = posixpath.join(path, source.name) if path.endswith("/") or not path else path
+    tell.step(f"Reading {source.name}")
+    parcel = Parcel.of(source, goal)
+    sent = stage(runner, [parcel], tell)
+    return Copied(
+        image=str(source),
+        place=runner.place,
+        path=goal,
+        sha256=parcel.sha256,
+        bytes=source.stat().st_size,
+        reused=not sent,
+    )
+
+
+def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str | None, str]:
+    """Return the host and the path there; ``ssh://HOST/~/PATH`` is below the home folder.
+
+    Raises:
+        BadInput: if it names no place, or two.
+    """
+    if target.startswith(_SSH):
+        if host or cluster:
+            raise BadInput(f"{target} names its host; leave --host and --cluster out")
+        try:
+            parts = urlsplit(target)
+            port = parts.port
+        except ValueError as error:
+            raise BadInput(f"{target}: {error}") from error
+        if parts.password or not parts.hostname:
+            raise BadInput(
+                f"{target}: write ssh://HOST/PATH or ssh://USER@HOST:PORT/PATH, without a password"
+            )
+        user = f"{unquote(parts.username)}@" if parts.username else ""
+        host, path = (
+            f"{user}{parts.netloc.rpartition('@')[2] if port else parts.hostname}",
+            unquote(parts.path),
+        )
+        path = path.removeprefix("/~/") if path.startswith("/~/") else path
+    elif host or cluster:
+        path = target.removeprefix("~/")
+    elif re.match(r"[a-z][a-z0-9+.-]*://", target):
+        raise BadInput(f"{target}: no place that is known; choices: docker://, oras://, ssh://")
+    else:
+        raise BadInput(
+            f"{target}: no place to send to",
+            fix="docker://HOST/NAME:TAG, oras://HOST/NAME:TAG, ssh://HOST/PATH, or a path with --host",
+        )
+    if "\0" in path or "\n" in path or path.startswith("~"):
+        raise BadInput(f"{target}: {path!r} is no path that can be used there")
+    return host, path

@@ -1,0 +1,37 @@
+"""What the commands that speak with a registry share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from toolkit.run.registry.session import Access
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def registry_options(function: _F) -> _F:
+    """Add ``--ca``, ``--plain-http`` and ``--platform`` to a command."""
+    for option in (
+        click.option("--platform", default="", help="Choose in an image for several: linux/arm64"),
+        click.option(
+            "--plain-http", is_flag=True, help="Speak without TLS; on this machine that is found out"
+        ),
+        click.option(
+            "--ca",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Certificates of a private CA, in PEM",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def access(ca: Path | None, *, plain_http: bool) -> "Access":
+    """Return how the registry is reached."""
+    from toolkit.run.registry.session import Access
+
+    return Access(ca, plain_http)

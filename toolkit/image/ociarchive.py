@@ -1,0 +1,45 @@
+"""Write an image as one tar, an OCI archive that ``docker load`` reads too; the same bytes each time."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import msgspec
+
+from toolkit.run.registry.manifest import OCI_MANIFEST, Manifest, digest_of
+
+_NAME = "org.opencontainers.image.ref.name"
+
+
+def write_archive(target: Path, text: bytes, manifest: Manifest, blobs: Path, name: str) -> None:
+    """Write ``target`` from a manifest and the files of ``blobs``, which have their hashes for names."""
+    kind = manifest.media_type or OCI_MANIFEST
+    described = {"mediaType": kind, "digest": digest_of(text), "size": len(text)}
+    index = {
+        "schemaVersion": 2,
+        "manifests": [{**described, "annotations": {_NAME: name.rpartition(":")[2]}}],
+    }
+    config = _path(manifest.config.digest) if manifest.config else ""
+    saved = [{"Config": config, "RepoTags": [name], "Layers": [_path(d.digest) for d in manifest.layers]}]
+    small = {
+        "oci-layout": b'{"imageLayoutVersion":"1.0.0"}',
+        "index.json": msgspec.json.encode(index),
+        "manifest.json": msgspec.json.encode(saved),
+        _path(digest_of(text)): text,
+    }
+    files = {_path(d.digest): blobs / d.digest.removeprefix("sha256:") for d in manifest.blobs}
+    with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
+        for path in sorted({*small, *files}):
+            entry = tarfile.TarInfo(path)
+            entry.mode = 0o644
+            if path in small:
+                entry.size = len(small[path])
+                archive.addfile(entry, io.BytesIO(small[path]))
+            else:
+                entry.size = files[path].stat().st_size
+                with files[path].open("rb") as file:
+                    archive.addfile(entry, file)
+
+
+def _path(digest: str) -> str:
+    return f"blobs/{digest.replace(':', '/')}"

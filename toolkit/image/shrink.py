@@ -1,0 +1,105 @@
+"""Compress layers for a registry; one that the registry has is not compressed a second time."""
+
+import contextlib
+import hashlib
+import os
+import threading
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from toolkit.data import cache_dir
+from toolkit.model.progress import Tell
+from toolkit.run.registry.manifest import OCI_LAYER, Descriptor
+from toolkit.run.registry.upload import Blob
+
+_GZIP = f"{OCI_LAYER}+gzip"
+_LEVEL = 6
+_WINDOW = 31
+"""zlib's number for gzip; the header that it writes names neither a time nor a file."""
+_STEP = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A compressed layer; without a file where the registry has it."""
+
+    described: Descriptor
+    file: Path | None
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What a layer was when it was compressed last."""
+
+    digest: str
+    size: int
+
+
+def shrunk(
+    layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
+) -> tuple[Shrunk, ...]:
+    """Compress layers by gzip, which every engine reads, as many at a time as there are processors."""
+    known = {layer.digest: _recall(layer.digest) for layer in layers}
+    there = {d: k for d, k in known.items() if k is not None and present(k.digest)}
+    stop = threading.Event()
+    distinct = {layer.digest: layer for layer in layers if layer.digest not in there}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            files = dict(
+                zip(distinct, pool.map(lambda b: _compress(b, work, stop), distinct.values()), strict=True)
+            )
+        except BaseException:
+            stop.set()
+            raise
+    found = []
+    for number, layer in enumerate(layers, 1):
+        if kept := there.get(layer.digest):
+            found.append(Shrunk(Descriptor(_GZIP, kept.digest, kept.size), None))
+        else:
+            found.append(files[layer.digest])
+        tell.detail(f"{number} of {len(layers)}")
+    return tuple(found)
+
+
+def _compress(layer: Blob, work: Path, stop: threading.Event) -> Shrunk:
+    file = work / f"{layer.digest.removeprefix('sha256:')}.gz"
+    packer, whole, done = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW), hashlib.sha256(), 0
+    with file.open("wb") as target:
+        while not stop.is_set() and (data := layer.source.read_at(done, _STEP)):
+            done += len(data)
+            piece = packer.compress(data)
+            whole.update(piece)
+            target.write(piece)
+        piece = packer.flush()
+        whole.update(piece)
+        target.write(piece)
+        size = target.tell()
+    digest = f"sha256:{whole.hexdigest()}"
+    if not stop.is_set():
+        _remember(layer.digest, _Known(digest, size))
+    return Shrunk(Descriptor(_GZIP, digest, size), file)
+
+
+def _file(digest: str) -> Path:
+    return cache_dir() / "registry" / "packed" / f"{digest.removeprefix('sha256:')}.json"
+
+
+def _recall(digest: str) -> _Known | None:
+    try:
+        return msgspec.json.decode(_file(digest).read_bytes(), type=_Known)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _remember(digest: str, known: _Known) -> None:
+    # Losing this costs the work of compressing again.
+    with contextlib.suppress(OSError):
+        file = _file(digest)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = file.with_suffix(f".{os.getpid()}")
+        beside.write_bytes(msgspec.json.encode(known))
+        beside.replace(file)

@@ -1,0 +1,99 @@
+"""What a registry's refusals and the failures of the network mean, as sentences."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.errors import CheckFailed, Missing
+
+if TYPE_CHECKING:
+    import requests
+
+BUSY = frozenset({429, 500, 502, 503, 504})
+"""Statuses of a server that may do better in a moment."""
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
+"""What OpenSSL says of an answer in plain HTTP."""
+
+
+class _Error(msgspec.Struct, frozen=True):
+    code: str = ""
+    message: str = ""
+
+
+class _Errors(msgspec.Struct, frozen=True):
+    errors: list[_Error] = []
+
+
+def error_words(answer: "requests.Response") -> str:
+    """Return what a registry says of an error, on one line."""
+    try:
+        said = msgspec.json.decode(answer.content[: 1 << 16], type=_Errors)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
+        return ""
+    words = "; ".join(": ".join(filter(None, (e.code, e.message))) for e in said.errors[:3])
+    return "".join(c if c.isprintable() else " " for c in words)[:300]
+
+
+def refused(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
+    """Put an answer that ends the work into a sentence; ``source`` is where a login was found."""
+    said = f": {words}" if words else ""
+    if status == 401 and source:
+        return Missing(
+            f"{host} does not accept the user and password of {source}",
+            fix=f"log in again: docker login {host}",
+        )
+    if status == 401:
+        return Missing(
+            f"{host} wants to know who you are, and no login for it was found", fix=f"docker login {host}"
+        )
+    if status == 403:
+        return Missing(
+            f"{host} does not allow this{said}",
+            fix=f"ask who runs it for access; as another user: docker login {host}",
+        )
+    if status in BUSY:
+        return Missing(
+            f"{host} answers {status} again and again{said}",
+            fix="run the same command again later; it goes on where it was",
+        )
+    return CheckFailed(f"{host} answers {status}{said}")
+
+
+def unreachable(host: str, error: Exception) -> Missing:
+    """Put an error of the network into a sentence."""
+    import requests
+
+    if is_distrusted(error):
+        why = str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
+        return Missing(
+            f"{host}: its certificate is refused: {why[:120] or 'it is not trusted'}",
+            fix="if its CA is a private one: --ca FILE, or SSL_CERT_FILE=FILE",
+        )
+    if is_plain(error):
+        return Missing(
+            f"{host} does not speak TLS",
+            fix="if plain HTTP is what you want, and your network is safe: --plain-http",
+        )
+    if isinstance(error, requests.exceptions.Timeout):
+        why = "no answer in time"
+    elif "NameResolution" in repr(error) or "Name or service not known" in str(error):
+        why = "there is no such host"
+    elif "refused" in str(error):
+        why = "nobody listens there"
+    else:
+        why = "the connection broke off"
+    return Missing(
+        f"the registry {host} cannot be reached: {why}",
+        fix="see whether it is up, then run the same command again; it goes on where it was",
+    )
+
+
+def is_distrusted(error: BaseException | None) -> bool:
+    """Tell whether a certificate was refused."""
+    return "CERTIFICATE_VERIFY_FAILED" in str(error)
+
+
+def is_plain(error: BaseException | None) -> bool:
+    """Tell whether a server spoke plain HTTP where TLS was spoken to it."""
+    said = str(error).upper().replace(" ", "_")
+    return any(word in said for word in _NOT_TLS)

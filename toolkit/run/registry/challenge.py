@@ -1,0 +1,39 @@
+"""What a server asks for with status 401 (RFC 9110, section 11.6.1; distribution: "Token Authentication")."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_SCHEME = re.compile(r"[ \t,]*(?P<scheme>[A-Za-z0-9!#$%&'*+.^_`|~-]+)(?=[ \t,]|$)")
+_PARAMETER = re.compile(
+    r"[ \t,]*(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+)[ \t]*=[ \t]*"
+    r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^ \t,"]+))'
+)
+_TOKEN68 = re.compile(r"[ \t]+[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
+_LONGEST = 8192
+"""Characters of the header that are looked at; real ones have a few hundred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """One way to prove who asks; ``scheme`` and the names of parameters are in lower case."""
+
+    scheme: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_challenges(header: str) -> tuple[Challenge, ...]:
+    """Return the challenges in their order; what cannot be understood ends the reading."""
+    text, position = header[:_LONGEST], 0
+    found: list[Challenge] = []
+    while match := _SCHEME.match(text, position):
+        position = match.end()
+        parameters: dict[str, str] = {}
+        while parameter := _PARAMETER.match(text, position):
+            value = parameter["plain"] or re.sub(r"\\(.)", r"\1", parameter["quoted"] or "")
+            parameters[parameter["name"].lower()] = value
+            position = parameter.end()
+        if not parameters and (token := _TOKEN68.match(text, position)):
+            position = token.end()
+        found.append(Challenge(match["scheme"].lower(), parameters))
+    return tuple(found)

@@ -1,0 +1,161 @@
+"""Who a person is to a registry, as ``docker login`` and ``apptainer registry login`` keep it.
+
+No password is ever taken from, or put on, a command line.
+"""
+
+import base64
+import binascii
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+
+_HUB_KEYS = ("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
+_HELPER = re.compile(r"[A-Za-z0-9._-]+")
+_HELPER_SECONDS = 60.0
+"""A helper may ask a person to unlock a key ring."""
+_TOKEN_USER = "<token>"  # noqa: S105 - the word by which a helper says that its secret is a token
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    auth: str = ""
+    username: str = ""
+    password: str = ""
+    identitytoken: str = ""
+    registrytoken: str = ""
+
+
+class _Config(msgspec.Struct, frozen=True):
+    auths: dict[str, _Entry] | None = None
+    credHelpers: dict[str, str] | None = None  # noqa: N815 - docker's name
+    credsStore: str = ""  # noqa: N815 - docker's name
+
+
+class _Helped(msgspec.Struct, frozen=True):
+    Username: str = ""
+    Secret: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """``token`` is one that is exchanged for others (OAuth 2), ``bearer`` one that is shown as it is.
+
+    ``source`` names the file, or the helper, for a person.
+    """
+
+    source: str
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    bearer: str = ""
+
+    def __repr__(self) -> str:
+        return f"Login({self.source!r}, user={self.user!r})"  # no secret gets into a log
+
+
+def find_login(host: str) -> Login | None:
+    """Return what the first file that knows ``HOST[:PORT]`` says; ``None`` where none does.
+
+    Raises:
+        BadInput: if such a file cannot be read.
+        CheckFailed: if the helper that it names fails.
+    """
+    for file in login_files():
+        try:
+            text = file.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise BadInput(f"{file}: cannot be read: {error.strerror}") from error
+        if found := _look_up(read_config(text, file), host, str(file)):
+            return found
+    return None
+
+
+def login_files() -> Iterator[Path]:
+    """Give the files that may hold logins, docker's first."""
+    if named := os.environ.get("REGISTRY_AUTH_FILE"):
+        yield Path(named)
+    yield Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "config.json"
+    if runtime := os.environ.get("XDG_RUNTIME_DIR"):
+        yield Path(runtime) / "containers" / "auth.json"
+    yield Path(os.environ.get("APPTAINER_CONFIGDIR") or Path.home() / ".apptainer") / "docker-config.json"
+    yield Path.home() / ".singularity" / "docker-config.json"
+
+
+def read_config(text: bytes, file: Path) -> _Config:
+    """Read such a file.
+
+    Raises:
+        BadInput: if it is damaged. What is in it is not shown.
+    """
+    try:
+        return msgspec.json.decode(text or b"{}", type=_Config)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{file}: is no file of docker login", fix="mend it, or log in again") from error
+
+
+def _look_up(config: _Config, host: str, file: str) -> Login | None:
+    keys = _keys(host)
+    for key in keys:
+        if helper := (config.credHelpers or {}).get(key):
+            return _ask(helper, key, file)
+    for known, entry in (config.auths or {}).items():
+        if _plain(known) in map(_plain, keys) and (found := _from_entry(entry, file)):
+            return found
+    if config.credsStore:
+        for key in keys:
+            if found := _ask(config.credsStore, key, file):
+                return found
+    return None
+
+
+def _keys(host: str) -> tuple[str, ...]:
+    return _HUB_KEYS if host in _HUB_KEYS else (host, f"https://{host}")
+
+
+def _plain(key: str) -> str:
+    """Return a key as a host; docker writes it as one, older releases as an address."""
+    return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
+
+
+def _from_entry(entry: _Entry, file: str) -> Login | None:
+    user, password = entry.username, entry.password
+    if entry.auth:
+        try:
+            text = base64.b64decode(entry.auth, validate=True).decode()
+        except (binascii.Error, ValueError) as error:
+            raise BadInput(f"{file}: its auth is not what docker login writes", fix="log in again") from error
+        user, _, password = text.partition(":")
+    found = Login(file, user, password.rstrip("\0"), entry.identitytoken, entry.registrytoken)
+    return found if found.password or found.token or found.bearer else None
+
+
+def _ask(helper: str, key: str, file: str) -> Login | None:
+    if not _HELPER.fullmatch(helper):
+        raise BadInput(f"{file}: {helper!r} is no name of a credential helper")
+    program = f"docker-credential-{helper}"
+    try:
+        done = LocalRunner().run(Command.of(program, "get", stdin=key.encode(), timeout=_HELPER_SECONDS))
+    except Missing as error:
+        raise Missing(f"{file} names {program}, which is not installed") from error
+    if not done.ok:
+        # What it says is one line by the protocol, and holds no secret: credentials go to its output alone.
+        said = (done.text.strip() or done.errors.strip()).splitlines()[:1]
+        if said and "not found" in said[0]:
+            return None
+        raise CheckFailed(f"{program} does not tell who you are to {key}: {said[0] if said else 'no reason'}")
+    try:
+        answer = msgspec.json.decode(done.stdout, type=_Helped)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CheckFailed(f"{program} does not answer in its protocol") from error
+    if answer.Username == _TOKEN_USER:
+        return Login(program, token=answer.Secret)
+    return Login(program, answer.Username, answer.Secret)

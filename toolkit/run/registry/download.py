@@ -1,0 +1,135 @@
+"""Fetch a blob into a file, going on where an earlier try ended, and hold it against its digest."""
+
+import errno
+import hashlib
+import re
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.run.registry.answers import unreachable
+from toolkit.run.registry.images import scope, wrong
+from toolkit.run.registry.manifest import Descriptor
+from toolkit.run.registry.name import RegistryName
+from toolkit.run.registry.session import Session, pause_before
+
+if TYPE_CHECKING:
+    import requests
+
+_STEP = 1 << 16
+"""Bytes at a time; those of the last step are lost when a connection breaks."""
+_TRIES = 6
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(?:\d{1,15}|\*)")
+
+OnGot = Callable[[int], None]
+"""Told how many bytes of the blob are here."""
+
+
+def fetch_blob(session: Session, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot) -> None:
+    """Bring ``part`` to hold the whole blob; what it has of it already is not fetched again.
+
+    Raises:
+        Missing: if the registry went away; ``part`` keeps what came.
+        CheckFailed: if the disk is full (``part`` stays), or what came is not the blob (it is removed).
+    """
+    kept = part.stat().st_size if part.exists() else 0
+    _fill(session, name, blob, part, on_got)
+    found = _digest(part)
+    if found != blob.digest and kept:
+        # What an earlier run left may be what is wrong.
+        part.unlink()
+        _fill(session, name, blob, part, on_got)
+        found = _digest(part)
+    if found != blob.digest:
+        part.unlink()
+        raise wrong(f"{name}: what {session.host} sent", blob.digest, found)
+
+
+def _fill(session: Session, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot) -> None:
+    failures = 0
+    with part.open("ab", buffering=0) as file:
+        if file.tell() > blob.size:
+            file.truncate(0)
+        while (done := file.tell()) < blob.size or (blob.size == 0 and done > 0):
+            try:
+                _append(session, name, blob, file, on_got)
+            except Missing:
+                failures = 1 if file.tell() > done else failures + 1
+                if failures >= _TRIES:
+                    raise
+                session.wait(pause_before(failures))
+
+
+def _append(session: Session, name: RegistryName, blob: Descriptor, file: FileIO, on_got: OnGot) -> None:
+    done = file.tell()
+    where = f"/v2/{name.repository}/blobs/{blob.digest}"
+    headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={done}-"} if done else {})}
+    with session.ask(
+        "GET", where, ok=(200, 206, 404), scope=scope(name.repository, "pull"), headers=headers, stream=True
+    ) as answer:
+        if answer.status_code == 404:
+            raise CheckFailed(f"{name}: the registry has its manifest, and not the blob {blob.digest[:19]}…")
+        if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
+            file.truncate(0)  # the whole comes, or another part than was asked for
+            file.seek(0)
+            if answer.status_code != 200:
+                raise Missing(f"{session.host} sends another part of {blob.digest[:19]}… than was asked for")
+        _copy(session, blob, answer, file, on_got)
+
+
+def begins_at(status: int, content_range: str) -> int:
+    """Return the offset of what an answer brings; -1 where a part does not say which it is."""
+    if status == 200:
+        return 0
+    found = _CONTENT_RANGE.fullmatch(content_range.strip())
+    return int(found[1]) if found else -1
+
+
+def _copy(
+    session: Session, blob: Descriptor, answer: "requests.Response", file: FileIO, on_got: OnGot
+) -> None:
+    import requests
+    import urllib3
+
+    done = file.tell()
+    try:
+        for chunk in answer.iter_content(_STEP):
+            done += len(chunk)
+            if done > blob.size:
+                raise CheckFailed(
+                    f"{session.host} sends more of {blob.digest[:19]}… than its {blob.size} bytes"
+                )
+            _write(file, chunk)
+            on_got(done)
+    except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise unreachable(session.host, error) from error
+    except OSError as error:
+        raise _not_written(str(file.name), error) from error
+    if done < blob.size:
+        raise Missing(
+            f"{session.host} broke off after {done >> 20} of {blob.size >> 20} MiB",
+            fix="run the same command again; it goes on where it was",
+        )
+
+
+def _write(file: FileIO, chunk: bytes) -> None:
+    """Write all of it; an open file without a buffer may take less on a disk that is nearly full."""
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+
+
+def _not_written(name: str, error: OSError) -> CheckFailed:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return CheckFailed(
+            f"the disk is full: {Path(name).parent}",
+            fix="make room there and run the same command again; it goes on where it was",
+        )
+    return CheckFailed(f"{name}: cannot be written: {error.strerror}")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

@@ -1,0 +1,99 @@
+"""Manifests and the presence of blobs in a registry."""
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.run.registry.manifest import (
+    DOCKER_LIST,
+    DOCKER_MANIFEST,
+    MOST_BYTES,
+    OCI_INDEX,
+    OCI_MANIFEST,
+    Manifest,
+    digest_of,
+    read_manifest,
+)
+from toolkit.run.registry.name import RegistryName
+from toolkit.run.registry.session import Session
+
+_ACCEPT = f"{OCI_MANIFEST}, {OCI_INDEX}, {DOCKER_MANIFEST}, {DOCKER_LIST}"
+
+
+def scope(repository: str, actions: str) -> str:
+    """Return what a token has to allow (distribution: "Token Scope Documentation")."""
+    return f"repository:{repository}:{actions}"
+
+
+def fetch_manifest(session: Session, name: RegistryName, wanted: str) -> tuple[bytes, Manifest]:
+    """Return a manifest's bytes and what they say; ``wanted`` is a tag or a digest.
+
+    Raises:
+        Missing: if there is no such image.
+        CheckFailed: if what came is not what the digest, or the registry itself, names.
+    """
+    where = f"/v2/{name.repository}/manifests/{wanted}"
+    with session.ask(
+        "GET",
+        where,
+        ok=(200, 404),
+        scope=scope(name.repository, "pull"),
+        headers={"Accept": _ACCEPT},
+        stream=True,
+    ) as answer:
+        if answer.status_code == 404:
+            raise Missing(f"{name}: there is no such image", fix="look at the name and the tag")
+        text: bytes = answer.raw.read(MOST_BYTES + 1, decode_content=True)
+    if len(text) > MOST_BYTES:
+        raise CheckFailed(f"{name}: its manifest is larger than {MOST_BYTES >> 20} MiB")
+    found = digest_of(text)
+    told = wanted if wanted.startswith("sha256:") else answer.headers.get("Docker-Content-Digest", found)
+    if told.startswith("sha256:") and told != found:
+        raise wrong(f"{name}: its manifest", told, found)
+    return text, read_manifest(text, str(name))
+
+
+def put_manifest(session: Session, name: RegistryName, text: bytes, media_type: str) -> str:
+    """Give an image its name in the registry, once all its blobs are there; return its digest.
+
+    Raises:
+        CheckFailed: if the registry does not take it, or stored something else.
+    """
+    where = f"/v2/{name.repository}/manifests/{name.tag}"
+    headers = {"Content-Type": media_type}
+    with session.ask(
+        "PUT", where, ok=(201,), scope=scope(name.repository, "pull,push"), headers=headers, data=text
+    ) as answer:
+        told = answer.headers.get("Docker-Content-Digest", "")
+    digest = digest_of(text)
+    if told.startswith("sha256:") and told != digest:
+        raise wrong(f"{name}: the manifest in the registry", digest, told)
+    return digest
+
+
+def has_manifest(session: Session, name: RegistryName, digest: str) -> bool:
+    """Tell whether the tag is this image already."""
+    with session.ask(
+        "HEAD",
+        f"/v2/{name.repository}/manifests/{name.tag}",
+        ok=(200, 404),
+        scope=scope(name.repository, "pull,push"),
+        headers={"Accept": _ACCEPT},
+    ) as answer:
+        return answer.status_code == 200 and answer.headers.get("Docker-Content-Digest") == digest
+
+
+def has_blob(session: Session, name: RegistryName, digest: str) -> bool:
+    """Tell whether a repository has a blob."""
+    with session.ask(
+        "HEAD",
+        f"/v2/{name.repository}/blobs/{digest}",
+        ok=(200, 404),
+        scope=scope(name.repository, "pull,push"),
+    ) as answer:
+        return bool(answer.status_code == 200)
+
+
+def wrong(what: str, wanted: str, found: str) -> CheckFailed:
+    """Say that bytes are not the ones that were named."""
+    return CheckFailed(
+        f"{what} is not what it is called: {found[:19]}…, and {wanted[:19]}… was asked for",
+        fix="run the same command again; if it stays so, the registry, or something before it, is damaged",
+    )

@@ -1,0 +1,103 @@
+"""The lists that a registry keeps of an image (opencontainers/image-spec: manifest.md, image-index.md)."""
+
+import hashlib
+import re
+
+import msgspec
+
+from toolkit.errors import CheckFailed
+
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
+OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
+OCI_LAYER = "application/vnd.oci.image.layer.v1.tar"
+DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
+SIF_CONFIG = "application/vnd.sylabs.sif.config.v1+json"
+SIF_LAYER = "application/vnd.sylabs.sif.layer.v1.sif"
+"""What ``apptainer push oras://`` writes (apptainer: internal/pkg/client/oras)."""
+TITLE = "org.opencontainers.image.title"
+
+MOST_BYTES = 4 << 20
+"""Of a manifest; registries take no larger ones (distribution-spec, "Pushing Manifests")."""
+_MOST_LAYERS = 500
+_MOST_SIZE = 1 << 44
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class Platform(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``os/architecture/variant``, in the words of Go."""
+
+    os: str = ""
+    architecture: str = ""
+    variant: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part[:20] for part in (self.os, self.architecture, self.variant) if part)
+
+
+class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """A blob, or another manifest; ``size`` is in bytes."""
+
+    media_type: str
+    digest: str
+    size: int
+    annotations: dict[str, str] = {}
+    platform: Platform | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """An index has ``manifests``, an image ``config`` and ``layers``."""
+
+    schema_version: int
+    media_type: str = ""
+    config: Descriptor | None = None
+    layers: tuple[Descriptor, ...] = ()
+    manifests: tuple[Descriptor, ...] = ()
+
+    @property
+    def blobs(self) -> tuple[Descriptor, ...]:
+        """Return what it is made of, the configuration first, each once."""
+        parts = ((self.config,) if self.config else ()) + self.layers
+        return tuple({part.digest: part for part in parts}.values())
+
+
+def read_manifest(text: bytes, name: str) -> Manifest:
+    """Read a manifest or an index.
+
+    Raises:
+        CheckFailed: if it is none, or what it names cannot be.
+    """
+    try:
+        found = msgspec.json.decode(text, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CheckFailed(f"{name}: its manifest cannot be read: {error}") from error
+    if found.schema_version != 2:
+        raise CheckFailed(f"{name}: its manifest is of version {found.schema_version}; 2 is what is read")
+    if len(found.layers) > _MOST_LAYERS or len(found.manifests) > _MOST_LAYERS:
+        raise CheckFailed(f"{name}: its manifest names more than {_MOST_LAYERS} parts")
+    for part in (*found.blobs, *found.manifests):
+        if not _DIGEST.fullmatch(part.digest):
+            raise CheckFailed(f"{name}: its manifest names {part.digest[:80]!r}, which is no SHA-256")
+        if not 0 <= part.size <= _MOST_SIZE:
+            raise CheckFailed(f"{name}: its manifest names a part of {part.size} bytes")
+    return found
+
+
+def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
+    """Return the manifest of a SIF as an artifact, the same bytes for the same file."""
+    return _encoded(Manifest(2, OCI_MANIFEST, config, (layer,)))
+
+
+def for_image(config: Descriptor, layers: tuple[Descriptor, ...]) -> bytes:
+    """Return the manifest of an ordinary image."""
+    return _encoded(Manifest(2, OCI_MANIFEST, config, layers))
+
+
+def digest_of(content: bytes) -> str:
+    """Return the name of content: ``sha256:`` and its hash."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value, order="sorted")

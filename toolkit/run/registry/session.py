@@ -1,0 +1,212 @@
+"""Talk to one registry: certificates, who we are, patience; every failure becomes one sentence."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from toolkit import __version__
+from toolkit.errors import CheckFailed, Missing
+from toolkit.run.registry.answers import BUSY, error_words, is_distrusted, is_plain, refused, unreachable
+from toolkit.run.registry.credentials import find_login
+from toolkit.run.registry.name import RegistryName, is_loopback
+from toolkit.run.registry.tokens import Tokens
+from toolkit.run.registry.trust import trusted
+
+if TYPE_CHECKING:
+    import requests
+
+_TIMEOUT = (15.0, 60.0)
+"""Seconds to connect, and without a byte."""
+_COMMIT_TIMEOUT = (15.0, 600.0)
+"""A registry over an object store copies a whole blob before it answers the last request of an upload."""
+TRIES = 6
+_FIRST_TRIES = 3
+"""For a registry that has not answered yet: a name that is wrong should not take long to find."""
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a registry is reached; ``ca`` is a file of certificates, or a folder of them."""
+
+    ca: Path | None = None
+    plain_http: bool = False
+    pause: Callable[[float], None] = time.sleep
+
+
+class Session:
+    """Requests to the registry of ``name``, repeated while it is busy or away for a moment."""
+
+    def __init__(self, name: RegistryName, access: Access) -> None:
+        import requests
+
+        self.host = name.endpoint
+        self._pause = access.pause
+        self._http = requests.Session()
+        self._http.headers["User-Agent"] = f"toolkit/{__version__}"
+        self._http.mount("https://", _adapter(trusted(access.ca, self.host)))
+        self._may_be_plain = access.plain_http or is_loopback(self.host)
+        self.base = f"{'http' if access.plain_http else 'https'}://{self.host}"
+        self._tokens = Tokens(self._http, self.host, find_login(name.host), may_be_plain=self._may_be_plain)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._http.close()
+
+    def find(self) -> None:
+        """See whether a registry answers, and by which scheme where it is on this machine.
+
+        Raises:
+            Missing: if none answers, or its certificate is not trusted.
+        """
+        try:
+            self.ask("GET", "/v2/", ok=(200, 404), tries=_FIRST_TRIES)
+        except Missing as error:
+            if not (is_plain(error.__cause__) and self._may_be_plain and self.base.startswith("https")):
+                raise
+            self.base = f"http://{self.host}"
+            self.ask("GET", "/v2/", ok=(200, 404))
+
+    def ask(
+        self,
+        method: str,
+        where: str,
+        *,
+        ok: tuple[int, ...],
+        scope: str = "",
+        headers: Mapping[str, str] | None = None,
+        tries: int = TRIES,
+        stream: bool = False,
+        data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
+    ) -> "requests.Response":
+        """Send a request and return an answer of a status in ``ok``.
+
+        What has a body gets one of the ``tries``, and is repeated by who knows how much of it arrived.
+
+        Raises:
+            Missing: if the registry cannot be reached, does not let us in, or stays busy.
+            CheckFailed: if it answers anything else.
+        """
+        import requests
+
+        url = self.absolute(where)
+        for number in range(1, tries + 1):
+            try:
+                answer = self._send(method, url, scope, dict(headers or {}), stream=stream, data=data)
+            except (requests.exceptions.RequestException, OSError) as error:
+                if number < tries and _passing(error):
+                    self._pause(pause_before(number))
+                    continue
+                raise unreachable(self.host, error) from error
+            if answer.status_code in ok:
+                return answer
+            if answer.status_code in BUSY and number < tries:
+                self._pause(pause_before(number, answer.headers.get("Retry-After", "")))
+                answer.close()
+                continue
+            with answer:
+                raise refused(self.host, answer.status_code, error_words(answer), self._tokens.source)
+        raise AssertionError("the last try returns or raises")
+
+    def wait(self, seconds: float) -> None:
+        """Let a busy registry be, as long as this session was told to."""
+        self._pause(seconds)
+
+    def absolute(self, where: str) -> str:
+        """Return an address; one that the registry gave may be relative, or of another host.
+
+        Raises:
+            CheckFailed: if it leads from TLS to plain HTTP.
+        """
+        try:
+            url = urljoin(f"{self.base}/", where)
+            scheme = urlsplit(url).scheme
+        except ValueError as error:
+            raise CheckFailed(f"{self.host} sends us to {where[:80]!r}, which is no address") from error
+        if scheme not in {"https", urlsplit(self.base).scheme}:
+            raise CheckFailed(f"{self.host} sends us to {url[:80]!r}, which is not protected by TLS")
+        return url
+
+    def _send(
+        self,
+        method: str,
+        url: str,
+        scope: str,
+        headers: dict[str, str],
+        *,
+        stream: bool,
+        data: Any,  # noqa: ANN401 - see ask
+    ) -> "requests.Response":
+        ours = urlsplit(url).netloc == urlsplit(self.base).netloc
+        timeout = _COMMIT_TIMEOUT if method == "PUT" else _TIMEOUT
+
+        def once() -> "requests.Response":
+            # A presigned address elsewhere carries its own proof, and our password is not for it.
+            auth = self._tokens.proof(scope) if ours else _nothing
+            return self._http.request(
+                method, url, headers=headers, data=data, stream=stream, timeout=timeout, auth=auth
+            )
+
+        answer = once()
+        if answer.status_code == 401 and ours:
+            answer.close()
+            if self._tokens.answer(answer.headers.get("WWW-Authenticate", ""), scope):
+                if hasattr(data, "seek"):
+                    data.seek(0)
+                answer = once()
+        return answer
+
+
+@contextmanager
+def opened(name: RegistryName, access: Access) -> Iterator[Session]:
+    """Lend a session with the registry of ``name``, which was seen to answer."""
+    session = Session(name, access)
+    try:
+        session.find()
+        yield session
+    finally:
+        session.close()
+
+
+def pause_before(number: int, retry_after: str = "") -> float:
+    """Return the seconds to wait after failure ``number``, as the server asks or doubling, never for long."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return min(float(retry_after[:6]), _LONGEST_PAUSE)
+    spread: float = random.uniform(0.75, 1.25)  # noqa: S311 - not a secret
+    return min(_FIRST_PAUSE * 2.0 ** (number - 1), _LONGEST_PAUSE) * spread
+
+
+def _passing(error: Exception) -> bool:
+    """Tell whether an error may be gone in a moment; TLS that breaks off is a line that does."""
+    import requests
+
+    if isinstance(error, requests.exceptions.SSLError):
+        return not is_plain(error) and not is_distrusted(error)
+    lasting = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)
+    return isinstance(error, requests.exceptions.RequestException) and not isinstance(error, lasting)
+
+
+def _nothing(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
+    """Keep requests from asking ~/.netrc for a password of its own accord."""
+    return request
+
+
+def _adapter(context: Any) -> Any:  # noqa: ANN401 - requests' types stay here
+    from requests.adapters import HTTPAdapter
+
+    class Trusting(HTTPAdapter):
+        """Uses our settings of TLS; requests alone would not look at SSL_CERT_FILE."""
+
+        def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
+            super().init_poolmanager(*args, ssl_context=context, **options)
+
+        def proxy_manager_for(self, proxy: Any, **options: Any) -> Any:  # noqa: ANN401 - see above
+            return super().proxy_manager_for(proxy, ssl_context=context, **options)
+
+    return Trusting()

@@ -1,0 +1,39 @@
+"""Which certificates a registry may show: by the system's CAs, the environment's, or a private one."""
+
+import os
+import ssl
+from pathlib import Path
+
+from toolkit.errors import BadInput
+
+_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are read by the ssl module itself."""
+
+
+def trusted(ca: Path | None, host: str) -> ssl.SSLContext:
+    """Return the settings of TLS; docker's folder for ``HOST[:PORT]`` counts too.
+
+    Raises:
+        BadInput: if a file of certificates is not there or is none.
+    """
+    context = ssl.create_default_context()
+    if ca is not None:
+        _add(context, ca, "--ca")
+    for variable in _VARIABLES:
+        if named := os.environ.get(variable):
+            _add(context, Path(named), variable)
+    for folder in (Path("/etc/docker/certs.d") / host, Path.home() / ".docker" / "certs.d" / host):
+        for file in sorted(folder.glob("*.crt")) if folder.is_dir() else ():
+            _add(context, file, str(folder))
+    return context
+
+
+def _add(context: ssl.SSLContext, path: Path, named_by: str) -> None:
+    try:
+        if path.is_dir():
+            context.load_verify_locations(capath=path)
+        else:
+            context.load_verify_locations(cafile=path)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        why = "no such file" if isinstance(error, FileNotFoundError) else "holds no certificate in PEM"
+        raise BadInput(f"{named_by}: {path}: {why}") from error

@@ -1,0 +1,231 @@
+"""Send a blob: not at all where it is there, else in chunks, going on where an earlier try ended."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.run.registry import memory
+from toolkit.run.registry.images import has_blob, scope
+from toolkit.run.registry.name import RegistryName
+from toolkit.run.registry.session import Session, pause_before
+
+if TYPE_CHECKING:
+    import requests
+
+CHUNK = 8 << 20
+"""Bytes a request: what is sent again after a break, and small enough for the limits of most proxies."""
+_MOST_CHUNK = 1 << 30
+_TRIES = 6
+_RANGE = re.compile(r"(?:bytes=)?0-(\d{1,15})")
+_NO_CHUNKS = frozenset({400, 404, 405, 411, 413, 416, 501})
+
+
+class Readable(Protocol):
+    """Bytes that can be read from anywhere."""
+
+    def read_at(self, offset: int, count: int) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """What is to be sent; ``size`` is in bytes."""
+
+    digest: str
+    size: int
+    source: Readable
+
+
+OnSent = Callable[[int], None]
+"""Told how many bytes of the blob the registry has."""
+
+
+@dataclass(slots=True)
+class _Upload:
+    """A session of the registry: where the next request goes, and how much arrived."""
+
+    location: str
+    done: int = 0
+    least: int = 0
+    """The smallest chunk that the registry takes (distribution-spec: ``OCI-Chunk-Min-Length``)."""
+
+
+def send_blob(session: Session, name: RegistryName, blob: Blob, on_sent: OnSent) -> bool:
+    """Bring a blob into a repository; return whether anything had to be sent.
+
+    Raises:
+        Missing: if the registry went away; the next call goes on where this one ended.
+        CheckFailed: if it does not take the blob.
+    """
+    if has_blob(session, name, blob.digest):
+        memory.remember_blob(session.host, blob.digest, name.repository)
+        return False
+    upload = _resumed(session, name, blob) or _begun(session, name, blob)
+    if upload is not None:
+        on_sent(upload.done)
+        try:
+            _send_chunks(session, name, blob, upload, on_sent)
+        except _NoChunksError:
+            _send_whole(session, name, blob)
+        if not has_blob(session, name, blob.digest):
+            raise CheckFailed(f"{session.host} took {blob.digest[:19]}… but does not have it")
+    memory.remember_blob(session.host, blob.digest, name.repository)
+    return upload is not None
+
+
+class _NoChunksError(Exception):
+    """The registry does not take a blob in pieces."""
+
+
+def _resumed(session: Session, name: RegistryName, blob: Blob) -> _Upload | None:
+    """Return an upload of an earlier run, if the registry still has it."""
+    location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
+    return _asked(session, name, location, blob) if location else None
+
+
+def _asked(session: Session, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
+    """Ask how much of an upload arrived; ``None`` where the registry has given it up."""
+    try:
+        with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
+            upload = _Upload(
+                answer.headers.get("Location", location), arrived(answer.headers.get("Range", ""))
+            )
+    except CheckFailed:
+        return None
+    return upload if 0 < upload.done <= blob.size else None
+
+
+def _begun(session: Session, name: RegistryName, blob: Blob) -> _Upload | None:
+    """Begin an upload; ``None`` if the registry could take the blob from another repository."""
+    query = ""
+    others = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
+    if others:
+        query = f"?{urlencode({'mount': blob.digest, 'from': others[0]})}"
+    where = f"/v2/{name.repository}/blobs/uploads/"
+    allowed = _scope(name)
+    if others:
+        allowed += f" {scope(others[0], 'pull')}"
+    try:
+        answer = session.ask("POST", where + query, ok=(201, 202), scope=allowed)
+    except (CheckFailed, Missing):
+        if not others:
+            raise
+        answer = session.ask("POST", where, ok=(202,), scope=_scope(name))
+    with answer:
+        if answer.status_code == 201:
+            return None
+        least = answer.headers.get("OCI-Chunk-Min-Length", "")
+        return _Upload(_location(answer, session), 0, int(least[:12]) if least.isdecimal() else 0)
+
+
+def _send_chunks(session: Session, name: RegistryName, blob: Blob, upload: _Upload, on_sent: OnSent) -> None:
+    """Send the rest of a blob, and close it; a break is asked about and mended some times."""
+    step = min(max(CHUNK, upload.least), _MOST_CHUNK)
+    failures, furthest = 0, upload.done
+    while upload.done < blob.size:
+        data = blob.source.read_at(upload.done, step)
+        if not data:
+            raise CheckFailed(
+                f"{blob.digest[:19]}… got shorter while it was sent", fix="run the same command again"
+            )
+        try:
+            _patch(session, name, upload, data)
+            memory.remember_upload(session.host, blob.digest, name.repository, upload.location)
+        except Missing:
+            failures += 1
+            if failures >= _TRIES:
+                raise
+            session.wait(pause_before(failures))
+            again = _asked(session, name, upload.location, blob) or _begun(session, name, blob)
+            if again is None:
+                return
+            upload.location, upload.done = again.location, again.done
+        if upload.done > furthest:
+            failures, furthest = 0, upload.done
+        on_sent(upload.done)
+    _finish(session, name, blob, upload.location, b"")
+
+
+def _patch(session: Session, name: RegistryName, upload: _Upload, data: bytes) -> None:
+    last = upload.done + len(data) - 1
+    headers = {"Content-Type": "application/octet-stream", "Content-Range": f"{upload.done}-{last}"}
+    answer = session.ask(
+        "PATCH",
+        upload.location,
+        ok=(202, 201, 204, *_NO_CHUNKS),
+        scope=_scope(name),
+        headers=headers,
+        tries=1,
+        data=data,
+    )
+    with answer:
+        if answer.status_code in _NO_CHUNKS:
+            if upload.done:
+                # It took others before: the upload is what it does not know any more.
+                raise Missing(f"{session.host} gave up an upload", fix="run the same command again")
+            raise _NoChunksError
+        upload.location = _location(answer, session)
+        told = answer.headers.get("Range", "")
+        upload.done = arrived(told) if told else last + 1
+
+
+def _send_whole(session: Session, name: RegistryName, blob: Blob) -> None:
+    """Send a blob in one request, for registries that take it no other way."""
+    upload = _begun(session, name, blob)
+    if upload is not None:
+        _finish(session, name, blob, upload.location, _Stream(blob))
+
+
+def _finish(session: Session, name: RegistryName, blob: Blob, location: str, data: "bytes | _Stream") -> None:
+    headers = {"Content-Type": "application/octet-stream", "Content-Length": str(len(data))}
+    where = with_digest(session.absolute(location), blob.digest)
+    answer = session.ask("PUT", where, ok=(201, 204), scope=_scope(name), headers=headers, tries=1, data=data)
+    answer.close()
+
+
+def with_digest(location: str, digest: str) -> str:
+    """Return an upload's address with the digest that closes it; what it has in its query stays."""
+    parts = urlsplit(location)
+    query = [*parse_qsl(parts.query, keep_blank_values=True), ("digest", digest)]
+    return urlunsplit(parts._replace(query=urlencode(query)))
+
+
+def arrived(header: str) -> int:
+    """Return the bytes that a ``Range`` header says have arrived; 0 where it says nothing.
+
+    ``0-0`` means none with old releases of distribution and one byte by the specification; none is the
+    safe reading, as an upload that says so is begun again.
+    """
+    found = _RANGE.fullmatch(header.strip())
+    return int(found[1]) + 1 if found and found[1] != "0" else 0
+
+
+def _location(answer: "requests.Response", session: Session) -> str:
+    where = answer.headers.get("Location", "")
+    if not where:
+        raise CheckFailed(f"{session.host} does not say where an upload goes on")
+    return session.absolute(where)
+
+
+def _scope(name: RegistryName) -> str:
+    return scope(name.repository, "pull,push")
+
+
+class _Stream:
+    """A blob as a file that requests reads, with its length."""
+
+    def __init__(self, blob: Blob) -> None:
+        self._blob, self._at = blob, 0
+
+    def __len__(self) -> int:
+        return self._blob.size - self._at
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._blob.source.read_at(self._at, size if size > 0 else CHUNK)
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int) -> None:
+        self._at = offset
