@@ -14,7 +14,7 @@ cp -r usr/lib/nvidia-cuda-toolkit/libdevice "$PREFIX/nvvm/"
 printf '%s\n' 'TOP = $(_HERE_)/..' 'NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice' \
     'LD_LIBRARY_PATH += $(TOP)/lib64:' 'PATH += $(TOP)/nvvm/bin:$(_HERE_):' 'INCLUDES += "-I$(TOP)/include" $(_SPACE_)' \
     'LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib64"' 'CUDAFE_FLAGS +=' 'PTXAS_FLAGS +=' > "$PREFIX/bin/nvcc.profile"
-cp -r "$nvidia"/cuda_runtime/include/* "$nvidia"/cuda_nvcc/include/* "$PREFIX/include/"
+for part in cuda_runtime cuda_nvcc; do cp -r "$nvidia/$part"/include/* "$PREFIX/include/"; done
 ln -s "$nvidia"/cuda_runtime/lib/libcudart.so.* "$PREFIX/lib64/libcudart.so"
 ln -s "$nvidia"/nccl/lib/libnccl.so.* "$PREFIX/lib64/libnccl.so"
 # nvcc links the static runtime by name, which is in those 3 GB only; the name leads to the shared one, which
