@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.matrix.images import ImageSpec, context, specs
-from toolkit.errors import ToolkitError
+from toolkit.errors import CheckFailed, ToolkitError
 from toolkit.image import workspace
 from toolkit.image.digest import digest_file, sha256
-from toolkit.image.layout import write_layout
+from toolkit.image.packing import Packing
+from toolkit.image.sif import write
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.base import ensure_base
-from toolkit.run.builder import contained
-from toolkit.run.engine import BuildOptions, build_image, connect, forget_image, saved
+from toolkit.run.engine import BuildOptions, build_image, connect, find_image, forget_image
 from toolkit.run.surroundings import certificates, pip_settings, proxies
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[2] / "build" / "matrix"
 _MKSQUASHFS = {
-    "gzip": "-comp gzip",
-    "zstd": "-comp zstd -Xcompression-level 6",
-    "lz4": "-comp lz4",
-    "xz": "-comp xz",
+    "gzip": ("-comp", "gzip"),
+    "zstd": ("-comp", "zstd", "-Xcompression-level", "6"),
+    "lz4": ("-comp", "lz4"),
+    "xz": ("-comp", "xz"),
 }
 _SECONDS = 3600.0
 _MEMORY = 4 << 30
@@ -62,14 +62,13 @@ def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
 
 def _convert(client: "DockerClient", image: str, target: Path, spec: ImageSpec, tell: Tell) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    maker = contained(client, tell)
-    tell.step(f"Converting {spec.name} with {maker.described}, {spec.compression}")
-    with workspace.folder() as work, workspace.beside(target) as part:
-        layout = work / "layout"
-        write_layout(saved(client, image), layout, tell)
-        maker.make(layout, part, ("--mksquashfs-args", _MKSQUASHFS[spec.compression]), tell).require(
-            f"converting {spec.name}"
-        )
+    source = find_image(client, image)
+    if source is None:
+        raise CheckFailed(f"{spec.name}: the engine built this image and does not have it")
+    packing = Packing(spec.compression, "", _MKSQUASHFS[spec.compression])
+    with workspace.beside(target) as part:
+        write(client, spec.name, source, part, tell, packing=packing)
+        part.chmod(0o755)
         part.replace(target)
     digest_file(target).write_text(f"{sha256(target)}  {target.name}\n")
 

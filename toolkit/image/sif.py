@@ -1,38 +1,45 @@
-"""Turn an image of the Docker engine into one SIF file, which gets its name once it is seen to be whole."""
+"""Turn an image of the Docker engine into one SIF file, which gets its name once it is seen to be whole.
+
+mksquashfs packs the image's files within a container of it, straight into the place where they lie in the
+SIF; what a SIF has besides is written around them. Nothing depends on the clock, the host or the folder, so
+equal images give equal files.
+"""
 
 import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image import workspace
+from toolkit.image import singularityd, workspace
 from toolkit.image.digest import check_digest, digest_file, sha256
-from toolkit.image.emit import CREATED
-from toolkit.image.layout import write_layout
+from toolkit.image.ociconfig import OciConfig, epoch, read_config
+from toolkit.image.packing import DEFAULT, Packing
+from toolkit.image.pseudo import pseudo_file
 from toolkit.image.siffile import read_sif
+from toolkit.image.sifwrite import metadata_objects, partition_offset, write_head
 from toolkit.image.trial import prevented, read_through
 from toolkit.model.progress import Tell
 from toolkit.model.stack import STACK_PATH
+from toolkit.run import squash
 from toolkit.run.builder import contained
-from toolkit.run.engine import find_image, saved
+from toolkit.run.engine import build_memory, find_image
 from toolkit.run.folders import writable
-from toolkit.run.singularity import SifMaker, find
+from toolkit.run.singularity import Runtime, find
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.images import Image
 
-_LEVEL = 6
-"""Of zstd. Measured on 1.5 GB of TensorFlow and 2 cores: gzip 459 MB in 64 s; zstd 1: 489 MB in 4 s,
-3: 467 MB in 3 s, 6: 441 MB in 7 s, 9: 437 MB in 9 s. mksquashfs takes 15 where nothing is said."""
 _LEAST_SHARE = 8
 """No training image gets smaller than an eighth; less room than that is refused before any work."""
 _FULL = "no space left on device"
 _KEPT_LINES = 12
+_SOURCE = "toolkit.source"
+"""The label of images that were built here: a digest of all that they were made from."""
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +59,13 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def convert(
-    client: "DockerClient", image: str, target: Path, tell: Tell, *, fresh: bool = False
+    client: "DockerClient",
+    image: str,
+    target: Path,
+    tell: Tell,
+    *,
+    packing: Packing = DEFAULT,
+    fresh: bool = False,
 ) -> Converted:
     """Write the image as ``target``, and its checksum beside it, unless they are there already.
 
@@ -66,18 +79,18 @@ def convert(
         raise Missing(f"{image} is not in the Docker engine", fix="toolkit image build RECIPE")
     if target.is_dir():
         raise BadInput(f"{target} is a folder; name the file to write, as in {target / 'image.sif'}")
-    created = (source.labels or {}).get(CREATED, "")
-    if not fresh and created and (kept := reusable(target, created)):
+    config = read_config(source)
+    if not fresh and (kept := reusable(target, config, packing)):
         tell.step(f"{target} is from this image already")
         return Converted(
             path=str(target), image=source.id, bytes=target.stat().st_size, sha256=kept, maker="", reused=True
         )
     writable(target.parent, "-o")
-    maker: SifMaker = find() or contained(client, tell)
     with workspace.beside(target) as part, full_disks(target.parent):
-        _make(client, source, part, maker, tell)
+        write(client, image, source, part, tell, packing=packing)
         tell.step("Checking the SIF: its table, its labels, a command inside")
-        untried = verify(part, maker, created)
+        runtime: Runtime = find() or contained(client, tell)
+        untried = verify(part, runtime, config.Labels)
         digest = sha256(part)
         _publish(part, target, digest)
     return Converted(
@@ -85,23 +98,62 @@ def convert(
         image=source.id,
         bytes=target.stat().st_size,
         sha256=digest,
-        maker=maker.described,
+        maker=packing.name,
         reused=False,
         untried=untried,
     )
 
 
-def verify(sif: Path, maker: SifMaker, created: str = "") -> str:
-    """Check a SIF; return why it could not be started here, empty text if it was.
+def write(
+    client: "DockerClient", name: str, source: "Image", part: Path, tell: Tell, *, packing: Packing = DEFAULT
+) -> None:
+    """Write an image of the engine as the SIF ``part``, which nothing has looked into yet.
+
+    Raises:
+        CheckFailed: if it cannot be packed; ``part`` is left as far as it came.
+    """
+    size = int(source.attrs.get("Size", 0))
+    fix = "make room there, or write it elsewhere with -o"
+    workspace.require_space(part.parent, size // _LEAST_SHARE, "the SIF", fix)
+    config = read_config(source)
+    when, architecture = epoch(source, config), str(source.attrs.get("Architecture") or "")
+    definition = singularityd.definition(name)
+    labels = singularityd.labels(config, name, architecture, when, packing.name)
+    metadata = singularityd.metadata(config, labels, definition)
+    objects = metadata_objects(definition, metadata, msgspec.json.encode(config))
+    tell.step(f"Packing {name} for {packing.name} ({size >> 20} MiB)")
+    part.touch(0o600)
+    work = squash.Squash(
+        image=source.id,
+        name=name,
+        target=part,
+        offset=partition_offset(objects),
+        added=pseudo_file(singularityd.nodes(config, labels, definition), when),
+        without=(*singularityd.MOUNTED, *singularityd.EMPTY, singularityd.ROOT),
+        epoch=when,
+        options=packing.options,
+        memory=build_memory(client),
+    )
+    try:
+        squash.pack(client, work, tell)
+    except CheckFailed as error:
+        if any(_FULL in line.lower() for line in error.detail):
+            raise _full(str(part.parent)) from error
+        raise
+    write_head(part, objects, architecture, when)
+
+
+def verify(sif: Path, runtime: Runtime, labels: Mapping[str, str]) -> str:
+    """Check a SIF of an image with these labels; return why it could not be started here, else empty text.
 
     Raises:
         CheckFailed: if it is cut short, damaged, from another image, or does not start.
     """
-    read_through(sif, (STACK_PATH,) if created else ())
-    labels = maker.labels(sif)
-    if created and labels.get(CREATED) != created:
+    read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
+    found = runtime.labels(sif)
+    if any(found.get(name) != value for name, value in labels.items()):
         raise CheckFailed(f"{sif.name}: this is not the image that was converted")
-    done = maker.execute(
+    done = runtime.execute(
         sif, ("sh", "-c", "test ! -x /opt/toolkit/venv/bin/python || python -c 'import zlib'")
     )
     if done.status == 0:
@@ -113,13 +165,20 @@ def verify(sif: Path, maker: SifMaker, created: str = "") -> str:
     raise CheckFailed("the SIF was made but no command runs in it", detail=last)
 
 
-def reusable(target: Path, created: str) -> str:
-    """Return the checksum of ``target`` if it is whole and from the image of that date, else empty text."""
+def reusable(target: Path, config: OciConfig, packing: Packing) -> str:
+    """Return the checksum of ``target`` if it is whole and what would be written now, else empty text.
+
+    Images that were not built here never are: their configuration does not tell what is in them.
+    """
+    if _SOURCE not in config.Labels:
+        return ""
+    wanted = (msgspec.json.encode(config), msgspec.json.encode({singularityd.PACKING: packing.name})[1:-1])
     try:
         digest = check_digest(target)
-        return digest if digest and created.encode() in _metadata(target) else ""
+        kept = _metadata(target) if digest else b""
     except (CheckFailed, BadInput, OSError):
         return ""
+    return digest if all(text in kept for text in wanted) else ""
 
 
 @contextlib.contextmanager
@@ -131,37 +190,6 @@ def full_disks(where: Path) -> Iterator[None]:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
         raise _full(error.filename or str(where)) from error
-
-
-def build_options(maker: SifMaker) -> tuple[str, ...]:
-    """Return the options of ``apptainer build`` that compress well and soon."""
-    if not maker.compresses:
-        return ()
-    return ("--mksquashfs-args", f"-comp zstd -Xcompression-level {_LEVEL} -mem 1G")
-
-
-def _make(client: "DockerClient", source: "Image", part: Path, maker: SifMaker, tell: Tell) -> None:
-    size, name = int(source.attrs.get("Size", 0)), next(iter(source.tags), source.id)
-    workspace.require_space(
-        part.parent, size // _LEAST_SHARE, "the SIF", "make room there, or write it elsewhere with -o"
-    )
-    with workspace.folder() as work:
-        fix = "make room there, or set TMPDIR (or APPTAINER_TMPDIR) to a larger place"
-        workspace.require_space(work, size * maker.copies, "the conversion", fix)
-        layout = work / "layout"
-        tell.step(f"Taking {name} out of the Docker engine ({size >> 20} MiB)")
-        write_layout(saved(client, source.id), layout, tell)
-        tell.step(f"Converting it with {maker.described}")
-        done = maker.make(layout, part, build_options(maker), tell)
-    if not done.ok:
-        if _FULL in done.errors.lower() or _FULL in done.text.lower():
-            raise _full(f"{part.parent} or {workspace.temporary_root()}")
-        done.require(f"converting {name}")
-    if not part.is_file():
-        raise CheckFailed(
-            f"{maker.described} ended well, but {part.parent} has no new file",
-            fix="is the Docker engine on another machine? It has to see this folder",
-        )
 
 
 def _publish(part: Path, target: Path, digest: str) -> None:

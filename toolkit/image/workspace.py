@@ -4,12 +4,12 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from toolkit.errors import CheckFailed
+from toolkit.run.owner import alive, host
 
 _FOLDER = "toolkit-sif."
 
@@ -54,7 +54,7 @@ def remove_stale(root: Path, pattern: str) -> None:
     for path in root.iterdir():
         found = re.fullmatch(pattern, path.name)
         # On a shared folder only the machine that ran the process can tell whether it still runs.
-        if not found or found["host"] != _host() or _alive(int(found["pid"])):
+        if not found or found["host"] != host() or alive(int(found["pid"])):
             continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -75,22 +75,8 @@ def require_space(where: Path, needed: int, what: str, fix: str) -> None:
         )
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _host() -> str:
-    return socket.gethostname().partition(".")[0]
-
-
 def _owner() -> str:
-    return f"{_host()}.{os.getpid()}"
+    return f"{host()}.{os.getpid()}"
 
 
 def _owner_pattern() -> str:

@@ -1,4 +1,4 @@
-"""Apptainer inside a container, for machines that have only Docker; it makes the same files."""
+"""Apptainer inside a container, for machines that have only Docker."""
 
 import hashlib
 import json
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed
-from toolkit.model.progress import Silent, Tell
+from toolkit.model.progress import Tell
 from toolkit.run.base import ensure_base
-from toolkit.run.command import Command, Completed
 from toolkit.run.containers import Box, Ran, run_once
 from toolkit.run.engine import BuildOptions, build_image, build_memory, find_image, tag_image
 from toolkit.run.singularity import Outcome
@@ -30,36 +29,19 @@ _MOVED = "moved.Dockerfile"
 _SOURCE = "toolkit.source"
 _BUILD_SECONDS = 1800.0
 _ASK_SECONDS = 120.0
-# The file belongs to whoever asked for it, not to the container's root.
-_MAKE = """
-target=$1
-shift
-apptainer build "$@" "$target" oci:/layout && chown "$OWNER" "$target"
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainedApptainer:
-    """Apptainer in the builder image; its unpacked files stay inside and go with the container."""
+    """Apptainer in the builder image."""
 
     client: "DockerClient"
     version: str
     memory: int
-    compresses: bool = True
-    copies: int = 1
-    """The layout; the rest is in the container."""
 
     @property
     def described(self) -> str:
         return f"{self.version} (in the image {BUILDER})"
-
-    def make(self, layout: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
-        inside = f"/target/{target.name}"
-        words = ("sh", "-c", _MAKE, "sh", inside, *options)
-        binds = {str(layout.resolve()): "/layout:ro", str(target.parent.resolve()): "/target"}
-        ran = self._run(words, binds, _BUILD_SECONDS, tell)
-        told = "\n".join(ran.lines).encode()
-        return Completed(Command(words), ran.status, b"", told, ran.timed_out)
 
     def labels(self, sif: Path) -> Mapping[str, str]:
         ran = self._look(sif, ("apptainer", "inspect", "--json", f"/target/{sif.name}"))
@@ -76,12 +58,9 @@ class ContainedApptainer:
         return Outcome(ran.status, "\n".join(ran.lines))
 
     def _look(self, sif: Path, words: tuple[str, ...]) -> Ran:
-        return self._run(words, {str(sif.parent.resolve()): "/target"}, _ASK_SECONDS, Silent())
-
-    def _run(self, words: tuple[str, ...], binds: dict[str, str], seconds: float, tell: Tell) -> Ran:
-        env = {"OWNER": f"{os.getuid()}:{os.getgid()}", "APPTAINER_MESSAGELEVEL": "1"}
-        box = Box(BUILDER, binds=binds, env=env, memory=self.memory, timeout=seconds, nested=True)
-        return run_once(self.client, box, words, tell.detail)
+        binds, env = {str(sif.parent.resolve()): "/target"}, {"APPTAINER_MESSAGELEVEL": "1"}
+        box = Box(BUILDER, binds=binds, env=env, memory=self.memory, timeout=_ASK_SECONDS, nested=True)
+        return run_once(self.client, box, words)
 
 
 def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:

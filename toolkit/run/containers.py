@@ -1,8 +1,9 @@
 """Run one command in a container of the Docker engine, to its end, and leave nothing of it."""
 
 import contextlib
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import Missing
 from toolkit.run.command import OnLine
 from toolkit.run.engine_errors import speaking
+from toolkit.run.owner import alive, host
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
 _LIMIT = 2 << 30
+_OWNER = "toolkit.owner"
+"""The label that tells whose container it is: host and process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,10 @@ class Box:
     """What a container may see and use; nothing of the host but ``binds`` (host path → path inside).
 
     ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE.
-    ``timeout`` is in seconds, ``memory`` in bytes.
+    ``timeout`` is in seconds, ``memory`` in bytes. ``user`` is the image's own where it is empty.
+    ``init`` adds a first process, which reaps what the command leaves; its program can be seen inside.
+    ``network`` is ``none`` or ``host``.
+    ``volumes_from`` names containers whose volumes it has too; ``given`` is a tar, unpacked at its root.
     """
 
     image: str
@@ -32,6 +39,11 @@ class Box:
     memory: int = _LIMIT
     timeout: float = 600.0
     nested: bool = False
+    user: str = ""
+    init: bool = True
+    volumes_from: tuple[str, ...] = ()
+    given: bytes = b""
+    network: str = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class Ran:
 
 
 def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None) -> Ran:
-    """Run ``words`` in a fresh container without network, and remove it whatever happens.
+    """Run ``words`` in a fresh container, and remove it whatever happens.
 
     Raises:
         Missing: if the program is not in the image, or the engine went away.
@@ -60,6 +72,8 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
     timer.daemon = True
     try:
         with speaking(what):
+            if box.given:
+                container.put_archive("/", box.given)
             _start(container, words[0], box.image)
             timer.start()
             lines = _collect(container, on_line)
@@ -69,6 +83,35 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
         timer.cancel()
         with contextlib.suppress(Exception):  # it may be gone with its engine
             container.remove(force=True, v=True)
+
+
+def remove_stale(client: "DockerClient") -> None:
+    """Remove the containers of processes of this machine that were killed before they could."""
+    with speaking("looking for what a killed command left"):
+        listed = client.api.containers(all=True, filters={"label": _OWNER})
+    for container in listed:
+        place, _, pid = container["Labels"][_OWNER].rpartition(":")
+        if place == host() and not alive(int(pid)):
+            with contextlib.suppress(Exception):  # another command may have been quicker
+                client.api.remove_container(container["Id"], force=True, v=True)
+
+
+def _labels() -> dict[str, str]:
+    return {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}"}
+
+
+@contextlib.contextmanager
+def lent(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
+    """Lend a container, never started, of which ``folder`` of the image is a volume; both go afterwards."""
+    with speaking(f"taking {folder} from {image}"):
+        made = client.api.create_container(
+            image, ["true"], entrypoint=[], volumes=[folder], labels=_labels()
+        )["Id"]
+    try:
+        yield made
+    finally:
+        with contextlib.suppress(Exception):  # it may be gone with its engine
+            client.api.remove_container(made, force=True, v=True)
 
 
 def _start(container: "Container", program: str, image: str) -> None:
@@ -97,21 +140,27 @@ def _collect(container: "Container", on_line: OnLine) -> list[str]:
 
 def _create(client: "DockerClient", box: Box, words: Sequence[str]) -> "Container":
     limits = {"mem_limit": box.memory, "memswap_limit": box.memory}
-    binds = [f"{host}:{inside}" for host, inside in box.binds.items()]
-    # init reaps what the command leaves, and passes signals on.
-    host = client.api.create_host_config(
-        binds=binds, network_mode="none", init=True, **limits, **_rights(box)
+    binds = [f"{outside}:{inside}" for outside, inside in box.binds.items()]
+    # init passes signals on, too.
+    settings = client.api.create_host_config(
+        binds=binds,
+        network_mode=box.network,
+        init=box.init,
+        volumes_from=list(box.volumes_from),
+        **limits,
+        **_rights(box),
     )
     if box.nested:
         # What the command line of Docker calls systempaths=unconfined, and the SDK has no word for.
-        host |= {"MaskedPaths": [], "ReadonlyPaths": []}
+        settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
     made = client.api.create_container(
         box.image,
         list(words),
         entrypoint=[],
         environment=dict(box.env),
-        labels={"toolkit": "run"},
-        host_config=host,
+        user=box.user or None,
+        labels=_labels(),
+        host_config=settings,
     )
     return client.containers.get(made["Id"])
 

@@ -1,8 +1,7 @@
-"""Singularity or Apptainer on this machine: which one, convert, look into, run.
+"""Singularity or Apptainer on this machine: which one, look into a SIF, run.
 
 spython asks for the version, inspects and runs; it knows the program by the name ``singularity`` only,
-so it is shown a folder in which that name leads to what is there. Its build is not used: after a failed
-one it can return the old image's path as if it had worked.
+so it is shown a folder in which that name leads to what is there.
 """
 
 import contextlib
@@ -15,13 +14,8 @@ from pathlib import Path
 from typing import Protocol, TypedDict
 
 from toolkit.errors import CheckFailed
-from toolkit.model.progress import Tell
-from toolkit.run.command import Command, Completed
-from toolkit.run.local import LocalRunner
 
 NAMES = ("apptainer", "singularity")
-_BUILD_SECONDS = 1800.0
-_ASK_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +26,12 @@ class Outcome:
     said: str
 
 
-class SifMaker(Protocol):
-    """Whatever can turn an OCI layout into a SIF, and try the result."""
+class Runtime(Protocol):
+    """Whatever can look into a SIF and start commands in it."""
 
     @property
     def described(self) -> str:
         """Say which program this is, where and in which version."""
-
-    @property
-    def compresses(self) -> bool:
-        """Tell whether it can be told how to compress; old releases cannot, and use gzip."""
-
-    @property
-    def copies(self) -> int:
-        """Tell how often the image is in the temporary folder while it is converted."""
-
-    def make(self, layout: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
-        """Write ``target`` from an OCI layout; whatever else it writes, it removes."""
 
     def labels(self, sif: Path) -> Mapping[str, str]:
         """Return the labels that the runtime reads from the file.
@@ -67,21 +50,10 @@ class HostApptainer:
 
     path: str
     version: str
-    compresses: bool
-    copies: int = 3
-    """The layout, Apptainer's own of it, and the files unpacked."""
 
     @property
     def described(self) -> str:
         return f"{self.version} ({self.path})"
-
-    def make(self, layout: Path, target: Path, options: tuple[str, ...], tell: Tell) -> Completed:
-        words = (self.path, "build", *options, str(target), f"oci:{layout}")
-        work = str(layout.parent)
-        env = {
-            f"{name}_{kind}DIR": work for name in ("APPTAINER", "SINGULARITY") for kind in ("TMP", "CACHE")
-        }
-        return LocalRunner().stream(Command(words, env=env, timeout=_BUILD_SECONDS), tell.detail)
 
     def labels(self, sif: Path) -> Mapping[str, str]:
         with _spython(self.path) as client:
@@ -110,8 +82,7 @@ def find() -> HostApptainer | None:
         return None
     with _spython(path) as client:
         version = str(client.version()).strip()
-    asked = LocalRunner().run(Command.of(path, "build", "--help", timeout=_ASK_SECONDS))
-    return HostApptainer(path, version, "--mksquashfs-args" in asked.text)
+    return HostApptainer(path, version)
 
 
 @contextlib.contextmanager

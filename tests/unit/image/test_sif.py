@@ -2,12 +2,17 @@
 
 import errno
 
+import msgspec
 import pytest
 
 from tests.unit.image.sifs import sif as packed
 from tests.unit.image.sifs import squashfs
 from toolkit.errors import CheckFailed
-from toolkit.image import sif, trial
+from toolkit.image import sif, singularityd, trial
+from toolkit.image.digest import digest_file, sha256
+from toolkit.image.ociconfig import OciConfig
+from toolkit.image.packing import DEFAULT, packing
+from toolkit.image.sifwrite import metadata_objects, partition_offset, write_head
 from toolkit.model.stack import STACK_PATH
 from toolkit.run.singularity import HostApptainer, Outcome
 
@@ -35,12 +40,6 @@ def whole(tmp_path):
     return file
 
 
-def test_an_old_runtime_is_not_given_options_that_it_does_not_know():
-    assert sif.build_options(HostApptainer("/bin/singularity", "singularity version 3.8", False)) == ()
-    new = sif.build_options(HostApptainer("/bin/apptainer", "apptainer version 1.4.5", True))
-    assert "-comp zstd" in new[1]
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_named(number, tmp_path):
     with pytest.raises(CheckFailed, match="the disk is full: /where"), sif.full_disks(tmp_path):
@@ -56,10 +55,10 @@ SAID = "ERROR  : Failed to create user namespace: user namespace disabled"
 
 
 def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole, monkeypatch):
-    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5", True)
+    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     maker.__class__.said = SAID
     monkeypatch.setattr(sif, "prevented", lambda: "this machine gives no user namespaces")
-    assert sif.verify(whole, maker) == "this machine gives no user namespaces"
+    assert sif.verify(whole, maker, {}) == "this machine gives no user namespaces"
 
 
 @pytest.mark.parametrize(
@@ -71,11 +70,11 @@ def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole, monkeyp
     ],
 )
 def test_where_containers_start_an_image_in_which_nothing_runs_is_refused(whole, said, monkeypatch):
-    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5", True)
+    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     maker.__class__.said = said
     monkeypatch.setattr(sif, "prevented", lambda: "")
     with pytest.raises(CheckFailed, match="no command runs in it") as caught:
-        sif.verify(whole, maker)
+        sif.verify(whole, maker, {})
     assert caught.value.detail == (said,)
 
 
@@ -111,18 +110,58 @@ def test_a_sif_whose_file_system_is_broken_is_refused_whatever_the_runtime_says(
     content[-20:] = b"\xff" * 20
     whole.write_bytes(content)
     with pytest.raises(CheckFailed, match="damaged"):
-        sif.verify(whole, Refusing("/bin/apptainer", "apptainer version 1.4.5", True))
+        sif.verify(whole, Refusing("/bin/apptainer", "apptainer version 1.4.5"), {})
 
 
 def test_another_image_than_the_one_converted_is_refused(whole):
-    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5", True)
+    maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     whole.write_bytes(packed(squashfs({**START, STACK_PATH: b"{}"})))
     with pytest.raises(CheckFailed, match="not the image that was converted"):
-        sif.verify(whole, maker, created="2026-01-01")
+        sif.verify(whole, maker, {"toolkit.source": "1"})
+
+
+OURS = OciConfig(Env=("A=b",), Labels={"toolkit.source": "1"})
+
+
+def made(path, config, packing=DEFAULT):
+    """Write a SIF as a conversion does, with its checksum."""
+    labels = singularityd.labels(config, "x:y", "amd64", 0, packing.name)
+    metadata = singularityd.metadata(config, labels, "text")
+    objects = metadata_objects("text", metadata, msgspec.json.encode(config))
+    path.write_bytes(bytes(partition_offset(objects)) + squashfs(START))
+    write_head(path, objects, "amd64", 0)
+    digest_file(path).write_text(f"{sha256(path)}  {path.name}\n")
+    return sha256(path)
+
+
+def test_a_sif_of_the_same_image_packed_the_same_way_is_reused(tmp_path):
+    file = tmp_path / "a.sif"
+    digest = made(file, OURS)
+    assert sif.reusable(file, OURS, DEFAULT) == digest
+    assert sif.reusable(file, OURS, packing("size")) == ""
+    assert sif.reusable(file, OciConfig(Env=("A=c",), Labels=OURS.Labels), DEFAULT) == ""
+
+
+def test_a_damaged_one_and_one_without_a_checksum_are_not(tmp_path):
+    file = tmp_path / "a.sif"
+    made(file, OURS)
+    digest_file(file).write_text("0" * 64 + "  a.sif\n")
+    assert sif.reusable(file, OURS, DEFAULT) == ""
+    digest_file(file).unlink()
+    assert sif.reusable(file, OURS, DEFAULT) == ""
+
+
+def test_an_image_that_does_not_tell_what_is_in_it_is_always_converted(tmp_path):
+    file = tmp_path / "a.sif"
+    foreign = OciConfig(Env=("A=b",))
+    made(file, foreign)
+    assert sif.reusable(file, foreign, DEFAULT) == ""
 
 
 def test_a_file_that_is_no_sif_is_never_reused(tmp_path):
     file = tmp_path / "a.sif"
-    assert sif.reusable(file, "2026") == ""
+    assert sif.reusable(file, OURS, DEFAULT) == ""
     file.write_bytes(b"junk")
-    assert sif.reusable(file, "2026") == ""
+    assert sif.reusable(file, OURS, DEFAULT) == ""
+    digest_file(file).write_text(f"{sha256(file)}  a.sif\n")
+    assert sif.reusable(file, OURS, DEFAULT) == ""

@@ -8,6 +8,7 @@ import pytest
 
 from toolkit.errors import CheckFailed
 from toolkit.image import workspace
+from toolkit.run.owner import host
 
 
 @pytest.fixture
@@ -36,8 +37,8 @@ def test_a_folder_goes_when_the_work_is_interrupted(root):
 
 
 def test_a_dead_process_leaves_nothing_for_long(root, dead_pid):
-    host = workspace._host()
-    old = root / f"toolkit-sif.{host}.{dead_pid}.abc"
+    here = host()
+    old = root / f"toolkit-sif.{here}.{dead_pid}.abc"
     old.mkdir()
     (old / "image.tar").write_text("x")
     with workspace.folder():
@@ -46,7 +47,7 @@ def test_a_dead_process_leaves_nothing_for_long(root, dead_pid):
 
 def test_what_a_living_process_or_another_machine_owns_is_left(root, dead_pid):
     kept = [
-        root / f"toolkit-sif.{workspace._host()}.{os.getppid()}.abc",
+        root / f"toolkit-sif.{host()}.{os.getppid()}.abc",
         root / f"toolkit-sif.zz.{dead_pid}.abc",
     ]
     for path in kept:
@@ -63,9 +64,9 @@ def test_a_file_beside_its_target_is_hidden_and_removed(tmp_path):
 
 
 def test_half_a_file_of_a_dead_process_is_removed(tmp_path, dead_pid):
-    old = tmp_path / f".a.sif.{workspace._host()}.{dead_pid}.part"
+    old = tmp_path / f".a.sif.{host()}.{dead_pid}.part"
     old.write_text("half")
-    other = tmp_path / f".b.sif.{workspace._host()}.{dead_pid}.part"
+    other = tmp_path / f".b.sif.{host()}.{dead_pid}.part"
     other.write_text("half")
     with workspace.beside(tmp_path / "a.sif"):
         assert not old.exists()

@@ -1,0 +1,2 @@
+#!/bin/sh
+# For what a person adds to the image's environment.
