@@ -7,6 +7,7 @@ equal images give equal files.
 
 import contextlib
 import errno
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image import singularityd, workspace
-from toolkit.image.digest import check_digest, digest_file, sha256
+from toolkit.image import papers, singularityd, workspace
+from toolkit.image.digest import check_digest, publish, sha256
 from toolkit.image.ociconfig import OciConfig, epoch, read_config
 from toolkit.image.packing import DEFAULT, Packing
 from toolkit.image.pseudo import pseudo_file
@@ -86,13 +87,17 @@ def convert(
             path=str(target), image=source.id, bytes=target.stat().st_size, sha256=kept, maker="", reused=True
         )
     writable(target.parent, "-o")
+    began = time.time()
     with workspace.beside(target) as part, full_disks(target.parent):
         write(client, image, source, part, tell, packing=packing)
         tell.step("Checking the SIF: its table, its labels, a command inside")
         runtime: Runtime = find() or contained(client, tell)
         untried = verify(part, runtime, config.Labels)
         digest = sha256(part)
-        _publish(part, target, digest)
+        part.chmod(0o755)
+        publish(part, target, digest)
+        versions = {"docker": str(client.version().get("Version", ""))}
+        papers.note_made(target, versions, began, time.time())
     return Converted(
         path=str(target),
         image=source.id,
@@ -141,6 +146,7 @@ def write(
             raise _full(str(part.parent)) from error
         raise
     write_head(part, objects, architecture, when)
+    papers.attach(part)
 
 
 def verify(sif: Path, runtime: Runtime, labels: Mapping[str, str]) -> str:
@@ -190,17 +196,6 @@ def full_disks(where: Path) -> Iterator[None]:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
         raise _full(error.filename or str(where)) from error
-
-
-def _publish(part: Path, target: Path, digest: str) -> None:
-    """Give the SIF its name and then its checksum; between the two it has none, never a wrong one."""
-    noted = digest_file(target)
-    noted.unlink(missing_ok=True)
-    part.chmod(0o755)
-    part.replace(target)
-    with workspace.beside(noted) as line:
-        line.write_text(f"{digest}  {target.name}\n", "utf-8")
-        line.replace(noted)
 
 
 def _metadata(sif: Path) -> bytes:
