@@ -61,20 +61,42 @@ def ensure_base(
         raise BadInput(f"{release!r} is no name of a Debian release")
     name = local_name(release)
     if not fresh and (kept := find_image(client, name)):
-        return _describe(kept, name)
+        return _describe(kept, name, published)
     if (pulled := _pull(client, published, tell)) is not None:
         with speaking(f"tagging {name}"):
             pulled.tag(name)
-        return _describe(pulled, name)
+        return _describe(pulled, name, published)
     if kept := find_image(client, name):
-        return _describe(kept, name)
+        return _describe(kept, name, published)
     tell.step(f"No registry answers: bootstrapping {name} with mmdebstrap")
-    return _describe(_bootstrap(client, release, name, tell), name)
+    return _describe(_bootstrap(client, release, name, tell), name, published)
 
 
-def _describe(image: "Image", name: str) -> Base:
+def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
+    """Pull an image by its digest.
+
+    Raises:
+        Missing: if the registry does not give it.
+    """
+    import docker
+    import requests
+
+    tell.step(f"Pulling {reference}")
+    try:
+        client.images.pull(reference)
+    except (docker.errors.APIError, requests.exceptions.RequestException) as error:
+        raise Missing(
+            f"{reference}, the base that the lock names, cannot be pulled: {error}",
+            fix="pull it once where a registry answers, or lock anew: toolkit image lock RECIPE --upgrade",
+        ) from error
+
+
+def _describe(image: "Image", name: str, published: str) -> Base:
+    repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        return Base(reference, reference.partition("@")[2], published=True)
+        # An image that was bootstrapped here has one too once somebody pushed it to a registry of theirs.
+        if reference.partition("@")[0] == repository:
+            return Base(reference, reference.partition("@")[2], published=True)
     return Base(name, image.id, published=False)
 
 
