@@ -41,19 +41,21 @@ def foreseen(
 ) -> ImageFacts:
     """Return the facts of the image that would be built."""
     base = table.base_of(taken["base"].version)
+    mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
+    # A PMIx or UCX that is there for something else is none of the MPI's.
+    used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
     version = {component: row.version for component, row in taken.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations
-    mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
     facts = {
         "mpi": mpi and _mpi(*mpi),
-        "pmix": version.get("pmix"),
-        "ucx": version.get("ucx"),
+        "pmix": used.get("pmix"),
+        "ucx": used.get("ucx"),
         "cuda": version.get("cuda"),
         "horovod": version.get("horovod"),
         "horovod_built": (built or ("mpi", "gloo")) if "horovod" in taken else None,
     }
     speaks = mpi[1].speaks if mpi else None
-    inside = speaks and "pmix" in speaks.interfaces and "pmix" not in version
+    inside = speaks and "pmix" in speaks.interfaces and "pmix" not in used
     unknown = {"pmix": "the MPI has its own, of a release that is not known"} if inside else {}
     image = ImageFacts(
         path="",

@@ -30,7 +30,10 @@ ORDER: tuple[Component, ...] = (
     "nccl",
     "mpi4py",
 )
-"""Most important first. What a cluster judges stands before what it does not look at."""
+"""Most important first."""
+
+LOOKED_AT: tuple[Component, ...] = ("base", "horovod", "openmpi", "mpich", "pmix", "ucx", "cuda")
+"""What a cluster judges: how an image is started does not depend on the rest."""
 
 _MPI: tuple[Component, ...] = ("openmpi", "mpich")
 _ALWAYS: tuple[Component, ...] = ("base", "python")
@@ -45,6 +48,15 @@ Works = Callable[[str, Taken], bool]
 
 
 @dataclass(frozen=True, slots=True)
+class Book:
+    """A table made ready to be searched: rows in order of preference, and which were found not to fit."""
+
+    table: Stacks
+    rows: dict[Component, tuple[Version, ...]]
+    quarrels: dict[tuple[int, int], Fact | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """What is searched, and what was seen on the way to a dead end.
 
@@ -52,7 +64,7 @@ class Problem:
     components that need not fit each other. ``seen`` maps a fact to the pair that it speaks of.
     """
 
-    table: Stacks
+    book: Book
     demand: Demand
     asked: frozenset[Component]
     works: Works | None = None
@@ -62,22 +74,19 @@ class Problem:
 
 def first(problem: Problem) -> tuple[str, Taken] | None:
     """Return the preferred stack and its architecture; ``None`` where there is none."""
-    for architecture in problem.table.architectures:
+    for architecture in problem.book.table.architectures:
         if all(architecture == wanted for wanted in problem.demand.architecture):
             for stack in _stacks(problem, architecture, {}):
                 return architecture, stack
     return None
 
 
-def preferred(table: Stacks, component: Component) -> tuple[Version, ...]:
-    """Return the rows of a component, best first: the distribution's own, then wheels, then what has to be
-    compiled; of each the newest. Bases are in the order of the table.
+def ordered(table: Stacks) -> Book:
+    """Return the rows of a table, those of each component best first: the distribution's own, then wheels,
+    then what has to be compiled; of each the newest. Bases are in the order of the table.
     """
-    rows = table.rows(component)
-    if component == "base":
-        return rows
-    newest = sorted(rows, key=lambda row: parse(row.version) or _OLDEST, reverse=True)
-    return tuple(sorted(newest, key=lambda row: _LATER.get(row.provider, 0)))
+    rows = {component: _best_first(component, table.rows(component)) for component in ORDER}
+    return Book(table, rows)
 
 
 def wanted(problem: Problem, component: Component, row: Version) -> bool:
@@ -110,7 +119,7 @@ def _needed(demand: Demand, taken: Taken) -> set[Component]:
 
 
 def _candidates(problem: Problem, architecture: str, component: Component) -> Iterator[Version]:
-    for row in preferred(problem.table, component):
+    for row in problem.book.rows[component]:
         if not wanted(problem, component, row):
             continue
         if row.architectures and architecture not in row.architectures:
@@ -122,21 +131,32 @@ def _candidates(problem: Problem, architecture: str, component: Component) -> It
 def _goes(problem: Problem, component: Component, row: Version, taken: Taken) -> bool:
     for other, its in taken.items():
         pair = frozenset({component, other})
-        if pair not in problem.spared:
-            said = objection(component, row, other, its) or brought(problem.table, component, row, other, its)
-            if said:
-                problem.seen[said] = pair
-                return False
+        if pair not in problem.spared and (said := _quarrel(problem.book, component, row, other, its)):
+            problem.seen[said] = pair
+            return False
     return True
+
+
+def _quarrel(book: Book, component: Component, row: Version, other: Component, its: Version) -> Fact | None:
+    key = (id(row), id(its))
+    if key not in book.quarrels:
+        said = objection(component, row, other, its)
+        book.quarrels[key] = said or brought(book.table, component, row, other, its)
+    return book.quarrels[key]
+
+
+def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Version, ...]:
+    if component == "base":
+        return rows
+    newest = sorted(rows, key=lambda row: parse(row.version) or _OLDEST, reverse=True)
+    return tuple(sorted(newest, key=lambda row: _LATER.get(row.provider, 0)))
 
 
 def _starts(problem: Problem, architecture: str, taken: Taken) -> bool:
     """Ask the cluster, once everything is decided that it looks at."""
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True
-    looked_at = {
-        c for c in _needed(problem.demand, taken) if c in {*_MPI, "base", "python", "pmix", "ucx", "cuda"}
-    }
+    looked_at = _needed(problem.demand, taken) & set(LOOKED_AT)
     return not looked_at <= set(taken) or problem.works(architecture, taken)
 
 

@@ -14,15 +14,14 @@ from toolkit.engine.asks import Ask, asked_for, asks_of, demand_of, without
 from toolkit.engine.fitting import told
 from toolkit.engine.foreseen import Ways, ways
 from toolkit.engine.predict import RANKING
-from toolkit.engine.search import Pair, Problem, Taken, Works, first
+from toolkit.engine.search import LOOKED_AT, Pair, Problem, Taken, Works, first, ordered
 from toolkit.engine.why import why
 from toolkit.knowledge.stacks import COMPONENTS, Stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.recipe import Recipe
-from toolkit.model.solution import Chosen, Component, Solution
+from toolkit.model.solution import Chosen, Solution
 
-_LOOKED_AT: tuple[Component, ...] = ("base", "openmpi", "mpich", "pmix", "ucx", "cuda")
 _TWO_NODES = Request()
 _FACTS = 8
 """As many facts as a person reads; more are of the same kind."""
@@ -65,6 +64,7 @@ class _Solver:
         self.recipe, self.name, self.table, self.host, self.request = recipe, name, table, host, request
         self.asks = asks_of(recipe, host)
         self.asked = asked_for(recipe)
+        self.book = ordered(table)
         self.said: dict[tuple[str, ...], Ways] = {}
 
     def answer(self) -> Solution | Conflict:
@@ -77,7 +77,7 @@ class _Solver:
         return self.conflict()
 
     def problem(self, asks: tuple[Ask, ...], works: Works | None = None) -> Problem:
-        return Problem(self.table, demand_of(asks), self.asked, works or self.works)
+        return Problem(self.book, demand_of(asks), self.asked, works or self.works)
 
     def ways(self, architecture: str, taken: Taken) -> Ways:
         """Return what the cluster would do with a stack; nothing is known of one without an MPI."""
@@ -93,10 +93,6 @@ class _Solver:
     def works(self, architecture: str, taken: Taken) -> bool:
         ways = self.ways(architecture, taken)
         return not ways or not all(ways.values())
-
-    def known_to_work(self, architecture: str, taken: Taken) -> bool:
-        ways = self.said.get(_key(architecture, taken))
-        return not {"openmpi", "mpich"} & set(taken) or (ways is not None and not all(ways.values()))
 
     def works_by(self, mode: Mode) -> Works:
         return lambda architecture, taken: self.ways(architecture, taken).get(mode, "no MPI") == ""
@@ -168,10 +164,12 @@ class _Solver:
     def facts(self, core: tuple[Ask, ...]) -> tuple[str, ...]:
         """Return the facts between constraints: those of pairs without which there would be no contradiction.
 
-        What the cluster was not asked about is no way out: a stack of rows that do not fit is none.
+        Where the cluster is among the constraints, what it says of the stack tells more than pairs do.
         """
-        problem = self.problem(core, self.known_to_work)
+        problem = self.problem(core)
         first(problem)
+        if problem.demand.cluster:
+            return told(fact for fact, pair in problem.seen.items() if len(pair) == 1)[:_FACTS]
         tried: set[Pair] = set()
         while left := sorted({p for p in problem.seen.values() if len(p) > 1} - tried, key=sorted):
             tried.add(left[0])
@@ -186,5 +184,5 @@ def _key(architecture: str, taken: Taken) -> tuple[str, ...]:
     """Return what a cluster looks at in a stack."""
     return (
         architecture,
-        *(f"{taken[c].provider} {taken[c].version}" if c in taken else "" for c in _LOOKED_AT),
+        *(f"{taken[c].provider} {taken[c].version}" if c in taken else "" for c in LOOKED_AT),
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from toolkit.engine.fitting import objection, only_for, spoken
-from toolkit.engine.search import Problem, Taken, first, preferred, wanted
+from toolkit.engine.search import Problem, Taken, first, wanted
 from toolkit.knowledge.stacks import Version
 from toolkit.model.prediction import Mode
 from toolkit.model.recipe import MATCH_HOST, Recipe
@@ -42,7 +42,7 @@ def _asked(component: Component, taken: Taken, recipe: Recipe, mode: Mode | None
 
 def _kept_out(component: Component, problem: Problem, architecture: str, taken: Taken) -> str:
     """Return what kept the row out that would have been taken first; empty text if it was taken."""
-    rows, row = preferred(problem.table, component), taken[component]
+    rows, row = problem.book.rows[component], taken[component]
     before = rows[: rows.index(row)]
     better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
     better = [r for r in better if wanted(problem, component, r)]

@@ -1,0 +1,146 @@
+"""Satisfy constraints the slow way: look at every combination of rows, and check each as a whole.
+
+Nothing of the solver is used but what a constraint and a row are, so that both can be wrong independently.
+"""
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from itertools import product
+
+from toolkit.engine.asks import Ask
+from toolkit.knowledge.stacks import COMPONENTS, Stacks, Version
+from toolkit.versions import meets
+
+Stack = dict[str, Version]
+Works = Callable[[str, Stack], bool]
+MPIS = ("openmpi", "mpich")
+
+
+def solvable(table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works: Works | None = None) -> bool:
+    """Tell whether some combination of rows satisfies everything."""
+    return any(
+        satisfies(table, asks, asked, architecture, stack, works)
+        for architecture in table.architectures
+        for stack in combinations(table)
+    )
+
+
+def combinations(table: Stacks) -> Iterator[Stack]:
+    """Yield every choice of one row, or none, for each component that has rows."""
+    components = [c for c in COMPONENTS if table.rows(c)]
+    for choice in product(*((None, *table.rows(c)) for c in components)):
+        yield {c: row for c, row in zip(components, choice, strict=True) if row is not None}
+
+
+def satisfies(
+    table: Stacks,
+    asks: tuple[Ask, ...],
+    asked: frozenset[str],
+    architecture: str,
+    stack: Stack,
+    works: Works | None = None,
+) -> bool:
+    """Tell whether a stack satisfies every constraint and every row in it."""
+    if not {"base", "python"} <= set(stack):
+        return False
+    if not all(_row_holds(table, asked, architecture, stack, component) for component in stack):
+        return False
+    return all(_ask_holds(ask, architecture, stack, works) for ask in asks)
+
+
+def _row_holds(table: Stacks, asked: frozenset[str], architecture: str, stack: Stack, component: str) -> bool:
+    row = stack[component]
+    brings = next(b for b in table.base if b.name == stack["base"].version).brings
+    return (
+        (not row.asked or component in asked)
+        and (not row.architectures or architecture in row.architectures)
+        and all(c in stack and meets_row(c, stack[c], wish) for c, wish in row.requires.items())
+        and all(c not in stack or meets_row(c, stack[c], wish) for c, wish in row.fits.items())
+        and not any(c in stack for c in row.without)
+        and (component not in brings or row.provider == "published")
+    )
+
+
+def _ask_holds(ask: Ask, architecture: str, stack: Stack, works: Works | None) -> bool:
+    mpis = [stack[c] for c in MPIS if c in stack]
+    return (
+        all(c in stack for c in ask.has)
+        and all(c in stack and meets_row(c, stack[c], wish) for c, wish in ask.bounds)
+        and (not ask.base or fnmatchcase(stack["base"].version, ask.base))
+        and (not ask.architecture or architecture == ask.architecture)
+        and (not ask.provider or all(mpi.provider == ask.provider for mpi in mpis))
+        and (not ask.cluster or works is None or not mpis or works(architecture, stack))
+    )
+
+
+def meets_row(component: str, row: Version, wish: str | tuple[str, ...]) -> bool:
+    for one in [wish] if isinstance(wish, str) else wish:
+        if component == "base":
+            if fnmatchcase(row.version, one):
+                return True
+            continue
+        *provider, version = one.split(" ")
+        if meets(row.version, version) and (not provider or provider == [row.provider]):
+            return True
+    return False
+
+
+def solvable_by_joining(
+    table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works: Works | None = None
+) -> bool:
+    """Tell the same for a table of which not every combination can be looked at.
+
+    Components are joined one by one, in the order of their names; a combination that two rows already forbid
+    is not extended, and components that nothing asks for and no row needs are left out.
+    """
+    wanted = _reachable(table, asks)
+    components = sorted(wanted, key=lambda c: (c not in {"base", "python"}, c))
+    needed = {c for ask in asks for c in (*ask.has, *(b for b, _ in ask.bounds))} | {"base", "python"}
+    for architecture in table.architectures:
+        partial: list[Stack] = [{}]
+        for component in components:
+            options = [r for r in table.rows(component) if _alone(asks, asked, architecture, component, r)]
+            partial = [
+                extended
+                for stack in partial
+                for extended in (
+                    *([stack] if component not in needed else []),
+                    *({**stack, component: row} for row in options if _joins(stack, component, row)),
+                )
+            ]
+        if any(satisfies(table, asks, asked, architecture, stack, works) for stack in partial):
+            return True
+    return False
+
+
+def _reachable(table: Stacks, asks: tuple[Ask, ...]) -> set[str]:
+    found = {"base", "python", *(c for ask in asks for c in ask.has)}
+    while True:
+        more = {c for name in found for row in table.rows(name) for c in row.requires} | found
+        if more == found:
+            return found
+        found = more
+
+
+def _alone(
+    asks: tuple[Ask, ...], asked: frozenset[str], architecture: str, component: str, row: Version
+) -> bool:
+    if row.asked and component not in asked:
+        return False
+    if row.architectures and architecture not in row.architectures:
+        return False
+    bounds = [wish for ask in asks for c, wish in ask.bounds if c == component]
+    return all(meets_row(component, row, wish) for wish in bounds)
+
+
+def _joins(stack: Stack, component: str, row: Version) -> bool:
+    for other, its in stack.items():
+        for (one, mine), (two, theirs) in (
+            ((component, row), (other, its)),
+            ((other, its), (component, row)),
+        ):
+            wishes = [w for w in (mine.requires.get(two), mine.fits.get(two)) if w is not None]
+            if two in mine.without or not all(meets_row(two, theirs, w) for w in wishes):
+                return False
+            assert one != two
+    return True

@@ -1,0 +1,271 @@
+"""The solver against brute force, over random small tables and over the real knowledge."""
+
+import hashlib
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.engine import brute
+from tests.unit.engine.examples import HOST, with_
+from toolkit.engine.asks import asked_for, asks_of, demand_of
+from toolkit.engine.foreseen import ways
+from toolkit.engine.search import ORDER, Problem, first, ordered
+from toolkit.engine.solve import Conflict, solve
+from toolkit.image.recipe import names, objections
+from toolkit.image.solved import pinned
+from toolkit.knowledge.stacks import Base, Stacks, Version, stacks
+from toolkit.model.prediction import Request
+from toolkit.model.recipe import HorovodWish, MpiWish, Recipe
+from toolkit.probe.probe import load as load_facts
+
+
+def careful(examples):
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+SMALL = ("openmpi", "pmix", "tensorflow", "keras", "horovod")
+WISHES = st.sampled_from(["*", "1", "2", "3", ">=2", "<2", "2.*", "source *", "debian 2"])
+
+
+@st.composite
+def rows(draw, component):
+    others = [c for c in SMALL if c != component]
+    requires = draw(st.dictionaries(st.sampled_from(others), WISHES, max_size=2))
+    if draw(st.booleans()):
+        requires["base"] = draw(st.sampled_from(["x:*", "x:a", ("x:a", "x:b"), "x:b"]))
+    if draw(st.booleans()):
+        requires["python"] = draw(st.sampled_from(["3.9", ("3.9", "3.11"), ">=3.10"]))
+    return Version(
+        version=draw(st.sampled_from(["1", "2", "3"])),
+        provider=draw(st.sampled_from(["debian", "pypi", "source", "published"])),
+        requires=requires,
+        fits=draw(st.dictionaries(st.sampled_from(others), WISHES, max_size=1)),
+        without=tuple(draw(st.lists(st.sampled_from(others), max_size=1))),
+        asked=draw(st.integers(0, 5)) == 0,
+        architectures=tuple(draw(st.sampled_from([(), (), ("x86_64",), ("aarch64",)]))),
+        source="drawn",
+    )
+
+
+@st.composite
+def tables(draw):
+    bases = tuple(
+        Base(
+            name=name,
+            image=name,
+            release=name,
+            python=draw(st.sampled_from(["3.9", "3.11"])),
+            glibc="2.36",
+            architectures=draw(st.sampled_from([("x86_64",), ("x86_64", "aarch64")])),
+            brings=tuple(draw(st.sampled_from([(), (), ("openmpi",)]))),
+            asked=name == "x:b" and draw(st.booleans()),
+            source="drawn",
+        )
+        for name in draw(st.sampled_from([("x:a",), ("x:a", "x:b")]))
+    )
+    found = {c: tuple(draw(st.lists(rows(c), min_size=0, max_size=2))) for c in SMALL}
+    return Stacks(base=bases, **found)
+
+
+@st.composite
+def recipes(draw, components=SMALL, wishes=("*", "1", "2", ">=2", "<3"), bases=("", "", "x:a", "x:*", "x:b")):
+    want = draw(st.dictionaries(st.sampled_from(components), st.sampled_from(wishes), max_size=4))
+    want["openmpi"] = draw(st.sampled_from(["*", "match-host", "2"]))
+    return Recipe(
+        schema="toolkit.recipe/2",
+        title="drawn",
+        base=draw(st.sampled_from(bases)),
+        architecture=draw(st.sampled_from(["x86_64", "x86_64", "aarch64"])),
+        want=want,
+        mpi=MpiWish(provider=draw(st.sampled_from(["", "", "source", "debian"]))),
+    )
+
+
+def rows_of(table, solution):
+    """Return the rows that a solution names; of equal names any that makes it whole."""
+    choices = [
+        [r for r in table.rows(c.component) if (r.version, r.provider) == (c.version, c.provider)]
+        for c in solution.chosen
+    ]
+    names_ = [c.component for c in solution.chosen]
+    return [dict(zip(names_, rows_, strict=True)) for rows_ in brute.product(*choices)]
+
+
+def check(recipe, table, host, solvable, works=None):
+    """Hold an answer of the solver, whichever it is, against brute force."""
+    asks, asked = asks_of(recipe, host), asked_for(recipe)
+    found = solve(recipe, "drawn", table, host)
+    if not isinstance(found, Conflict):
+        assert any(
+            brute.satisfies(table, asks, asked, found.architecture, stack, works)
+            for stack in rows_of(table, found)
+        )
+        assert all(c.why and not c.why.startswith(" ") for c in found.chosen)
+        return found
+    solvable = remembered(solvable)
+    by_text = {ask.text: ask for ask in asks}
+    core = tuple(by_text[text] for text in found.constraints)
+    assert core
+    assert not solvable(table, core, asked, works)
+    for ask in core:
+        assert solvable(table, tuple(a for a in core if a is not ask), asked, works), ask.text
+    assert len(found.relax) == len(core)
+    for few in combinations(asks, len(core) - 1):
+        assert solvable(table, few, asked, works), "a smaller set contradicts itself"
+    for ask, said in zip(core, found.relax, strict=True):
+        rest = tuple(a for a in asks if a is not ask and a.weaker != ask.text)
+        assert ("still nothing" in said) == (not solvable(table, rest, asked, works))
+    return found
+
+
+def remembered(solvable):
+    """Ask the same of brute force once only."""
+    said = {}
+
+    def ask(table, asks, asked, works):
+        key = tuple(a.text for a in asks)
+        if key not in said:
+            said[key] = solvable(table, asks, asked, works)
+        return said[key]
+
+    return ask
+
+
+@careful(100)
+@given(tables(), recipes())
+def test_random_tables_are_solved_as_brute_force_does(table, recipe):
+    check(recipe, table, None, brute.solvable)
+
+
+@careful(60)
+@given(tables(), recipes())
+def test_joining_finds_what_looking_at_everything_finds(table, recipe):
+    asks, asked = asks_of(recipe, None), asked_for(recipe)
+    assert brute.solvable(table, asks, asked) == brute.solvable_by_joining(table, asks, asked)
+
+
+@careful(25)
+@given(tables(), recipes(), st.integers(0, 3))
+def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
+    """Whatever was decided first could not have been better, given what was decided before it."""
+    asks, asked = asks_of(recipe, HOST), asked_for(recipe)
+
+    def works(architecture, stack):
+        looked_at = sorted((c, stack[c].version) for c in ("base", "openmpi") if c in stack)
+        text = f"{seed} {architecture} {looked_at}"
+        return hashlib.sha256(text.encode()).digest()[0] % 2 == 0 if "openmpi" in stack else True
+
+    found = first(Problem(ordered(table), demand_of(asks), asked, works))
+    assert (found is not None) == brute.solvable(table, asks, asked, works)
+    assume(found is not None)
+    architecture, stack = found
+    assert brute.satisfies(table, asks, asked, architecture, stack, works)
+    everything = [
+        s for s in brute.combinations(table) if brute.satisfies(table, asks, asked, architecture, s, works)
+    ]
+    before, rows = {}, ordered(table).rows
+    while undecided := [c for c in ORDER if c in stack and c not in before and c in needed(asks, before)]:
+        component = undecided[0]
+        for row in rows[component]:
+            if row == stack[component]:
+                break
+            assert not any(
+                s.get(component) == row and all(s.get(c) == r for c, r in before.items()) for s in everything
+            )
+        before[component] = stack[component]
+    assert before == stack
+
+
+def needed(asks, before):
+    wanted = {c for ask in asks for c in ask.has}
+    return {"base", "python", *wanted, *(c for row in before.values() for c in row.requires)}
+
+
+REAL = ("tensorflow", "horovod", "keras", "mpi4py", "cuda", "nccl", "pmix", "ucx", "python")
+SERIES = (
+    *("*", "2.12.*", "2.14.*", "2.15.*", "2.18.*", "2.20.*", ">=2.16", "<2.16", "2.15.0", "4.*", "5.*"),
+    *("0.28.1", "11.*", "3.9", "3.11", "3.13", "<4.1", ">=1.14"),
+)
+
+
+@st.composite
+def real_recipes(draw):
+    table = stacks()
+    want = draw(st.dictionaries(st.sampled_from(REAL), st.sampled_from(SERIES), max_size=4))
+    want[draw(st.sampled_from(["openmpi", "mpich"]))] = draw(
+        st.sampled_from(["*", "match-host", "4.*", "5.*", "<4.1", ">=4.1,<5"])
+    )
+    recipe = Recipe(
+        schema="toolkit.recipe/2",
+        title="drawn",
+        base=draw(st.sampled_from(["", "", "", "debian:*", *(base.name for base in table.base)])),
+        architecture=draw(st.sampled_from(["x86_64", "x86_64", "x86_64", *table.architectures])),
+        want=want,
+        horovod=HorovodWish(operations=draw(st.sampled_from([("mpi", "gloo"), ("mpi", "gloo", "nccl")]))),
+        mpi=MpiWish(provider=draw(st.sampled_from(["", "", "", "debian", "pypi", "source"]))),
+    )
+    assume(not list(objections(recipe, table)))
+    return recipe
+
+
+CLUSTERS = {
+    "no cluster": None,
+    "pmix 5": HOST,
+    "recorded": load_facts(EVIDENCE / "virtual-cluster-login.txt"),
+    "pmi2 only": with_(
+        HOST, slurm=with_(HOST.slurm, mpi_types=("none", "pmi2"), mpi_default="pmi2"), mpis=(), pmix=None
+    ),
+    "no slurm": load_facts(EVIDENCE / "no-slurm.txt"),
+    "old driver": with_(HOST, gpu_driver="418.39", absent={}),
+    "other processor": with_(HOST, architecture="aarch64"),
+}
+
+
+@careful(100)
+@given(real_recipes(), st.sampled_from(sorted(CLUSTERS)))
+def test_the_real_knowledge_is_solved_as_brute_force_does(recipe, cluster):
+    host, table, said = CLUSTERS[cluster], stacks(), {}
+
+    def works(architecture, stack):
+        key = (architecture, *(f"{c} {stack[c].version} {stack[c].provider}" for c in sorted(stack)))
+        if key not in said:
+            said[key] = ways(host, table, architecture, stack, recipe.operations, Request())
+        return not all(said[key].values())
+
+    found = check(recipe, table, host, brute.solvable_by_joining, works)
+    if not isinstance(found, Conflict):
+        again = solve(pinned(recipe, found), "drawn", table)
+        assert not isinstance(again, Conflict)
+        assert again.versions == found.versions
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("cluster", sorted(CLUSTERS))
+def test_every_recipe_is_answered_within_a_second_of_processor_time(name, cluster):
+    import time
+
+    from toolkit.image.recipe import load
+
+    recipe = load(name).recipe
+    begin = time.process_time()
+    found = solve(recipe, name, stacks(), CLUSTERS[cluster])
+    assert time.process_time() - begin < 1
+    assert msgspec.json.encode(found)
+    if cluster == "no cluster":
+        assert not isinstance(found, Conflict), found.constraints
+
+
+def test_what_is_seen_on_the_way_does_not_change_the_answer():
+    recipe = Recipe(schema="toolkit.recipe/2", title="t", want={"openmpi": "*", "tensorflow": "2.15.*"})
+    problem = Problem(ordered(stacks()), demand_of(asks_of(recipe, None)), asked_for(recipe))
+    assert first(problem) == first(replace(problem, seen={}))
