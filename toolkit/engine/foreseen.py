@@ -13,6 +13,9 @@ from toolkit.versions import older
 
 _GUESSED = "not built yet: taken from recipes/knowledge/stacks.toml"
 _CITED = ("mpi", "mpi.interfaces", "pmix", "glibc", "distribution", "ucx", "cuda", "horovod", "horovod_built")
+_WITH_SSH = {"openmpi-bin", "openssh-client"}
+"""Packages that bring ssh along; Debian's openmpi-bin depends on it."""
+
 _ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
 
 Ways = dict[Mode, str]
@@ -47,6 +50,7 @@ def foreseen(
     version = {component: row.version for component, row in taken.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations
     facts = {
+        "ssh": "/usr/bin/ssh" if mpi and _WITH_SSH & set(mpi[1].debian.run) else None,
         "mpi": mpi and _mpi(*mpi),
         "pmix": used.get("pmix"),
         "ucx": used.get("ucx"),
