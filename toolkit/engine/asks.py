@@ -80,6 +80,13 @@ def without(asks: tuple[Ask, ...], dropped: Ask) -> tuple[Ask, ...]:
 
 
 def asked_for(recipe: Recipe) -> frozenset[Component]:
-    """Return the components that the recipe itself names: rows that wait to be asked for may be taken."""
+    """Return the components that the recipe names, of which rows that wait to be asked for may be taken.
+
+    Who names a library of CUDA asks for CUDA.
+    """
     named: set[Component] = set(demand_of(asks_of(recipe, None)).has)
-    return frozenset(named | ({"base"} if recipe.base else set()))
+    if recipe.base:
+        named.add("base")
+    if named & {"cudnn", "nccl"}:
+        named.add("cuda")
+    return frozenset(named)
