@@ -1,19 +1,26 @@
-"""Build the image of a recipe in the Docker engine; it is tagged once it has been tried."""
+"""Build the image of a recipe from its lock, in the Docker engine; it is tagged once it has been tried.
 
-import datetime as dt
-import os
+No step has a network: what the lock names is fetched and verified before. Three things are kept, so that
+a change costs no more than it has to: what was compiled (on this machine), the stack (an image named by the
+hash of all that is in it), and the image itself.
+"""
+
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolkit.errors import Missing
-from toolkit.image import emit
+from toolkit.errors import BadInput, Missing
+from toolkit.image.based import ensure_locked_base
 from toolkit.image.check import check
+from toolkit.image.compiled import MEMORY_OF_A_COMPILER, Made, ensure_compiled
+from toolkit.image.context import image_context, stack_context
+from toolkit.image.emit import Making
+from toolkit.image.fetch import fetched
+from toolkit.image.identity import labels, source_hash, stack_hash
 from toolkit.image.recipe import Named
-from toolkit.image.solved import solved
+from toolkit.model.lock import Lock, LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run import surroundings
-from toolkit.run.base import ensure_base
+from toolkit.model.solution import Component
 from toolkit.run.engine import (
     BuildOptions,
     build_image,
@@ -21,15 +28,16 @@ from toolkit.run.engine import (
     find_image,
     forget_image,
     machine,
+    named_like,
     tag_image,
+    untag_image,
 )
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-_SECONDS = 5400.0
-_MEMORY_OF_A_COMPILER = 3 << 29
-"""1.5 GiB: what one C++ compiler takes for Horovod's sources, which include TensorFlow's headers."""
+_SECONDS = 7200.0
+_STACK = "toolkit-stack"
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,46 +49,43 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     base: str
     source: str
+    lock: str
     bytes: int
     reused: bool
 
 
-def build(
-    client: "DockerClient", named: Named, tell: Tell, *, fresh: bool = False, newer_base: bool = False
-) -> Built:
-    """Build and try the image of a recipe, unless the engine has it from the same sources.
+def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
+    """Build and try the image of a recipe from its lock, unless the engine has it from the same sources.
 
-    ``fresh`` builds anyway; ``newer_base`` asks the registry for the base again.
+    ``fresh`` compiles and builds anew what is kept.
 
     Raises:
+        BadInput: if the recipe says that it cannot be built everywhere.
         CheckFailed: if a step or the trial fails; no image is tagged then.
-        Missing: if the engine, or a way to a base image, is not there.
+        Missing: if the engine, or a file of the lock, is not to be had.
     """
-    source = emit.source_hash(named)
-    if not (fresh or newer_base) and (kept := find(client, named)) is not None and kept.source == source:
+    if named.recipe.unbuildable:
+        raise BadInput(
+            f"{named.name} cannot be built here: {named.recipe.unbuildable}",
+            fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
+        )
+    making = Making(named=named, lock=lock)
+    source = source_hash(making)
+    if not fresh and (kept := find(client, named)) is not None and kept.source == source:
         tell.step(f"{named.tag} is built from these sources already")
         return kept
-    row = emit.base_of(solved(named))
-    base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
-    tell.step(f"Building {named.tag} on {base}")
-    env = os.environ
-    settings = surroundings.pip_settings(env)
-    around = emit.Surroundings(base.reference, str(base), surroundings.certificates(env), tuple(settings))
-    memory = build_memory(client)
-    now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    options = BuildOptions(
-        memory=memory,
-        timeout=_SECONDS,
-        arguments={**surroundings.proxies(env), **settings, "JOBS": str(_jobs(client, memory))},
-        labels={**emit.labels(named, around), emit.CREATED: now},
-    )
-    image = build_image(client, emit.context(named, around), named.name, tell, options)
+    options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none")
+    stack = _stack(client, making, tell, options, fresh=fresh)
+    tell.step(f"Building {named.tag} on {stack}")
+    own = BuildOptions(options.memory, options.timeout, labels=labels(making), network="none")
+    image = build_image(client, image_context(making, stack), named.name, tell, own)
     try:
-        check(client, image, named, tell)
+        check(client, image, named, lock, tell)
     except BaseException:
         forget_image(client, image)
         raise
     tag_image(client, image, named.tag)
+    _forget_other_stacks(client, named, stack)
     return _described(client, named, reused=False)
 
 
@@ -89,17 +94,52 @@ def find(client: "DockerClient", named: Named) -> Built | None:
     return None if find_image(client, named.tag) is None else _described(client, named, reused=True)
 
 
+def files_of(lock: Lock) -> tuple[LockedFile, ...]:
+    """Return all files of a lock."""
+    stages = (lock.build, lock.run)
+    return (*lock.base.packages, *(f for s in stages for f in (*s.debian, *s.wheels, *s.sources)))
+
+
+def _stack(client: "DockerClient", making: Making, tell: Tell, options: BuildOptions, *, fresh: bool) -> str:
+    """Return the image that has everything but the trainers, built if the engine has none."""
+    named, lock = making.named, making.lock
+    files = fetched(files_of(lock), tell, recipe=named.name)
+    base = ensure_locked_base(client, lock, files, tell)
+    making = msgspec.structs.replace(making, base=base)
+    made = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory), fresh=fresh)
+    name = f"{_STACK}:{named.name}-{stack_hash(making, {c: one.sha256 for c, one in made.items()})[:12]}"
+    if not fresh and find_image(client, name) is not None:
+        return name
+    tell.step(f"Building the stack of {named.name} on {base}")
+    making = msgspec.structs.replace(making, ready=_names(made))
+    context = stack_context(making, files, {one.path.name: one.path for one in made.values()})
+    tag_image(client, build_image(client, context, f"{named.name}: the stack", tell, options), name)
+    return name
+
+
+def _names(made: dict[Component, Made]) -> dict[Component, str]:
+    return {component: one.path.name for component, one in made.items()}
+
+
+def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
+    """Remove the stacks of earlier locks; the image of another build that still uses one keeps its layers."""
+    for name in named_like(client, f"{_STACK}:{named.name}-"):
+        if name != stack and len(name) == len(stack):
+            untag_image(client, name)
+
+
 def _described(client: "DockerClient", named: Named, *, reused: bool) -> Built:
     image = find_image(client, named.tag)
     if image is None:
         raise Missing(f"{named.tag} is not in the Docker engine", fix=f"toolkit image build {named.name}")
-    labels = image.labels or {}
+    found = image.labels or {}
     return Built(
         recipe=named.name,
         tag=named.tag,
         id=image.id,
-        base=labels.get("toolkit.base", ""),
-        source=labels.get("toolkit.source", ""),
+        base=found.get("toolkit.base", ""),
+        source=found.get("toolkit.source", ""),
+        lock=found.get("toolkit.lock", ""),
         bytes=int(image.attrs.get("Size", 0)),
         reused=reused,
     )
@@ -108,4 +148,4 @@ def _described(client: "DockerClient", named: Named, *, reused: bool) -> Built:
 def _jobs(client: "DockerClient", memory: int) -> int:
     """Return how many compilers may run beside each other within the memory."""
     processors, _ = machine(client)
-    return max(1, min(processors, memory // _MEMORY_OF_A_COMPILER))
+    return max(1, min(processors, memory // MEMORY_OF_A_COMPILER))

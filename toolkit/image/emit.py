@@ -1,143 +1,120 @@
-"""From a recipe to the text of its Dockerfile and the files beside it."""
+"""From a lock to the texts that an image is built from, and the files beside them."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from toolkit import __version__
-from toolkit.data import package, shipped
+from toolkit.image.ingredients import ingredients
 from toolkit.image.recipe import Named
-from toolkit.image.solved import solved
-from toolkit.knowledge.stacks import Base, Version, stacks
-from toolkit.model.recipe import MPIS
-from toolkit.model.solution import Component, Solution
+from toolkit.image.steps import PREFIX, Step, steps_of
+from toolkit.knowledge.stacks import stacks
+from toolkit.model.lock import Lock
+from toolkit.model.solution import Component
 from toolkit.render import render
 
-_BUILD_TOOLS = ("python3", "python3-venv", "python3-dev", "g++", "make", "cmake", "pkg-config")
-"""The same for all recipes, so that they share the layer, which does not end up in any image."""
-
-
 CREATED = "org.opencontainers.image.created"
-"""The label that differs in every image that is built; it tells whether a SIF came from this one."""
+"""The label with the lock's own time: it is the same in every image of that lock."""
+
+LOCK = "toolkit.lock"
+"""The label with the lock's hash."""
+
+Stage = Literal["base", "stack", "image"]
+WHOLE: tuple[Stage, ...] = ("base", "stack", "image")
+VENV = "/opt/toolkit/venv"
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_STEP_SECONDS = 5400
+"""No step takes longer, however slow the machine is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the machine that builds adds to a recipe: the base that it found, and its way to the network.
+class Making(msgspec.Struct, frozen=True, kw_only=True):
+    """One image to make: its recipe, its lock, and what the machine has for it already.
 
-    ``base`` goes behind FROM, ``origin`` into the image's description of itself.
-    ``pip_variables`` are names of build arguments.
+    ``base`` goes behind FROM; ``base.tar`` in the context takes its place where it is empty. ``ready`` are
+    components that are compiled, and the names of what was made.
     """
 
-    base: str
-    origin: str
-    certificates: bytes | None = None
-    pip_variables: Sequence[str] = ()
+    named: Named
+    lock: Lock
+    base: str = ""
+    ready: dict[Component, str] = {}
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What there is to compile, whether it is ready or not."""
+        return steps_of(self.lock, self.named.recipe)
 
 
-def published(named: Named) -> Surroundings:
-    """Return the surroundings of a machine that nothing is known of: the published base, nothing else."""
-    image = base_of(solved(named)).image
-    return Surroundings(image, image)
+def dockerfile(
+    making: Making, stages: tuple[Stage, ...] = WHOLE, *, only: Step | None = None, stack: str = ""
+) -> str:
+    """Return a Dockerfile: the whole one, one for some stages, or one that compiles ``only`` one component.
 
-
-def base_of(solution: Solution) -> Base:
-    """Return the row of the base that was chosen."""
-    return stacks().base_of(solution.versions["base"])
-
-
-def _row(solution: Solution, component: Component) -> Version | None:
-    chosen = solution.of(component)
-    rows = stacks().rows(component) if chosen else ()
-    return next(
-        (r for r in rows if chosen and (r.version, r.provider) == (chosen.version, chosen.provider)), None
-    )
-
-
-def dockerfile(named: Named, around: Surroundings) -> str:
-    """Return the Dockerfile of a recipe."""
-    recipe, solution = named.recipe, solved(named)
-    versions = solution.versions
-    mpi = _row(solution, "openmpi") or _row(solution, "mpich")
-    horovod = _row(solution, "horovod")
+    ``stack`` is the image that the stage ``image`` is put on where the stage ``stack`` is not there.
+    """
+    waiting = tuple(step for step in making.steps if step.component not in making.ready)
+    compiled = (only,) if only else waiting if "stack" in stages else ()
     return render(
         "containers",
         "Dockerfile.j2",
-        {
-            "name": named.name,
-            "title": " ".join(recipe.title.split()),
-            "version": __version__,
-            "base": around.base,
-            "origin": around.origin,
-            "certificates": around.certificates is not None,
-            "pip_variables": tuple(around.pip_variables),
-            "build_packages": (*_BUILD_TOOLS, *(mpi.debian.build if mpi else ())),
-            "run_packages": ("python3", *(mpi.debian.run if mpi else ())),
-            "mpi4py": versions.get("mpi4py"),
-            "tensorflow": versions.get("tensorflow"),
-            "horovod": versions.get("horovod"),
-            "horovod_build": horovod.tools if horovod else (),
-            "operations": recipe.operations,
-            "packages": recipe.packages,
-        },
+        {**_values(making), "compiled": compiled, "stages": stages, "stack": stack},
     )
 
 
-def context(named: Named, around: Surroundings) -> dict[str, bytes]:
-    """Return what the engine builds from: the Dockerfile, what describes the image, the trainers."""
-    files = {
-        "Dockerfile": dockerfile(named, around).encode(),
-        "stack.py": (shipped("containers") / "stack.py").read_bytes(),
-        "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
+def definition(making: Making, labels: dict[str, str], *, context: str, jobs: int) -> str:
+    """Return the Singularity definition; ``context`` is put before the paths of its files."""
+    base = making.lock.base.published
+    waiting = tuple(step for step in making.steps if step.component not in making.ready)
+    places = {
+        "bootstrap": "docker" if base else "docker-archive",
+        "from": base or f"{context}base.tar",
+        "context": context,
+        "jobs": jobs,
+        "labels": labels,
     }
-    if around.certificates is not None:
-        files["certificates.pem"] = around.certificates
-    trainers = package() / "trainers"
-    for file in sorted(trainers.rglob("*")):
-        if file.is_file() and _belongs(file.relative_to(trainers)):
-            files[f"lib/toolkit/trainers/{file.relative_to(trainers).as_posix()}"] = file.read_bytes()
-    return files
+    return render("containers", "Singularity.def.j2", {**_values(making), "compiled": waiting, **places})
 
 
-def source_hash(named: Named) -> str:
-    """Return a hash of all that an image is made from, whatever machine makes it.
-
-    Two machines with the same recipe, templates and trainers get the same one.
-    """
-    return digest_of(context(named, published(named)))
-
-
-def digest_of(files: dict[str, bytes]) -> str:
-    """Return one hash for names and contents of files."""
-    whole = hashlib.sha256()
-    for name in sorted(files):
-        for part in (name.encode(), files[name]):
-            whole.update(len(part).to_bytes(8, "big") + part)
-    return whole.hexdigest()
-
-
-def labels(named: Named, around: Surroundings) -> dict[str, str]:
-    """Return the labels by which others, and this program itself, know the image."""
-    solution = solved(named)
-    versions = solution.versions
-    mpi = next(name for name in MPIS if name in versions)
-    wanted = {
-        "mpi": f"{mpi} {versions[mpi]}",
-        **{name: versions.get(name) for name in ("mpi4py", "tensorflow", "horovod")},
-    }
+def _values(making: Making) -> dict[str, object]:
+    lock, recipe = making.lock, making.named.recipe
+    needs = ingredients(lock.solution, recipe, stacks())
+    wheels = [f"{c}=={needs.rows[c].version}" for c in needs.sdists]
     return {
-        "org.opencontainers.image.title": named.name,
-        "org.opencontainers.image.description": " ".join(named.recipe.title.split()),
-        "org.opencontainers.image.version": __version__,
-        "org.opencontainers.image.base.name": base_of(solution).image,
-        "toolkit.recipe": named.name,
-        "toolkit.version": __version__,
-        "toolkit.base": around.origin,
-        "toolkit.source": source_hash(named),
-        **{f"toolkit.{name}": value for name, value in wanted.items() if value},
+        "name": making.named.name,
+        "title": " ".join(recipe.title.split()),
+        "version": __version__,
+        "base": making.base,
+        "rootfs": not making.base,
+        "ready": making.ready,
+        "seconds": _STEP_SECONDS,
+        "said": {"RECIPE": making.named.name, "BASE": origin(lock), "TOOLKIT": __version__},
+        "stack_words": ("/build/parts/stack.sh", *wheels),
+        "environment": environment(making),
     }
 
 
-def _belongs(path: Path) -> bool:
-    return "__pycache__" not in path.parts and not path.name.startswith(".")
+def environment(making: Making) -> dict[str, str]:
+    """Return the variables of the finished image."""
+    needs = ingredients(making.lock.solution, making.named.recipe, stacks())
+    own = [f"{VENV}/bin"]
+    own += [f"{PREFIX}/bin"] if any(row.archive for row in needs.rows.values()) else []
+    rows = [row.environment for row in needs.rows.values()]
+    return {
+        "PATH": ":".join((*own, _SYSTEM_PATH)),
+        "LANG": "C.UTF-8",
+        **{key: value for row in rows for key, value in row.items()},
+    }
+
+
+def origin(lock: Lock) -> str:
+    """Say which base an image is on, in a way that does not depend on the machine."""
+    if lock.base.published:
+        return f"{lock.base.published} (published)"
+    return f"{base_name(lock)} (bootstrapped from {len(lock.base.packages)} locked packages)"
+
+
+def base_name(lock: Lock) -> str:
+    """Return the name in the engine of the base that a lock's packages make."""
+    digest = hashlib.sha256("".join(sorted(f.sha256 for f in lock.base.packages)).encode()).hexdigest()
+    return f"toolkit-base:{lock.base.release}-{digest[:12]}"

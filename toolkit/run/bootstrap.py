@@ -60,8 +60,16 @@ def rootfs(
         hook.chmod(0o755)
         tar = Path(work) / "base.tar"
         excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
+        # All by name: the archive may rate them otherwise than the packages themselves do.
+        names = ",".join(package.name for package in packages)
         words = (
-            *("mmdebstrap", "--variant=minbase", "--aptopt=APT::Sandbox::User root", *excluded),
+            *(
+                "mmdebstrap",
+                f"--include={names}",
+                "--variant=minbase",
+                "--aptopt=APT::Sandbox::User root",
+                *excluded,
+            ),
             # The copyright files stay: whoever passes an image on has to be able to show them.
             "--dpkgopt=path-include=/usr/share/doc/*/copyright",
             f"--setup-hook={_MERGED}",

@@ -172,6 +172,32 @@ def forget_image(client: "DockerClient", image: str) -> None:
             client.api.remove_image(image, noprune=True)
 
 
+def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
+    """Return the names of the engine's images that begin with a text."""
+    with speaking("listing images"):
+        images = client.api.images()
+    return tuple(sorted(t for image in images for t in image.get("RepoTags") or () if t.startswith(start)))
+
+
+def untag_image(client: "DockerClient", tag: str) -> None:
+    """Take a name from an image, and remove what nobody names or uses then."""
+    import docker
+
+    with contextlib.suppress(docker.errors.APIError, OSError):
+        client.api.remove_image(tag)
+
+
+def taken(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
+    """Stream a folder of an image, which is not started, as a tar."""
+    with speaking(f"taking {folder} out of {image[:19]}"):
+        made = client.api.create_container(image, ["true"], entrypoint=[], labels={"toolkit": "build"})["Id"]
+        try:
+            stream, _ = client.api.get_archive(made, folder, chunk_size=_CHUNK)
+            yield from stream
+        finally:
+            _remove_container(client, made)
+
+
 def saved(client: "DockerClient", image: str) -> Iterator[bytes]:
     """Stream an image as a docker-archive."""
     with speaking(f"taking {image} out of the Docker engine"):

@@ -1,9 +1,10 @@
-"""``toolkit image build``: from a recipe to an image in the Docker engine."""
+"""``toolkit image build``: from a recipe and its lock to an image in the Docker engine."""
 
 import click
 
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.image.build import Built, build
+from toolkit.image.locking import ensure_lock
 from toolkit.image.recipe import load
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
@@ -11,16 +12,20 @@ from toolkit.run.engine import connect
 
 @click.command("build")
 @click.argument("recipe")
-@click.option("--fresh", is_flag=True, help="Build although nothing has changed; finished steps are reused")
-@click.option("--newer-base", is_flag=True, help="Ask the registry for the base image again")
+@click.option("--fresh", is_flag=True, help="Compile and build although nothing has changed")
 @JSON
 @click.pass_context
-def command(ctx: click.Context, recipe: str, fresh: bool, newer_base: bool, as_json: bool) -> None:
-    """Build the image of RECIPE, try it, and tag it toolkit/RECIPE:latest."""
+def command(ctx: click.Context, recipe: str, fresh: bool, as_json: bool) -> None:
+    """Build the image of RECIPE from its lock, try it, and tag it toolkit/RECIPE:latest.
+
+    What the lock names is fetched and verified first; no step of the build has a network. A recipe without a
+    lock is locked now.
+    """
     named = load(recipe)
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        built = build(client, named, tell, fresh=fresh, newer_base=newer_base)
+        lock = ensure_lock(client, named, recipe, tell)
+        built = build(client, named, lock, tell, fresh=fresh)
     _print_built(built, as_json=as_json)
 
 
@@ -30,3 +35,4 @@ def _print_built(built: Built, *, as_json: bool) -> None:
         return
     click.echo(f"{built.tag}  {built.bytes / 1e6:.0f} MB  {built.id}")
     click.echo(f"  base: {built.base}")
+    click.echo(f"  lock: sha256:{built.lock}")

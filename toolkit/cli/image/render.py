@@ -1,14 +1,57 @@
-"""``toolkit image render``: the text that an image is built from."""
+"""``toolkit image render``: the text that an image is built from, and the folder that goes with it."""
+
+from pathlib import Path
 
 import click
 
-from toolkit.image import emit
+from toolkit.cli.image.common import JSON, print_json
+from toolkit.image.build import files_of
+from toolkit.image.emit import Making, definition, dockerfile
+from toolkit.image.fetch import fetched
+from toolkit.image.identity import labels
+from toolkit.image.lock import fitting_lock
 from toolkit.image.recipe import load
+from toolkit.image.written import write_folder
+from toolkit.report.progress import Progress
+
+_JOBS = 2
 
 
 @click.command("render")
 @click.argument("recipe")
-def command(recipe: str) -> None:
-    """Print the Dockerfile of RECIPE."""
+@click.option("--format", "kind", type=click.Choice(["docker", "singularity"]), default="docker")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all that it needs")
+@JSON
+@click.pass_context
+def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_json: bool) -> None:
+    """Print the Dockerfile of RECIPE, or its Singularity definition, as its lock gives it.
+
+    With -o, a folder is written that holds every file that it needs, so that it builds without a network.
+
+    \b
+    Examples:
+      toolkit image render tf2.15-cpu -o ctx && docker build ctx
+      toolkit image render tf2.15-cpu --format singularity -o ctx
+      apptainer build my.sif ctx/Singularity.def
+    """
     named = load(recipe)
-    click.echo(emit.dockerfile(named, emit.published(named)), nl=False)
+    making = Making(named=named, lock=fitting_lock(named, recipe))
+    singularity = kind == "singularity"
+    if output is None:
+        text = (
+            definition(making, labels(making), context="", jobs=_JOBS) if singularity else dockerfile(making)
+        )
+        if as_json:
+            print_json({"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "text": text})
+        else:
+            click.echo(text, nl=False)
+        return
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        files = fetched(files_of(making.lock), tell, recipe=recipe)
+        target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)
+    if as_json:
+        print_json(
+            {"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "path": str(target)}
+        )
+        return
+    click.echo(target)

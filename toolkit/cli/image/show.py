@@ -4,7 +4,6 @@ import click
 import msgspec
 
 from toolkit.cli.image.common import JSON, print_json
-from toolkit.image import emit
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
 
@@ -24,7 +23,6 @@ def command(recipe: str, as_json: bool) -> None:
                 "schema": "toolkit.shown/1",
                 "name": named.name,
                 "tag": named.tag,
-                "source": emit.source_hash(named),
                 "recipe": fields,
                 "solution": msgspec.to_builtins(solution),
             }

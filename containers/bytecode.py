@@ -1,0 +1,76 @@
+"""Compile the modules that a training imports, and no others: they make its start fast, the rest only room.
+
+Runs once, in the image's own build. What is written depends on no time: a module and its source are taken
+to belong together, as nothing in an image changes any more.
+"""
+
+import importlib
+import os
+import py_compile
+import subprocess
+import sys
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
+
+WANTED = (
+    "mpi4py.MPI",
+    "horovod.tensorflow.keras",
+    "tensorflow",
+    "tensorflow.keras",
+    "tf_keras",
+    "keras",
+    "numpy",
+)
+ROOTS = ("/usr/lib/python3", "/opt/toolkit/venv/")
+
+FIT = """
+import numpy as np
+import tensorflow as tf
+layers = [tf.keras.layers.Conv2D(2, 3), tf.keras.layers.BatchNormalization(), tf.keras.layers.Flatten(),
+          tf.keras.layers.Dense(2)]
+model = tf.keras.Sequential(layers)
+model.compile("adam", "mse", metrics=["accuracy"])
+data = tf.data.Dataset.from_tensor_slices((np.zeros((4, 8, 8, 1), "float32"), np.zeros((4, 2), "float32")))
+model.fit(data.batch(2), verbose=0)
+model.save("/tmp/bytecode.keras")
+tf.keras.models.load_model("/tmp/bytecode.keras").predict(np.zeros((1, 8, 8, 1)), verbose=0)
+"""
+
+
+def imported() -> list[str]:
+    """Import what there is, train for a moment, and return the sources of all modules that took."""
+    for name in WANTED:
+        if find_spec(name.partition(".")[0]):
+            importlib.import_module(name)
+    if find_spec("tensorflow"):
+        exec(compile(FIT, "fit", "exec"), {})  # noqa: S102 - the text above
+    for name in ("argparse", "json", "subprocess", "socket", "http.server", "logging", "concurrent.futures"):
+        importlib.import_module(name)
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    return sorted(f for f in files if f.endswith(".py") and f.startswith(ROOTS))
+
+
+def main() -> None:
+    """List in one process and compile in a second, as what is loaded already shows in what is written."""
+    if sys.argv[1:] == ["list"]:
+        print("\n".join(imported()))  # noqa: T201 - for the first process
+        return
+    for folder in (*Path("/usr/lib").glob("python3*"), Path("/opt/toolkit/venv/lib")):
+        for old in sorted(folder.rglob("*.pyc")):
+            old.unlink()
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    listing = [sys.executable, __file__, "list"]
+    said = subprocess.run(listing, env=env, capture_output=True, text=True, check=False)
+    if said.returncode:
+        sys.exit(f"what a training imports could not be imported:\n{said.stderr}")
+    for source in said.stdout.split():
+        py_compile.compile(
+            source,
+            cache_from_source(source),
+            doraise=True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+
+
+if __name__ == "__main__":
+    main()

