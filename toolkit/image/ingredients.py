@@ -18,7 +18,7 @@ COMPILED: dict[Component, tuple[Component, ...]] = {
     "openmpi": ("ucx", "pmix"),
     "mpich": ("ucx", "pmix"),
     "mpi4py": ("ucx", "pmix", "openmpi", "mpich"),
-    "horovod": ("ucx", "pmix", "nccl", "cuda", "openmpi", "mpich"),
+    "horovod": ("ucx", "pmix", "nccl", "openmpi", "mpich"),
 }
 """What can be compiled, in an order that works, and what of it has to be there before."""
 
