@@ -1,4 +1,4 @@
-"""``toolkit image list``: the recipes and what is in them."""
+"""``toolkit image list``: the recipes, and what is in them."""
 
 import click
 
@@ -8,37 +8,44 @@ from toolkit.image.recipe import load, names
 from toolkit.image.solved import solved
 from toolkit.model.recipe import MPIS
 
+_TITLES = ("name", "tensorflow", "horovod", "mpi", "base", "title", "error", "want")
+
 
 @click.command("list")
 @JSON
 def command(as_json: bool) -> None:
-    """List the recipes and what is in them."""
-    rows = [(name, *_listed(name)) for name in names()]
+    """List the recipes, and the versions that they give now."""
+    rows = [_listed(name) for name in names()]
     if as_json:
-        titles = ("name", "tensorflow", "horovod", "mpi", "title", "error")
-        print_json(
-            {"schema": "toolkit.recipes/1", "recipes": [dict(zip(titles, r, strict=True)) for r in rows]}
-        )
+        listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
+        print_json({"schema": "toolkit.recipes/1", "recipes": listed})
         return
     from toolkit.report.table import table
 
     click.echo(
-        table(("recipe", "tensorflow", "horovod", "mpi", "title"), [(*r[:4], r[5] or r[4]) for r in rows])
+        table(("recipe", *_TITLES[1:6]), [(*map(str, row[:5]), str(row[6] or row[5])) for row in rows])
     )
 
 
-def _listed(name: str) -> tuple[str, str, str, str, str]:
-    """Return a row of the list; a recipe that cannot be read has its error in the last place."""
+def _listed(name: str) -> tuple[object, ...]:
+    """Return a row of the list; of a recipe that cannot be read or solved, with its error."""
     try:
         named = load(name)
+    except ToolkitError as error:
+        return name, "", "", "", "", "", error.message, {}
+    recipe = named.recipe
+    try:
         versions = solved(named).versions
     except ToolkitError as error:
-        return "", "", "", "", error.message
-    mpi = next(name for name in MPIS if name in versions)
+        return name, "", "", "", "", recipe.title, error.message, recipe.want
+    mpi = next(component for component in MPIS if component in versions)
     return (
+        name,
         versions.get("tensorflow", "-"),
         versions.get("horovod", "-"),
         f"{mpi} {versions[mpi]}",
-        named.recipe.title,
+        versions["base"],
+        f"{recipe.title}{' (not built everywhere)' if recipe.unbuildable else ''}",
         "",
+        recipe.want,
     )

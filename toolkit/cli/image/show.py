@@ -1,4 +1,4 @@
-"""``toolkit image show``: what a recipe asks for."""
+"""``toolkit image show``: what a recipe asks for, and what that gives."""
 
 import click
 import msgspec
@@ -6,16 +6,16 @@ import msgspec
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
+from toolkit.model.recipe import Recipe
+from toolkit.model.solution import Solution
 
 
 @click.command("show")
 @click.argument("recipe")
 @JSON
 def command(recipe: str, as_json: bool) -> None:
-    """Show what RECIPE asks for."""
+    """Show what RECIPE asks for and the stack that it gives; `toolkit image solve` says why."""
     named = load(recipe)
-    asked = named.recipe
-    fields = msgspec.to_builtins(named.recipe)
     solution = solved(named)
     if as_json:
         print_json(
@@ -23,20 +23,27 @@ def command(recipe: str, as_json: bool) -> None:
                 "schema": "toolkit.shown/1",
                 "name": named.name,
                 "tag": named.tag,
-                "recipe": fields,
+                "recipe": msgspec.to_builtins(named.recipe),
                 "solution": msgspec.to_builtins(solution),
             }
         )
         return
-    click.echo(f"{named.name}: {asked.title}")
+    click.echo(f"{named.name}: {named.recipe.title}")
+    for line in _lines(named.recipe, solution):
+        click.echo(f"  {line}")
+
+
+def _lines(recipe: Recipe, solution: Solution) -> list[str]:
+    """Return a line a component: its name, what the recipe wants, what was chosen."""
+    wishes = {**recipe.want, "base": recipe.base}
+    width = max(len(wish) for wish in wishes.values())
+    lines = [f"architecture  {'':<{width}}  {solution.architecture}"]
     for chosen in solution.chosen:
-        wish = asked.base if chosen.component == "base" else asked.want.get(chosen.component, "")
-        version = (
-            f"{chosen.version}, {' + '.join(asked.operations)}"
-            if chosen.component == "horovod"
-            else chosen.version
-        )
-        click.echo(f"  {chosen.component:<11} {wish:<11} {version}".rstrip())
-    for field in ("architecture", "packages", "unbuildable"):
-        if value := getattr(asked, field):
-            click.echo(f"  {field:<11} {value if isinstance(value, str) else ' '.join(value)}")
+        more = f", {' + '.join(recipe.operations)}" if chosen.component == "horovod" else ""
+        wish = wishes.get(chosen.component, "")
+        lines.append(f"{chosen.component:<12}  {wish:<{width}}  {chosen.version}{more}")
+    if recipe.packages:
+        lines.append(f"packages      {' '.join(recipe.packages)}")
+    if recipe.unbuildable:
+        lines.append(f"not built everywhere: {recipe.unbuildable}")
+    return lines
