@@ -62,6 +62,7 @@ def own_files(making: Making) -> dict[str, bytes | Path]:
     """Return what toolkit itself puts into an image: its trainers, the lock and what follows from it."""
     return {
         "papers/lock.json": encoded(making.lock),
+        "papers/manifest.py": (shipped("containers") / "manifest.py").read_bytes(),
         **{f"papers/{n}": text for n, text in documents(making.lock, making.named.recipe).items()},
         "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
         **{f"lib/toolkit/trainers/{name}": content for name, content in trainers().items()},
