@@ -2,7 +2,8 @@
 #
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
 # make test            all checks and tests, the integration tests against real Docker, Apptainer and Slurm included
-# make image           the training image and its SIF (RECIPE=name for another)
+# make image           the training image and its SIF (RECIPE=name for another; FACTS=file for a cluster: what
+#                      `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz)
 # make check           lint, types, import rules
 # make unit            the fast tests alone
@@ -12,6 +13,7 @@
 # make clean           remove everything that these commands made
 
 RECIPE ?= tf2.15-cpu
+FACTS  ?=
 KEEP   ?=
 N      ?= 10000
 SEED   ?= 1
@@ -34,7 +36,7 @@ demo: $(VENV)/ready
 	@KEEP="$(KEEP)" scripts/with-engine.sh scripts/demo.sh $(BIN) "$(RECIPE)"
 
 image: $(VENV)/ready
-	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
+	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)" "$(FACTS)"
 
 test: $(VENV)/ready
 	@$(MAKE) --no-print-directory check unit integration

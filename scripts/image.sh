@@ -1,11 +1,20 @@
 #!/usr/bin/env bash
 # Build the image of recipe $2 and its SIF with the toolkit of $1; both are reused where nothing changed.
+# With $3, facts that toolkit probe -o saved, the versions are those that start on that cluster.
 set -euo pipefail
 toolkit=$1/toolkit
 recipe=$2
-sif=build/images/$(basename "${recipe%.toml}").sif
+facts=${3:-}
+name=$(basename "${recipe%.toml}")
+sif=build/images/$name.sif
 cd "$(dirname "$0")/.."
 
+if [ -n "$facts" ]; then
+    mkdir -p build/recipes
+    echo "\$ toolkit image solve $recipe --facts $facts -o build/recipes/$name.toml"
+    "$toolkit" image solve "$recipe" --facts "$facts" -o "build/recipes/$name.toml"
+    recipe=build/recipes/$name.toml
+fi
 echo "\$ toolkit image build $recipe"
 "$toolkit" image build "$recipe"
 echo "\$ toolkit image sif $recipe -o $sif"
