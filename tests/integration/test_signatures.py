@@ -7,11 +7,13 @@ import shutil
 import msgspec
 import pytest
 
+from tests.integration.conftest import RECIPE
 from tests.integration.program import toolkit
 from tests.unit.image import test_audit
 from tests.unit.image.signed import gpg_home
 from toolkit.errors import CheckFailed
 from toolkit.image import papers
+from toolkit.image.lock import lock_path
 from toolkit.image.provenance import PROVENANCE_PATH, provenance
 from toolkit.image.sbom import SBOM_PATH, sbom
 from toolkit.image.sifobjects import PARTITION, read_table
@@ -186,3 +188,13 @@ def test_what_differs_by_machine_is_beside_the_sif_and_under_the_signature_if_as
     with whole.open("rb") as file:
         names = [entry.name.rstrip(b"\0").decode() for entry in read_table(file, whole).used]
     assert names[-2:] == ["provenance-full.intoto.json", ""]
+
+
+def test_what_the_toolkit_builds_is_what_its_lock_says_file_by_file(training_sif):
+    lock = str(lock_path(RECIPE))
+    done = toolkit("image", "verify", str(training_sif), "--unsigned", "--lock", lock, "--json")
+    checks = {check["name"]: check["outcome"] for check in json.loads(done.stdout)["checks"]}
+    assert checks.pop("signature") == "not-checked"
+    assert set(checks.values()) == {"ok"}
+    listed = toolkit("image", "sbom", str(training_sif)).stdout
+    assert "HOROVOD_WITH_MPI=1" in listed

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from toolkit.image.tree import MAX_READ, Kind
 
+_FARTHEST = 1 << 60
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
@@ -48,7 +49,8 @@ class FolderTree:
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         with self._here(path).open("rb") as file:
-            file.seek(offset)
+            # A hostile file names places that no file system has.
+            file.seek(min(offset, _FARTHEST))
             return file.read(size)
 
     def _here(self, path: str) -> Path:
