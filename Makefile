@@ -10,6 +10,8 @@
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
 #                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
+# make bench-image     conversion, size and start of an image beside plain apptainer build (RECIPE=, ROUNDS=, STARTS=);
+#                      writes build/bench/image.json and docs/images.md
 # make clean           remove everything that these commands made
 
 RECIPE ?= tf2.15-cpu
@@ -18,11 +20,13 @@ KEEP   ?=
 N      ?= 10000
 SEED   ?= 1
 MATRIX ?=
+ROUNDS ?= 2
+STARTS ?= 5
 VENV   := .venv
 BIN    := $(VENV)/bin
 SHELL  := /bin/bash
 
-.PHONY: demo test image fuzz check unit integration matrix engine engine-stop clean help
+.PHONY: demo test image fuzz check unit integration matrix bench-image engine engine-stop clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -60,6 +64,10 @@ integration: $(VENV)/ready
 # The clusters stay up for the next run; make clean removes them.
 matrix: $(VENV)/ready
 	XDG_STATE_HOME="$(CURDIR)/build/matrix/state" scripts/with-engine.sh scripts/matrix.sh $(BIN) $(MATRIX)
+
+bench-image: $(VENV)/ready
+	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.image.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
+	    --starts $(STARTS) --page docs/images.md
 
 engine: $(VENV)/ready
 	@scripts/engine.sh start

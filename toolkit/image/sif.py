@@ -44,7 +44,7 @@ _SOURCE = "toolkit.source"
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """A SIF that was made, or that was there and is from the same image.
+    """A SIF that was made, or that was there and is from the same image, packed for ``packing``.
 
     ``untried`` says why it could not be started on this machine; empty text if it was.
     """
@@ -54,7 +54,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     image: str
     bytes: int
     sha256: str
-    maker: str
+    packing: str
     reused: bool
     untried: str = ""
 
@@ -84,7 +84,12 @@ def convert(
     if not fresh and (kept := reusable(target, config, packing)):
         tell.step(f"{target} is from this image already")
         return Converted(
-            path=str(target), image=source.id, bytes=target.stat().st_size, sha256=kept, maker="", reused=True
+            path=str(target),
+            image=source.id,
+            bytes=target.stat().st_size,
+            sha256=kept,
+            packing=packing.name,
+            reused=True,
         )
     writable(target.parent, "-o")
     began = time.time()
@@ -103,7 +108,7 @@ def convert(
         image=source.id,
         bytes=target.stat().st_size,
         sha256=digest,
-        maker=packing.name,
+        packing=packing.name,
         reused=False,
         untried=untried,
     )
@@ -126,7 +131,7 @@ def write(
     labels = singularityd.labels(config, name, architecture, when, packing.name)
     metadata = singularityd.metadata(config, labels, definition)
     objects = metadata_objects(definition, metadata, msgspec.json.encode(config))
-    tell.step(f"Packing {name} for {packing.name} ({size >> 20} MiB)")
+    tell.step(f"Packing {name} ({size >> 20} MiB)")
     part.touch(0o600)
     work = squash.Squash(
         image=source.id,

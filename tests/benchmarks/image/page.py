@@ -1,0 +1,64 @@
+"""The comparison page: what was measured in one run, put into page.md, which holds what does not change."""
+
+from pathlib import Path
+from string import Template
+
+from tests.benchmarks.image.conversions import PLAIN
+from tests.benchmarks.image.result import Result
+from tests.benchmarks.image.starts import BARE
+from tests.benchmarks.image.timed import median
+from toolkit.image.packing import DEFAULT, PACKINGS
+
+_TEMPLATE = Path(__file__).with_name("page.md")
+_PLAIN = "plain `apptainer build`"
+
+
+def page(found: Result) -> str:
+    """Return the page as Markdown."""
+    template = Template(_TEMPLATE.read_text("utf-8"))
+    return template.substitute(when=_when(found), conversions=_conversions(found), starts=_starts(found))
+
+
+def _when(found: Result) -> str:
+    loads = [taken.load for rows in found.conversions.values() for taken in rows]
+    text = (
+        f"Measured on {found.started[:10]} with {found.processors} processors; "
+        f"the machine's load was {min(loads):.1f} to {max(loads):.1f}.\n"
+    )
+    if max(loads) > found.processors + 1:
+        text += "It had other work, so compare times of this run with each other only.\n"
+    return text
+
+
+def _conversions(found: Result) -> str:
+    build = f"; a build where nothing changed takes {found.build_warm:.1f} s" if found.build_warm else ""
+    rows = [("", "Time", "Faster than plain", "SIF", "Of plain's size", "Same bytes twice"), ("---",) * 6]
+    rows.append((_PLAIN, *_took(found, PLAIN), "1", "no"))
+    for packing in PACKINGS:
+        name = f"`--for {packing.name}`{' (default)' if packing == DEFAULT else ''}"
+        ratio = f"{found.ratios(packing.name)['sif_size_ratio']:.3f}"
+        same = "yes" if found.same_bytes[packing.name] else "**no**"
+        rows.append((name, *_took(found, packing.name), ratio, same))
+    size = f"The image is {found.image_bytes / 1e9:.2f} GB in the engine{build}."
+    return f"## Conversion of `{found.image}`\n\n{size}\n\n{_table(rows)}"
+
+
+def _took(found: Result, name: str) -> tuple[str, str, str]:
+    seconds = f"{median(found.conversions[name]).wall:.1f} s"
+    return seconds, f"{found.ratios(name)['conversion_ratio']:.1f} times", f"{found.sizes[name] / 1e6:.0f} MB"
+
+
+def _starts(found: Result) -> str:
+    bare = median(found.starts[BARE]["warm"])
+    rows = [("", "Cold", "Warm", "Warm, of bare", "Processors, of bare"), ("---",) * 5]
+    rows.append(("bare: a container of the image", "", f"{bare.wall:.2f} s", "1", f"1 ({bare.cpu:.2f} s)"))
+    for name in (PLAIN, *(packing.name for packing in PACKINGS)):
+        ratios = found.ratios(name)
+        times = [f"{median(found.starts[name][kind]).wall:.2f} s" for kind in ("cold", "warm")]
+        shown = (f"{ratios['start_ratio']:.2f}", f"{ratios['start_ratio_cpu']:.2f}")
+        rows.append((_PLAIN if name == PLAIN else f"`--for {name}`", *times, *shown))
+    return f"## Start: `import tensorflow`\n\n{_table(rows)}"
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

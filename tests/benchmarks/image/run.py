@@ -1,0 +1,95 @@
+"""Measure the conversion of an image: python -m tests.benchmarks.image.run [--image TAG] [--page FILE]."""
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.benchmarks.image.conversions import PLAIN, all_of_them
+from tests.benchmarks.image.page import page
+from tests.benchmarks.image.result import Result
+from tests.benchmarks.image.starts import starts
+from toolkit.errors import CheckFailed, Missing, ToolkitError
+from toolkit.image.packing import PACKINGS
+from toolkit.model.progress import Silent
+from toolkit.run.builder import contained
+from toolkit.run.engine import connect, find_image
+
+ROOT = Path(__file__).parents[3]
+
+
+def measure(recipe: str, program: str, rounds: int, start_rounds: int) -> Result:
+    """Run all measurements; SIF files go into a folder under ``build`` that is removed afterwards."""
+    client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
+    source = find_image(client, image)
+    if source is None:
+        raise Missing(f"{image} is not in the Docker engine", fix=f"toolkit image build {recipe}")
+    contained(client, Silent())
+    bench = ROOT / "build" / "bench"
+    bench.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(client), tempfile.TemporaryDirectory(prefix="image.", dir=bench) as work:
+        folder, began = Path(work), datetime.now(UTC)
+        _say(f"{image}: {rounds} conversions by plain apptainer build, {rounds + 1} by each packing")
+        times, same = all_of_them(client, image, folder, rounds)
+        sifs = [folder / f"{name}.sif" for name in (PLAIN, *(p.name for p in PACKINGS))]
+        _say(f"{start_rounds} rounds of starts: python -c '{program}'")
+        started = starts(client, image, sifs, ("python", "-c", program), start_rounds)
+        now = find_image(client, image)
+        if now is None or now.id != source.id:
+            raise CheckFailed(
+                f"{image} was built again meanwhile, so nothing can be compared", fix="run it again"
+            )
+        return Result(
+            image=image,
+            started=began.isoformat(timespec="seconds"),
+            processors=os.cpu_count() or 1,
+            image_bytes=int(source.attrs["Size"]),
+            sizes={sif.stem: sif.stat().st_size for sif in sifs},
+            same_bytes=same,
+            conversions=times,
+            starts=started,
+            build_warm=_warm_build(recipe),
+        )
+
+
+def _warm_build(recipe: str) -> float | None:
+    """Return the seconds of a build where nothing has changed; nothing where that cannot be told now."""
+    began = time.monotonic()
+    words = [sys.executable, "-m", "toolkit", "--quiet", "image", "build", recipe]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, timeout=1800, check=False)
+    return time.monotonic() - began if done.returncode == 0 else None
+
+
+def _say(text: str) -> None:
+    print(f"bench-image: {text}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Measure, write build/bench/image.json and the page."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--recipe", default="tf2.15-cpu")
+    options.add_argument("--program", default="import tensorflow", help="what Python does at a start")
+    options.add_argument("--rounds", type=int, default=2, help="conversions by plain apptainer build")
+    options.add_argument("--starts", type=int, default=5, help="starts of each SIF, cold and warm")
+    options.add_argument("--page", type=Path, help="also write the comparison page there")
+    asked = options.parse_args()
+    try:
+        found = measure(asked.recipe, asked.program, asked.rounds, asked.starts)
+    except ToolkitError as error:
+        print(f"bench-image: {error}", *error.detail, error.fix, sep="\n  ", file=sys.stderr)
+        return error.code
+    target = ROOT / "build" / "bench" / "image.json"
+    target.write_bytes(found.encoded())
+    print(target.read_text())
+    if asked.page:
+        asked.page.write_text(page(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

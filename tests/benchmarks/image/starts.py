@@ -1,0 +1,43 @@
+"""Start a program in each SIF and without one, in turns: after dropping the file from memory, and again."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from docker import DockerClient
+
+from tests.benchmarks.image.timed import Taken, timed
+from toolkit.run.builder import BUILDER
+from toolkit.run.containers import Box
+
+BARE = "bare"
+_MEMORY = 6 << 30
+_EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
+
+
+def starts(
+    client: DockerClient, image: str, sifs: Sequence[Path], words: Sequence[str], rounds: int
+) -> dict[str, dict[str, list[Taken]]]:
+    """Return times by name of the file (or ``bare``: a container of the image itself), cold and warm.
+
+    Cold is the SIF out of the page cache; whatever else the machine has in memory stays.
+    """
+    found: dict[str, dict[str, list[Taken]]] = {s.stem: {"cold": [], "warm": []} for s in sifs}
+    found[BARE] = {"warm": []}
+    bare = Box(image, memory=_MEMORY)
+    timed(client, bare, words)
+    for _ in range(rounds):
+        found[BARE]["warm"].append(timed(client, bare, words))
+        for sif in sifs:
+            box = Box(BUILDER, binds={str(sif.parent.resolve()): "/target:ro"}, memory=_MEMORY, nested=True)
+            there = f"/target/{sif.name}"
+            _evict(sif)
+            for kind in ("cold", "warm"):
+                found[sif.stem][kind].append(timed(client, box, (*_EXEC, there, *words)))
+    return found
+
+
+def _evict(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
