@@ -11,6 +11,7 @@ from toolkit.image.recipe import Named
 from toolkit.image.steps import PREFIX, Step, steps_of
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock
+from toolkit.model.recipe import MPIS
 from toolkit.model.solution import Component
 from toolkit.render import render
 
@@ -55,10 +56,13 @@ def dockerfile(
     """
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     compiled = (only,) if only else waiting if "stack" in stages else ()
+    values = _values(making)
+    if values["brought"]:
+        stages, stack = ("image",), making.lock.base.published
     return render(
         "containers",
         "Dockerfile.j2",
-        {**_values(making), "compiled": compiled, "stages": stages, "stack": stack},
+        {**values, "compiled": compiled, "stages": stages, "stack": stack},
     )
 
 
@@ -86,6 +90,8 @@ def _values(making: Making) -> dict[str, object]:
         "version": __version__,
         "base": making.base,
         "rootfs": not making.base,
+        "brought": bool(needs.base.brings),
+        "unbuildable": recipe.unbuildable,
         "ready": making.ready,
         "seconds": _STEP_SECONDS,
         "said": {"RECIPE": making.named.name, "BASE": origin(lock), "TOOLKIT": __version__},
@@ -98,7 +104,7 @@ def environment(making: Making) -> dict[str, str]:
     """Return the variables of the finished image."""
     needs = ingredients(making.lock.solution, making.named.recipe, stacks())
     own = [f"{VENV}/bin"]
-    own += [f"{PREFIX}/bin"] if any(row.archive for row in needs.rows.values()) else []
+    own += [f"{PREFIX}/bin"] if any(c in MPIS and row.archive for c, row in needs.rows.items()) else []
     rows = [row.environment for row in needs.rows.values()]
     return {
         "PATH": ":".join((*own, _SYSTEM_PATH)),

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from toolkit.errors import BadInput
 from toolkit.image.lock import fitting_lock, load_lock, lock_path, save_lock
 from toolkit.image.recipe import Named
 from toolkit.image.resolve import resolve
@@ -29,6 +30,11 @@ def lock_of(
         CheckFailed: if no stack satisfies it, or a package is not to be had.
         Missing: if the engine or a package source does not answer.
     """
+    if named.recipe.unbuildable:
+        raise BadInput(
+            f"{named.name} cannot be built here: {named.recipe.unbuildable}",
+            fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
+        )
     solution = solved(named, host)
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
     return resolve(client, named, solution, tell, newer_base=newer_base)

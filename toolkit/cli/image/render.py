@@ -5,13 +5,17 @@ from pathlib import Path
 import click
 
 from toolkit.cli.image.common import JSON, print_json
+from toolkit.errors import BadInput
 from toolkit.image.build import files_of
 from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.fetch import fetched
 from toolkit.image.identity import labels
 from toolkit.image.lock import fitting_lock
+from toolkit.image.outline import outline
 from toolkit.image.recipe import load
+from toolkit.image.solved import solved
 from toolkit.image.written import write_folder
+from toolkit.knowledge.stacks import stacks
 from toolkit.report.progress import Progress
 
 _JOBS = 2
@@ -35,8 +39,13 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
       apptainer build my.sif ctx/Singularity.def
     """
     named = load(recipe)
-    making = Making(named=named, lock=fitting_lock(named, recipe))
+    lock = (
+        outline(named, solved(named), stacks()) if named.recipe.unbuildable else fitting_lock(named, recipe)
+    )
+    making = Making(named=named, lock=lock, base=lock.base.published)
     singularity = kind == "singularity"
+    if output is not None and named.recipe.unbuildable:
+        raise BadInput(f"-o: {named.name} cannot be built here: {named.recipe.unbuildable}")
     if output is None:
         text = (
             definition(making, labels(making), context="", jobs=_JOBS) if singularity else dockerfile(making)
