@@ -52,6 +52,18 @@ def solve(
 
     ``name`` is the recipe's. With ``host``, a job of the shape ``request`` has to start there.
     """
+    solver = _Solver(recipe, name, table, host, request)
+    return solver.answer() or solver.conflict()
+
+
+def find(
+    recipe: Recipe,
+    name: str,
+    table: Stacks,
+    host: HostFacts | None = None,
+    request: Request = _TWO_NODES,
+) -> Solution | None:
+    """Return what :func:`solve` does, and do without the reason where there is no stack."""
     return _Solver(recipe, name, table, host, request).answer()
 
 
@@ -67,14 +79,16 @@ class _Solver:
         self.book = ordered(table)
         self.said: dict[tuple[str, ...], Ways] = {}
 
-    def answer(self) -> Solution | Conflict:
+    def answer(self) -> Solution | None:
         if self.host is None:
             found = first(self.problem(self.asks))
-            return self.solution(found, None) if found else self.conflict()
+            return self.solution(found, None) if found else None
+        if not self.possible(self.asks):
+            return None
         for mode in (*RANKING, "gloo"):
             if found := first(self.problem(self.asks, self.works_by(mode))):
                 return self.solution(found, mode)
-        return self.conflict()
+        return None
 
     def problem(self, asks: tuple[Ask, ...], works: Works | None = None) -> Problem:
         return Problem(self.book, demand_of(asks), self.asked, works or self.works)
@@ -99,12 +113,13 @@ class _Solver:
 
     def solution(self, found: tuple[str, Taken], mode: Mode | None) -> Solution:
         architecture, taken = found
+        problem = self.problem(self.asks, self.works_by(mode) if mode else None)
         chosen = tuple(
             Chosen(
                 component=component,
                 version=taken[component].version,
                 provider=taken[component].provider,
-                why=why(component, self.problem(self.asks), architecture, taken, self.recipe, mode),
+                why=why(component, problem, architecture, taken, self.recipe, mode),
                 source=taken[component].source,
             )
             for component in COMPONENTS

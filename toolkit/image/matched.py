@@ -2,13 +2,12 @@
 
 import msgspec
 
-from toolkit.engine.solve import solve
+from toolkit.engine.solve import find
 from toolkit.image.solved import pinned
 from toolkit.knowledge.stacks import Stacks, stacks
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
 from toolkit.model.recipe import MPIS, Recipe
-from toolkit.model.solution import Solution
 
 _PLACEHOLDER = "*"
 
@@ -26,8 +25,8 @@ def matched(
     for mpi in MPIS:
         for uses in _uses(image):
             recipe = _recipe(image, {**uses, mpi: _PLACEHOLDER}, host)
-            found = solve(recipe, "matched", rows, host, request)
-            if isinstance(found, Solution):
+            found = find(recipe, "matched", rows, host, request)
+            if found is not None:
                 return pinned(recipe, found)
     return None
 
