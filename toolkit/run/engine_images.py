@@ -1,10 +1,11 @@
-"""Find images in the Docker engine by name, and take one out into a file of ours."""
+"""Find images in the Docker engine by name, take one out into a file of ours, and put one in."""
 
 import difflib
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.run.engine import find_image, saved
+from toolkit.run.engine import find_image, saved, tag_image
 from toolkit.run.engine_errors import speaking
 
 if TYPE_CHECKING:
@@ -62,3 +63,20 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
         file.write(chunk)
     file.flush()
     return size
+
+
+def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
+    """Bring an image from an archive of docker save into the engine and name it, unless it is there.
+
+    Raises:
+        CheckFailed: if the archive holds another image than ``identity``.
+        Missing: if the engine stops answering.
+    """
+    if find_image(client, identity) is None:
+        with speaking(f"loading {name}"), archive.open("rb") as file:
+            client.images.load(file)
+        if find_image(client, identity) is None:
+            raise CheckFailed(f"{archive}: it does not hold {name}", fix="make the bundle again")
+    kept = find_image(client, name)
+    if kept is None or kept.id != identity:
+        tag_image(client, identity, name)

@@ -18,6 +18,8 @@ _COMMANDS = {
     "verify": ("toolkit.cli.image.verify", "Check signature and checksum of a SIF, and what is inside"),
     "push": ("toolkit.cli.image.push", "Send an image to a registry, or to a cluster over SSH"),
     "pull": ("toolkit.cli.image.pull", "Fetch an image from a registry into one file"),
+    "bundle": ("toolkit.cli.image.bundle", "Write all that a machine without a network needs"),
+    "unbundle": ("toolkit.cli.image.unbundle", "Put what a bundle holds in its places"),
 }
 
 

@@ -1,0 +1,48 @@
+"""``toolkit image bundle``: everything for a machine without a network, in one archive."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.image.common import JSON, print_json
+from toolkit.image.bundle import bundle
+from toolkit.report.progress import Progress
+from toolkit.run.engine import connect
+
+
+@click.command("bundle")
+@click.argument("recipes", nargs=-1, required=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write")
+@click.option("--python", "pythons", multiple=True, metavar="3.N", help="Python there; this one's by default")
+@click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="A SIF to take along")
+@click.option("--builder/--no-builder", default=True, help="Take along the image that makes SIFs")
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context,
+    recipes: tuple[str, ...],
+    output: Path,
+    pythons: tuple[str, ...],
+    sifs: tuple[Path, ...],
+    builder: bool,
+    as_json: bool,
+) -> None:
+    """Write one archive that installs toolkit and builds RECIPES on a machine without any network.
+
+    In it: toolkit and what it needs as wheels, every file that the locks of RECIPES name, the base image, the
+    image that makes SIFs, and a list of SHA-256s. There, with Docker and Python:
+
+    \b
+      tar xf BUNDLE.tar && sh install.sh
+
+    \b
+    Example:
+      toolkit image bundle tf2.15-cpu -o toolkit.tar --python 3.11 --python 3.12
+    """
+    client = connect()
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        made = bundle(client, recipes, output, tell, sifs=sifs, pythons=pythons, builder=builder)
+    if as_json:
+        print_json(made)
+        return
+    click.echo(f"{made.path}  {made.bytes / 1e6:.0f} MB  {made.files} files  sha256:{made.sha256}")

@@ -1,0 +1,207 @@
+"""One archive with all that a machine without a network needs to install toolkit and to build its images."""
+
+import contextlib
+import platform
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.data import cache_dir, shipped
+from toolkit.errors import BadInput
+from toolkit.image import workspace
+from toolkit.image.based import ensure_locked_base
+from toolkit.image.build import files_of
+from toolkit.image.digest import check_digest, digest_file, sha256
+from toolkit.image.fetch import fetched
+from toolkit.image.lock import fitting_lock, lock_path
+from toolkit.image.recipe import load
+from toolkit.image.sif import full_disks
+from toolkit.image.siffile import read_sif
+from toolkit.model.lock import Lock
+from toolkit.model.progress import Tell
+from toolkit.run.builder import ensure_builder
+from toolkit.run.engine_images import named_image, save
+from toolkit.run.folders import writable
+from toolkit.run.wheelhouse import gather
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+SUMS = "SHA256SUMS"
+INDEX = "bundle.json"
+INSTALL = "install.sh"
+_EXECUTABLE = 0o755
+_PLAIN = 0o644
+
+
+class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
+    """An image of the Docker engine: its name there, its id, and the archive that has it."""
+
+    name: str
+    id: str
+    path: str
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a bundle, as ``bundle.json`` says it; paths are within it."""
+
+    schema: str = "toolkit.bundle/1"
+    toolkit: str
+    pythons: tuple[str, ...]
+    machine: str
+    recipes: tuple[str, ...]
+    images: tuple[BundledImage, ...]
+    sifs: tuple[str, ...]
+
+
+class Bundled(msgspec.Struct, frozen=True, kw_only=True):
+    """A bundle that was written."""
+
+    schema: str = "toolkit.bundled/1"
+    path: str
+    sha256: str
+    bytes: int
+    files: int
+    index: Index
+
+
+def bundle(
+    client: "DockerClient",
+    recipes: tuple[str, ...],
+    target: Path,
+    tell: Tell,
+    *,
+    sifs: tuple[Path, ...] = (),
+    pythons: tuple[str, ...] = (),
+    builder: bool = True,
+) -> Bundled:
+    """Write the bundle of some recipes to ``target``, and its checksum beside it.
+
+    ``pythons`` are the versions that toolkit will run with there; this one's where none is named.
+
+    Raises:
+        BadInput: if a recipe has no lock that fits it, or a file is not what it should be.
+        Missing: if something of it cannot be fetched.
+        CheckFailed: if the disk is full; nothing is left.
+    """
+    if target.is_dir():
+        raise BadInput(f"-o {target}: a folder; name the file to write, as in {target / 'toolkit.tar'}")
+    writable(target.parent, "-o")
+    pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
+    locks = {name: (named := load(name), fitting_lock(named, name)) for name in recipes}
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="bundle.", dir=cache_dir()) as work,
+        full_disks(cache_dir()),
+        workspace.beside(target) as part,
+    ):
+        files: dict[str, Path] = {INSTALL: shipped("containers") / INSTALL}
+        images: list[BundledImage] = []
+        for place, (named, lock) in locks.items():
+            files |= _of_lock(named.name, place, lock, tell)
+            base = ensure_locked_base(client, lock, fetched(files_of(lock), tell, recipe=named.name), tell)
+            images.append(_saved(client, base, Path(work), tell))
+        if builder and locks:
+            images.append(_saved(client, ensure_builder(client, tell), Path(work), tell))
+        images = list({image.name: image for image in images}.values())
+        files |= {image.path: Path(work) / image.path for image in images}
+        files |= {f"sif/{sif.name}": _checked(sif) for sif in sifs}
+        wheels = Path(work) / "wheels"
+        wheels.mkdir()
+        machine = platform.machine()
+        files |= {f"wheels/{wheel.name}": wheel for wheel in gather(wheels, pythons, machine, tell)}
+        index = Index(
+            toolkit=__version__,
+            pythons=pythons,
+            machine=machine,
+            recipes=tuple(sorted(named.name for named, _ in locks.values())),
+            images=tuple(sorted(images, key=lambda image: image.name)),
+            sifs=tuple(sorted(f"sif/{sif.name}" for sif in sifs)),
+        )
+        said = Path(work) / INDEX
+        said.write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
+        files[INDEX] = said
+        tell.step(f"Writing {target.name} ({sum(f.stat().st_size for f in files.values()) / 1e6:.0f} MB)")
+        with full_disks(target.parent):
+            write(part, files, tell)
+            digest = sha256(part)
+            digest_file(target).unlink(missing_ok=True)
+            part.replace(target)
+            digest_file(target).write_text(f"{digest}  {target.name}\n", "utf-8")
+    return Bundled(
+        path=str(target), sha256=digest, bytes=target.stat().st_size, files=len(files) + 1, index=index
+    )
+
+
+def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
+    """Write a tar whose bytes depend on nothing but the files; the list of their hashes is at its front."""
+    sums = {name: sha256(path) for name, path in files.items()}
+    listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:
+        lines.write(listed.encode())
+        lines.flush()
+        with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
+            for name, path in ((SUMS, Path(lines.name)), *sorted(files.items())):
+                tell.detail(name)
+                with path.open("rb") as file:
+                    archive.addfile(_entry(name, file), file)
+
+
+def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size = file.seek(0, 2)
+    file.seek(0)
+    entry.mode = _EXECUTABLE if name == INSTALL or name.startswith("sif/") else _PLAIN
+    return entry
+
+
+def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
+    """Return the files of a recipe: what it is, its lock, and all that the lock names."""
+    from toolkit.data import find
+
+    have = fetched(files_of(lock), tell, recipe=name)
+    files = {f"files/{digest}/{path.name}": path for digest, path in have.items()}
+    return files | {
+        f"recipes/{name}.toml": find("recipes", place, ".toml"),
+        f"recipes/{name}.lock.json": lock_path(place),
+    }
+
+
+def _saved(client: "DockerClient", name: str, work: Path, tell: Tell) -> BundledImage:
+    image = named_image(client, name)
+    path = f"images/{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.tar"
+    if not (work / path).exists():
+        (work / "images").mkdir(exist_ok=True)
+        tell.step(f"Taking {name} out of the Docker engine")
+        with (work / path).open("wb") as file:
+            save(client, image, file)
+    return BundledImage(name=name, id=str(image.id), path=path)
+
+
+def _checked(sif: Path) -> Path:
+    """Return a SIF that is whole, and the one that its checksum names.
+
+    Raises:
+        BadInput: if it is none.
+        CheckFailed: if it is damaged.
+    """
+    with _opened(sif) as file:
+        read_sif(file, sif)
+    check_digest(sif)
+    return sif
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise BadInput(f"--sif {path}: {error.strerror}") from error
+    with file:
+        yield file

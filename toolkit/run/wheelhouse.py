@@ -1,0 +1,122 @@
+"""Gather this toolkit and all that it needs as wheels, for a machine without a network."""
+
+import base64
+import hashlib
+import importlib.metadata
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+from toolkit import data
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.model.progress import Tell
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+
+_SECONDS = 900.0
+_EPOCH = "1580601600"
+"""Time of the files in our wheel: 2 February 2020, as hatchling has it where nothing is said."""
+_ZIP_TIME = (2020, 2, 2, 0, 0, 0)
+_OLDEST = (3, 11)
+_PLATFORMS = (
+    "manylinux_2_28",
+    "manylinux_2_17",
+    "manylinux2014",
+    "manylinux_2_12",
+    "manylinux2010",
+    "manylinux_2_5",
+)
+"""Of Python's wheels that a system with the C library 2.28 or later takes (PEP 600)."""
+_NAME = "toolkit"
+
+
+def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> tuple[Path, ...]:
+    """Put the wheels into ``folder``: for each of ``pythons`` (``3.11``) on ``machine`` (``x86_64``).
+
+    The versions are those that this installation runs with.
+
+    Raises:
+        BadInput: if a Python is too old, or no version.
+        Missing: if pip is not there, or the package index gives no wheel.
+    """
+    for python in pythons:
+        found = re.fullmatch(r"(\d)\.(\d{1,2})", python)
+        if not found or (int(found[1]), int(found[2])) < _OLDEST:
+            raise BadInput(f"--python {python}: toolkit needs 3.11 or later, written as in 3.12")
+    tell.step("Packing toolkit itself")
+    own = _own_wheel(folder, tell)
+    pins = folder / "constraints.txt"
+    pins.write_text("".join(f"{name}=={version}\n" for name, version in sorted(requirements().items())))
+    for python in pythons:
+        tell.step(f"Fetching the wheels that toolkit needs with Python {python}")
+        tag = f"cp{python.replace('.', '')}"
+        choice = ("--only-binary=:all:", "--python-version", python, "--implementation", "cp")
+        abis = tuple(word for abi in (tag, "abi3", "none") for word in ("--abi", abi))
+        platforms = tuple(word for p in _PLATFORMS for word in ("--platform", f"{p}_{machine}"))
+        _pip(("download", *choice, *abis, *platforms, "-c", str(pins), "-d", str(folder), str(own)), tell)
+    pins.unlink()
+    return tuple(sorted(folder.glob("*.whl")))
+
+
+def requirements(name: str = _NAME) -> dict[str, str]:
+    """Return what a distribution needs to run, all the way down: name → the version that is installed."""
+    from packaging.requirements import Requirement
+
+    found: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        for line in importlib.metadata.requires(waiting.pop()) or ():
+            wanted = Requirement(line)
+            if wanted.name in found or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
+                continue
+            found[wanted.name] = importlib.metadata.version(wanted.name)
+            waiting.append(wanted.name)
+    return found
+
+
+def _own_wheel(folder: Path, tell: Tell) -> Path:
+    checkout = data.package().parent
+    if (checkout / "pyproject.toml").is_file():
+        _pip(("wheel", "--no-deps", "-w", str(folder), str(checkout)), tell)
+    else:
+        packed(importlib.metadata.distribution(_NAME), folder)
+    found = sorted(folder.glob(f"{_NAME}-*.whl"))
+    if not found:
+        raise CheckFailed(f"pip made no wheel of {checkout}")
+    return found[0]
+
+
+def packed(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
+    """Make the wheel again that a distribution was installed from; the same bytes each time."""
+    meta = f"{distribution.metadata['Name']}-{distribution.version}.dist-info"
+    left_out = {f"{meta}/{name}" for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")}
+    files = {
+        str(file): Path(str(distribution.locate_file(file))).read_bytes()
+        for file in distribution.files or ()
+        if str(file) not in left_out and ".." not in file.parts and file.suffix != ".pyc"
+    }
+    record = "".join(f"{name},{_recorded(content)}\n" for name, content in sorted(files.items()))
+    files[f"{meta}/RECORD"] = f"{record}{meta}/RECORD,,\n".encode()
+    wheel = folder / f"{distribution.metadata['Name']}-{distribution.version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), files[name], zipfile.ZIP_DEFLATED)
+    return wheel
+
+
+def _recorded(content: bytes) -> str:
+    """Return hash and size as RECORD has them (packaging.python.org: "Recording installed projects")."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+    return f"sha256={digest},{len(content)}"
+
+
+def _pip(words: tuple[str, ...], tell: Tell) -> None:
+    start = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+    command = Command((*start, *words), env={"SOURCE_DATE_EPOCH": _EPOCH}, timeout=_SECONDS)
+    done = LocalRunner().stream(command, tell.detail)
+    if "No module named pip" in done.errors:
+        raise Missing(
+            "this installation has no pip, which fetches wheels", fix=f"{sys.executable} -m ensurepip"
+        )
+    done.require("fetching wheels", "is the package index reachable? pip's own settings and proxies count")
