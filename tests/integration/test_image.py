@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 
+import msgspec
 import pytest
 
 from tests.integration.program import ROOT, interrupted_at, toolkit
@@ -17,13 +18,24 @@ from tests.integration.proxy import MortalEngine
 from toolkit.errors import CheckFailed, Missing
 from toolkit.image import recipe, sif
 from toolkit.image.build import build, find
+from toolkit.image.check import check
 from toolkit.image.digest import check_digest, digest_file
 from toolkit.image.inspect import inspect
+from toolkit.image.lock import lock_path, save_lock
 from toolkit.model.progress import Silent
 from toolkit.run import base
 from toolkit.run.builder import BUILDER, contained
 from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import BuildOptions, build_image, connect, find_image, forget_image, tag_image
+from toolkit.run.engine import (
+    BuildOptions,
+    build_image,
+    connect,
+    find_image,
+    forget_image,
+    named_like,
+    tag_image,
+    untag_image,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -45,10 +57,15 @@ class Heard:
 
 
 @pytest.fixture(scope="module")
-def small(engine):
+def small_lock(locked):
+    return locked(SMALL)
+
+
+@pytest.fixture(scope="module")
+def small(engine, small_lock):
     """The smallest recipe, built."""
     named = recipe.load(SMALL)
-    build(engine, named, Silent())
+    build(engine, named, small_lock, Silent())
     return named
 
 
@@ -64,11 +81,20 @@ def foundation(engine):
     return base.ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
 
 
-def variant(tmp_path, name, change):
-    """A recipe of a name that no earlier run had, which ends like the small one but for ``change``."""
+def variant(tmp_path, name, lock, **changes):
+    """The small recipe under a name that no earlier run had, and a lock that is its but for ``changes``."""
     file = tmp_path / f"{name}-{uuid.uuid4().hex[:8]}.toml"
-    file.write_text(SMALL_TEXT.replace('base = "debian:bookworm"', f'base = "debian:bookworm"\n{change}'))
-    return recipe.load(str(file))
+    file.write_text(SMALL_TEXT)
+    named = recipe.load(str(file))
+    changed = msgspec.structs.replace(lock, recipe=named.name, **changes)
+    save_lock(changed, lock_path(str(file)))
+    return named, changed
+
+
+def without_cython(lock):
+    """The lock's build stage without a tool that mpi4py asks for: its compilation fails."""
+    wheels = tuple(file for file in lock.build.wheels if file.name != "cython")
+    return msgspec.structs.replace(lock.build, wheels=wheels)
 
 
 def inside(engine, named, *words):
@@ -126,42 +152,60 @@ class TestBuilding:
         assert inside(engine, small, *launcher, *words).ok
         assert inside(engine, small, *words).status != 0
 
-    def test_nothing_is_built_where_nothing_has_changed(self, engine, small):
+    def test_nothing_is_built_where_nothing_has_changed(self, engine, small, small_lock):
         heard = Heard()
         began = time.monotonic()
-        assert build(engine, small, heard).reused
+        assert build(engine, small, small_lock, heard).reused
         assert time.monotonic() - began < 5
         assert heard.steps == [f"{small.tag} is built from these sources already"]
 
-    def test_the_command_line_tells_tag_size_and_base(self, small):
+    def test_the_command_line_tells_tag_size_base_and_lock(self, engine, small):
         told = json.loads(toolkit("image", "build", SMALL, "--json").stdout)
         assert told["schema"] == "toolkit.built/1"
         assert (told["tag"], told["reused"]) == (small.tag, True)
         assert told["bytes"] > 1 << 20
         assert "toolkit-base:bookworm" in told["base"] or "published" in told["base"]
+        assert told["lock"] == engine.images.get(small.tag).labels["toolkit.lock"]
 
-    def test_a_failed_step_is_named_with_its_last_lines_and_leaves_no_image(self, engine, small, tmp_path):
-        broken = variant(tmp_path, "broken-step", 'packages = ["no-such-package-of-toolkit==1.0"]')
+    def test_a_failed_step_is_named_with_its_last_lines_and_leaves_no_image(
+        self, engine, small, small_lock, tmp_path
+    ):
+        named, lock = variant(tmp_path, "broken-step", small_lock, build=without_cython(small_lock))
         before = ours(engine)
-        with pytest.raises(CheckFailed, match=r"step \d+ of \d+ \(RUN pip install no-such") as caught:
-            build(engine, broken, Silent())
-        assert any("no-such-package-of-toolkit" in line for line in caught.value.detail)
-        assert find(engine, broken) is None
+        with pytest.raises(
+            CheckFailed, match=r"mpi4py: the build failed in step \d+ of \d+ \(RUN "
+        ) as caught:
+            build(engine, named, lock, Silent())
+        assert any("ython" in line for line in caught.value.detail)
+        assert find(engine, named) is None
         assert ours(engine) <= before
 
-    def test_a_failed_build_ends_the_command_with_1_and_without_a_traceback(self, small, tmp_path):
-        broken = variant(tmp_path, "broken-step", 'packages = ["no-such-package-of-toolkit==1.0"]')
-        done = toolkit("image", "build", str(tmp_path / f"{broken.name}.toml"), ok=False)
+    def test_a_failed_build_ends_the_command_with_1_and_without_a_traceback(
+        self, small, small_lock, tmp_path
+    ):
+        named, _ = variant(tmp_path, "broken-step", small_lock, build=without_cython(small_lock))
+        done = toolkit("image", "build", str(tmp_path / f"{named.name}.toml"), ok=False)
         assert done.returncode == 1
         assert "the build failed in step" in done.stderr
         assert "Traceback" not in done.stderr
 
-    def test_an_image_that_is_not_what_was_asked_for_gets_no_name(self, engine, small, tmp_path):
-        other = variant(tmp_path, "broken-promise", 'packages = ["mpi4py==4.0.3"]')
+    def test_a_lock_that_no_longer_fits_is_refused(self, small_lock, tmp_path):
+        named, _ = variant(tmp_path, "stale", small_lock, recipe_sha256="0" * 64)
+        done = toolkit("image", "build", str(tmp_path / f"{named.name}.toml"), ok=False)
+        assert done.returncode == 2
+        assert "the recipe has changed since it was locked" in done.stderr
+        assert "--upgrade" in done.stderr
+
+    def test_an_image_that_is_not_what_was_asked_for_gets_no_name(self, engine, small, small_lock, tmp_path):
+        chosen = tuple(
+            msgspec.structs.replace(one, version="4.0.3") if one.component == "mpi4py" else one
+            for one in small_lock.solution.chosen
+        )
+        solution = msgspec.structs.replace(small_lock.solution, chosen=chosen)
+        claimed = msgspec.structs.replace(small_lock, solution=solution)
         with pytest.raises(CheckFailed) as caught:
-            build(engine, other, Silent())
-        assert "mpi4py: the recipe gives 4.1.1, the image has 4.0.3" in caught.value.detail
-        assert find(engine, other) is None
+            check(engine, small.tag, small, claimed, Silent())
+        assert "mpi4py: the lock names 4.0.3, the image has 4.1.1" in caught.value.detail
 
     def test_a_step_that_needs_too_much_memory_is_told_as_such(self, engine, foundation):
         files = {"Dockerfile": f"FROM {foundation}\nRUN head -c 400m /dev/zero | tail".encode()}
@@ -191,21 +235,18 @@ class TestBuilding:
             build_image(connect(), files, "the image", Silent(), BuildOptions())
         assert "again" in caught.value.fix
 
-    def test_ctrl_c_through_the_program_ends_in_130(self, engine, small, tmp_path):
-        slow = variant(tmp_path, "interrupted", 'packages = ["no-such-package-of-toolkit==2.0"]')
+    @pytest.mark.parametrize("step", ["Building the stack", "Trying"])
+    def test_ctrl_c_through_the_program_ends_in_130_and_tags_nothing(
+        self, engine, small, small_lock, tmp_path, step
+    ):
+        named, _ = variant(tmp_path, "interrupted", small_lock)
         before = ours(engine)
-        status, said = interrupted_at("Building", "image", "build", str(tmp_path / f"{slow.name}.toml"))
+        status, said = interrupted_at(step, "image", "build", str(tmp_path / f"{named.name}.toml"))
         assert (status, said[-1]) == (130, "toolkit: interrupted")
-        assert find(engine, slow) is None
+        assert find(engine, named) is None
         assert ours(engine) <= before
-
-    def test_ctrl_c_while_the_image_is_tried_leaves_it_untagged(self, engine, small, tmp_path):
-        tried = variant(tmp_path, "interrupted-trial", "")
-        before = ours(engine)
-        status, said = interrupted_at("Trying", "image", "build", str(tmp_path / f"{tried.name}.toml"))
-        assert (status, said[-1]) == (130, "toolkit: interrupted")
-        assert find(engine, tried) is None
-        assert ours(engine) <= before
+        for name in named_like(engine, f"toolkit-stack:{named.name}"):
+            untag_image(engine, name)
 
     @pytest.mark.parametrize("verb", ["build", "sif"])
     def test_where_no_engine_answers_the_command_says_so(self, tmp_path, monkeypatch, verb):
@@ -342,7 +383,7 @@ class TestConverting:
     ):
         path = copied(small_sif, tmp_path)
         monkeypatch.setenv("TOOLKIT_BUILD_MEMORY", "12m")
-        with pytest.raises(CheckFailed, match="most likely by the memory limit of 12 MiB"):
+        with pytest.raises(CheckFailed, match=r"packing toolkit/mpi-only:latest: mksquashfs"):
             sif.convert(engine, small.tag, path, Silent(), fresh=True)
         assert check_digest(path) == small_sif.sha256
         assert not list(tmp_path.glob(".*"))
@@ -364,7 +405,7 @@ class TestConverting:
             sif.convert(engine, small.tag, small_disk(16) / "a.sif", Silent())
 
     def test_a_disk_that_fills_up_is_told_as_such_and_nothing_is_left(self, engine, small, small_disk):
-        target = small_disk(90) / "a.sif"
+        target = small_disk(36) / "a.sif"
         with pytest.raises(CheckFailed, match="the disk is full") as caught:
             sif.convert(engine, small.tag, target, Silent())
         assert "make room" in caught.value.fix

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 
-def ensure_locked_base(client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell) -> str:
+def ensure_locked_base(
+    client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell, *, fresh: bool = False
+) -> str:
     """Return the reference of the base that a lock names, made or pulled if the engine has none.
+
+    ``fresh`` makes it anew.
 
     Raises:
         Missing: if no registry answers, or mmdebstrap is not installed.
@@ -30,7 +34,7 @@ def ensure_locked_base(client: "DockerClient", lock: Lock, files: Mapping[str, P
             pull_digest(client, lock.base.published, tell)
         return lock.base.published
     name = base_name(lock)
-    if find_image(client, name) is None:
+    if fresh or find_image(client, name) is None:
         cache_dir().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="base.", dir=cache_dir()) as work:
             tar = Path(work) / "base.tar"

@@ -74,8 +74,8 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     if not fresh and (kept := find(client, named)) is not None and kept.source == source:
         tell.step(f"{named.tag} is built from these sources already")
         return kept
-    options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none")
-    stack = _stack(client, making, tell, options, fresh=fresh)
+    options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
+    stack = _stack(client, making, tell, options)
     tell.step(f"Building {named.tag} on {stack}")
     own = BuildOptions(options.memory, options.timeout, labels=labels(making), network="none")
     image = build_image(client, image_context(making, stack), named.name, tell, own)
@@ -100,15 +100,15 @@ def files_of(lock: Lock) -> tuple[LockedFile, ...]:
     return (*lock.base.packages, *(f for s in stages for f in (*s.debian, *s.wheels, *s.sources)))
 
 
-def _stack(client: "DockerClient", making: Making, tell: Tell, options: BuildOptions, *, fresh: bool) -> str:
+def _stack(client: "DockerClient", making: Making, tell: Tell, options: BuildOptions) -> str:
     """Return the image that has everything but the trainers, built if the engine has none."""
     named, lock = making.named, making.lock
     files = fetched(files_of(lock), tell, recipe=named.name)
-    base = ensure_locked_base(client, lock, files, tell)
+    base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
     making = msgspec.structs.replace(making, base=base)
-    made = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory), fresh=fresh)
+    made = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))
     name = f"{_STACK}:{named.name}-{stack_hash(making, {c: one.sha256 for c, one in made.items()})[:12]}"
-    if not fresh and find_image(client, name) is not None:
+    if not options.fresh and find_image(client, name) is not None:
         return name
     tell.step(f"Building the stack of {named.name} on {base}")
     making = msgspec.structs.replace(making, ready=_names(made))

@@ -48,12 +48,10 @@ def ensure_compiled(
     tell: Tell,
     options: BuildOptions,
     jobs: int,
-    *,
-    fresh: bool = False,
 ) -> dict[Component, Made]:
     """Return what every step makes, compiled now where it is not kept; steps that can go side by side do.
 
-    ``jobs`` compilers run at once in all; ``fresh`` compiles what is kept too.
+    ``jobs`` compilers run at once in all; ``options.fresh`` compiles what is kept too.
 
     Raises:
         CheckFailed: if a step fails.
@@ -65,7 +63,7 @@ def ensure_compiled(
         turn = [step for step in waiting if all(before in made for before in step.after)]
         waiting = [step for step in waiting if step not in turn]
         keys = {s.component: key_of(s, making.lock, {c: made[c].key for c in s.after}) for s in turn}
-        kept = {} if fresh else {s.component: _kept(s, keys[s.component]) for s in turn}
+        kept = {} if options.fresh else {s.component: _kept(s, keys[s.component]) for s in turn}
         made |= {component: one for component, one in kept.items() if one}
         missing = [step for step in turn if step.component not in made]
         abreast = max(1, min(len(missing), jobs))

@@ -34,13 +34,18 @@ def lock_path(name: str) -> Path:
     """
     recipe = data.find("recipes", name, ".toml")
     beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)
-    own = data.config_dir() / "recipes" / beside.name
+    own = own_path(name)
     if recipe.parent != data.shipped("recipes"):
         return beside
     if own.is_file():
         return own
     installed = "_data" in recipe.parent.parts
     return own if installed and not beside.is_file() else beside
+
+
+def own_path(name: str) -> Path:
+    """Return where the person's own lock of a recipe is, which goes before one that came with toolkit."""
+    return data.config_dir() / "recipes" / (Path(name).name.removesuffix(".toml") + SUFFIX)
 
 
 def load_lock(name: str) -> Lock | None:

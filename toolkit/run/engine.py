@@ -43,7 +43,8 @@ class BuildOptions:
     """How an image is built; ``memory`` is in bytes and for each step, ``timeout`` in seconds and for all.
 
     ``arguments`` are build arguments, ``labels`` are added after the last step. ``network`` is what the steps
-    see: ``none``, or ``host``, as engines without address translation have no other way out.
+    see: ``none``, or ``host``, as engines without address translation have no other way out. ``fresh`` takes
+    no step from the engine's cache.
     """
 
     memory: int = 4 << 30
@@ -51,6 +52,7 @@ class BuildOptions:
     arguments: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     network: str = "host"
+    fresh: bool = False
 
 
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
@@ -123,6 +125,7 @@ def build_image(client: "DockerClient", files: Files, what: str, tell: Tell, opt
                 forcerm=True,
                 decode=True,
                 network_mode=options.network,
+                nocache=options.fresh,
                 buildargs=dict(options.arguments),
                 labels=dict(options.labels),
                 container_limits={"memory": options.memory, "memswap": options.memory},

@@ -42,12 +42,12 @@ def test_an_image_that_is_what_was_asked_for_has_no_disagreements():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"mpi_version": "4.1.5"}, "mpi version: the recipe gives 4.1.4, the image has 4.1.5"),
-        ({"mpi": "mpich"}, "mpi: the recipe gives openmpi, the image has mpich"),
-        ({"tensorflow": ""}, "tensorflow: the recipe gives 2.15.1, the image has none"),
-        ({"horovod": "0.27.0"}, "horovod: the recipe gives 0.28.1, the image has 0.27.0"),
-        ({"mpi4py": "3.1.4"}, "mpi4py: the recipe gives 4.1.1, the image has 3.1.4"),
-        ({"python": "3.1.1"}, "python: the recipe gives 3.11, the image has 3.1.1"),
+        ({"mpi_version": "4.1.5"}, "mpi version: the lock names 4.1.4, the image has 4.1.5"),
+        ({"mpi": "mpich"}, "mpi: the lock names openmpi, the image has mpich"),
+        ({"tensorflow": ""}, "tensorflow: the lock names 2.15.1, the image has none"),
+        ({"horovod": "0.27.0"}, "horovod: the lock names 0.28.1, the image has 0.27.0"),
+        ({"mpi4py": "3.1.4"}, "mpi4py: the lock names 4.1.1, the image has 3.1.4"),
+        ({"python": "3.1.1"}, "python: the lock names 3.11, the image has 3.1.1"),
         ({"horovod_operations": ("gloo",)}, "horovod: built without mpi"),
     ],
 )

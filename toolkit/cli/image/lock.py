@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from toolkit.cli.image.common import JSON, print_json
-from toolkit.image.lock import Moved, load_lock, lock_path, moved, save_lock, stale
+from toolkit.image.lock import Moved, load_lock, lock_path, moved, own_path, save_lock, stale
 from toolkit.image.locking import lock_of
 from toolkit.image.recipe import load
 from toolkit.model.lock import Lock, lock_sha256
@@ -18,10 +18,15 @@ from toolkit.run.engine import connect
 @click.command("lock")
 @click.argument("recipe")
 @click.option("--upgrade", is_flag=True, help="Take the newest of everything, and show what moved")
+@click.option(
+    "--own", is_flag=True, help="Keep it in your folder of settings, not beside a recipe that came along"
+)
 @click.option("--facts", type=click.Path(path_type=Path), help="Lock for the cluster of this facts file")
 @JSON
 @click.pass_context
-def command(ctx: click.Context, recipe: str, upgrade: bool, facts: Path | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context, recipe: str, upgrade: bool, own: bool, facts: Path | None, as_json: bool
+) -> None:
     """Write RECIPE.lock.json, with which `toolkit image build` gives the same image again.
 
     It names every wheel, source archive and Debian package with its hash. A lock that fits its recipe is left
@@ -33,7 +38,7 @@ def command(ctx: click.Context, recipe: str, upgrade: bool, facts: Path | None, 
       toolkit image lock tf2.15-cpu --upgrade
     """
     named = load(recipe)
-    file, old = lock_path(recipe), load_lock(recipe)
+    file, old = own_path(recipe) if own else lock_path(recipe), load_lock(recipe)
     kept = old is not None and not upgrade and facts is None and not stale(old, named.recipe)
     if kept and old is not None:
         _told(old, file, (), as_json=as_json, kept=True)

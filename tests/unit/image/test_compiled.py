@@ -1,0 +1,66 @@
+"""What was compiled is kept whole, by all that it depends on."""
+
+import io
+import tarfile
+
+import pytest
+
+from toolkit.errors import CheckFailed
+from toolkit.image import compiled
+from toolkit.image.emit import Making
+from toolkit.image.lock import load_lock
+from toolkit.image.recipe import load
+
+KEY = "ab" * 32
+WHEEL = "mpi4py-4.1.1-cp311-cp311-linux_x86_64.whl"
+
+
+@pytest.fixture
+def step(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path))
+    (only,) = Making(named=load("mpi-only"), lock=load_lock("mpi-only")).steps
+    return only
+
+
+def stream(*names, content=b"wheel" * 100_000):
+    """What the engine sends of a folder, in pieces that end anywhere."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name in names:
+            entry = tarfile.TarInfo(f"compiled/{name}")
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    whole = packed.getvalue()
+    return iter([whole[at : at + 12_345] for at in range(0, len(whole), 12_345)])
+
+
+def test_what_a_step_made_is_found_again(step):
+    made = compiled._keep(step, KEY, stream("other.tar", WHEEL))
+    assert made.path.name == WHEEL
+    assert made.path.read_bytes() == b"wheel" * 100_000
+    assert compiled._kept(step, KEY) == made
+    assert compiled._kept(step, "cd" * 32) is None
+
+
+def test_a_damaged_one_is_made_again(step):
+    made = compiled._keep(step, KEY, stream(WHEEL))
+    made.path.write_bytes(b"damaged")
+    assert compiled._kept(step, KEY) is None
+    compiled._keep(step, KEY, stream(WHEEL))
+    assert compiled._kept(step, KEY) == made
+
+
+def test_a_step_that_made_nothing_is_told_and_nothing_is_kept(step, tmp_path):
+    with pytest.raises(CheckFailed, match=r"mpi4py was compiled, but made no mpi4py-\*\.whl"):
+        compiled._keep(step, KEY, stream("something.else"))
+    assert list((tmp_path / "compiled").iterdir()) == []
+
+
+def test_an_engine_that_dies_leaves_nothing(step, tmp_path):
+    def dying():
+        yield next(stream(WHEEL))
+        raise ConnectionError("gone")
+
+    with pytest.raises((ConnectionError, tarfile.TarError)):
+        compiled._keep(step, KEY, dying())
+    assert list((tmp_path / "compiled").iterdir()) == []
