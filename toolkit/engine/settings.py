@@ -8,6 +8,7 @@ from functools import cache
 from toolkit.engine.case import Case
 from toolkit.engine.plans import steers_mpi
 from toolkit.engine.wireup import HYDRA, cleaned, leaves_out_home
+from toolkit.knowledge import counts
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
@@ -38,8 +39,14 @@ class Effect:
 
 
 def in_force(case: Case) -> dict[str, tuple[str, str]]:
-    """Return the settings that reach the ranks, name → (value, where it is set); the last one set counts."""
-    found = _set_in_files(case) | _set_by_host(case)
+    """Return the settings that reach the ranks, name → (value, where it is set).
+
+    The last one set counts: what an image sets stands where a variable of the host has the same name, and
+    yields to one that is meant for the container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer,
+    process_linux.go; measured: FI_PROVIDER of host and image).
+    """
+    plain, meant = _set_by_host(case)
+    found = _set_in_home(case) | plain | _set_in_image(case) | meant
     for name, value in case.request.env.items():
         found[name] = (value, f"request: --env {name}={value}")
     # What the plan sets is chosen for this case, and what it sets again replaces what was inherited.
@@ -48,32 +55,30 @@ def in_force(case: Case) -> dict[str, tuple[str, str]]:
     return {name: pair for name, pair in found.items() if steers_mpi(name)}
 
 
-def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:
-    """Return what a file in the home folder sets, and what the image sets.
-
-    What an image sets is a default, which a variable of the host replaces
-    (apptainer/apptainer:internal/pkg/build/sources/conveyorPacker_oci.go).
-    """
-    found: dict[str, tuple[str, str]] = {}
-    if not leaves_out_home(case):
-        for name, value in (case.host.mca_params or {}).items():
-            found[f"OMPI_MCA_{name}"] = (value, "host: ~/.openmpi/mca-params.conf")
-    for name, value in case.image.environment.items():
-        if name not in _OF_THE_IMAGE:
-            found[name] = (value, f"image: ENV {name}={value}")
-    return found
+def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
+    if leaves_out_home(case):
+        return {}
+    where = "host: ~/.openmpi/mca-params.conf"
+    return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host.mca_params or {}).items()}
 
 
-def _set_by_host(case: Case) -> dict[str, tuple[str, str]]:
-    """Return what the environment of the job sets; what is meant for the container by its own name."""
-    found: dict[str, tuple[str, str]] = {}
-    if cleaned(case):
-        return found
+def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
+    return {
+        name: (value, f"image: ENV {name}={value}")
+        for name, value in case.image.environment.items()
+        if name not in _OF_THE_IMAGE
+    }
+
+
+def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
+    """Return what the job's environment sets: as it is, and by the names that are meant for the container."""
+    plain: dict[str, tuple[str, str]] = {}
+    meant: dict[str, tuple[str, str]] = {}
     for name in sorted(set(case.host.environment) - set(case.plan.unset)):
         value = case.host.environment[name]
         inside = name.removeprefix("APPTAINERENV_").removeprefix("SINGULARITYENV_")
-        found[inside] = (value, f"host: {name}={value}")
-    return found
+        (plain if inside == name else meant)[inside] = (value, f"host: {name}={value}")
+    return ({} if cleaned(case) else plain), meant
 
 
 def effects(case: Case) -> tuple[Effect, ...]:
@@ -143,6 +148,7 @@ def _counts(case: Case, row: Setting) -> bool:
         and (not row.device or (mpi.device or "").startswith(row.device))
         and (not row.client or within(case.image.pmix or "", row.client))
         and (not row.speaks or row.speaks in (mpi.interfaces or ()))
+        and counts(row.nodes, case.request.nodes)
     )
 
 

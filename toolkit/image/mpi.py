@@ -285,7 +285,8 @@ def _pmix(
         library = next((p for s, p in closure.items() if p and s.startswith("libpmix.so")), None)
         if library:
             return client.of_library(loader, library, packages)
-    return client.built_in(version or "", path, own.pmix if own else None, own.pmix_components if own else ())
+    release, parts = (own.pmix, own.pmix_components) if own else (None, ())
+    return client.built_in(loader, version or "", path, release, parts)
 
 
 def _words(broken: dict[str, str]) -> str:

@@ -33,15 +33,17 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
     return Pmix(_version(real, content, built_in, packages), real, _components(loader, real, built_in))
 
 
-def built_in(mpi: str, where: str, release: str | None, found: tuple[mca.Component, ...]) -> Pmix:
-    """Describe the PMIx that an Open MPI carries inside itself."""
+def built_in(
+    loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.Component, ...]
+) -> Pmix:
+    """Describe the PMIx that an Open MPI carries inside itself; its plugins lie in ``lib/pmix``."""
     if release:
         said: Found | None = Found(release, f"{where}: PMIx {release} is built in, by its components")
     elif bundled := knowledge.bundled_pmix(mpi):
         said = Found(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
     else:
         said = None
-    return Pmix(said, "", mca.by_framework(found, *_FRAMEWORKS))
+    return Pmix(said, "", _components(loader, files.resolve(loader.tree, where) or where, found))
 
 
 def _version(

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from toolkit.knowledge.mpi import Count
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.prediction import Outcome
 
@@ -23,7 +24,7 @@ class Setting(Row, frozen=True, kw_only=True):
 
     It counts for MPIs of ``implementation``, ``versions``, a device that begins with one of ``device``,
     PMIx clients within ``client``, and with ``speaks`` only for MPIs of that interface; for others the
-    variable is not read.
+    variable is not read. ``nodes`` bounds the launches for which it says something.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Setting(Row, frozen=True, kw_only=True):
     device: tuple[str, ...] = ()
     client: str = ""
     speaks: Literal["pmix", ""] = ""
+    nodes: Count = "any"
     framework: str = ""
     value: tuple[str, ...] = ()
     outcome: Outcome = "ok"

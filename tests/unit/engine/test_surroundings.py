@@ -5,6 +5,7 @@ import pytest
 from tests.unit.engine.examples import (
     HOST,
     IMAGE,
+    INTEL_MPI,
     MPICH,
     OPEN_MPI_4,
     SLURM,
@@ -66,6 +67,51 @@ def test_settings_that_the_mpi_in_the_image_does_not_read_do_no_harm(name: str):
     assert plan is not None
     ethernet = with_(leaking(name), infiniband=())
     assert foresee(ethernet, IMAGE, Request(), plan).outcome == "ok"
+
+
+INTEL = with_(image_with(INTEL_MPI), environment={"FI_PROVIDER": "tcp"})
+ETHERNET = with_(HOST, infiniband=(), fabrics=(), interfaces=("eth0",))
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("FI_PROVIDER", "ok"),
+        ("APPTAINERENV_FI_PROVIDER", "init-failure"),
+        ("SINGULARITYENV_FI_PROVIDER", "init-failure"),
+    ],
+)
+def test_what_an_image_sets_stands_unless_the_variable_is_meant_for_the_container(name: str, outcome: str):
+    host = with_(ETHERNET, environment={name: "verbs"})
+    plan = predict(ETHERNET, INTEL, Request()).of("srun-pmi2").plan
+    assert plan is not None
+    assert foresee(host, INTEL, Request(), plan).outcome == outcome
+    bare = image_with(INTEL_MPI)
+    assert foresee(host, bare, Request(), plan).outcome == "init-failure"
+
+
+@pytest.mark.parametrize(
+    ("version", "nodes", "fabrics", "outcome"),
+    [
+        ("2021.9.0", 2, "shm", "crash"),
+        ("2021.17.2", 2, "shm", "crash"),
+        ("2021.18.0", 2, "shm", "ok"),
+        ("2021.9.0", 1, "shm", "ok"),
+        ("2021.9.0", 2, "shm:ofi", "ok"),
+        ("2021.9.0", 2, "tcp", "unknown"),
+    ],
+)
+def test_intel_mpi_told_to_use_shared_memory_alone_reaches_no_other_node(
+    version: str, nodes: int, fabrics: str, outcome: str
+):
+    image = image_with(with_(INTEL_MPI, version=version))
+    host, request = (
+        with_(ETHERNET, environment={"I_MPI_FABRICS": fabrics}),
+        Request(nodes=nodes, ranks_per_node=2),
+    )
+    plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
+    assert plan is not None
+    assert foresee(host, image, request, plan).outcome == outcome
 
 
 def test_what_the_runtime_would_set_inside_is_taken_away_by_its_own_name():

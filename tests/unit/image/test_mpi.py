@@ -42,6 +42,21 @@ def test_components_that_are_built_in_tell_version_interfaces_and_pmix(tmp_path)
     assert "psec native" in facts.cite("pmix_components")
 
 
+def test_components_of_a_pmix_inside_an_open_mpi_are_read_from_their_files(tmp_path):
+    facts, mpi = mpi_of(
+        tmp_path,
+        {
+            "/opt/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI + b"\0Open MPI v4.1.4\0"),
+            "/opt/x/lib/openmpi/mca_pmix_pmix3x.so": elf(),
+            "/opt/x/lib/pmix/mca_psec_native.so": elf(),
+            "/opt/x/lib/pmix/mca_psec_munge.so": elf(needed=("libmunge.so.2",)),
+            "/opt/x/lib/pmix/mca_gds_hash.so": elf(),
+        },
+    )
+    assert mpi.how == {"pmix": "component pmix3x"}
+    assert facts.pmix_components == {"gds": ("hash",), "psec": ("native",)}  # libmunge is not in the image
+
+
 def test_a_release_candidate_keeps_its_suffix(tmp_path):
     text = OMPI + component("ompi", "6.0.0", "pml", "ob1") + b"\0v6.0.0rc2\0"
     _, mpi = mpi_of(tmp_path, {"/usr/local/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=text)})

@@ -51,12 +51,13 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash inside the container (toolkit launch does)",
     source="openpmix/openpmix:src/client at v3.2; truth.json: srun-pmix of Open MPI 4.1.4 built with PMI-2",
     needs=("image.mpi.interfaces", "image.pmix"),
-    then=("host.pmix", "host.munge", "host.mpis", "image.mpi.plugins"),
+    then=("host.pmix", "host.munge", "host.mpis", "image.mpi.plugins", "image.pmix_components"),
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def pmix_components_named(case: Case) -> Hit | Lacks | None:
     """The server hands over which security and which store it offers (``munge,native``, ``shmem2,hash``). A
-    PMIx 3 inside Open MPI whose components are files ends at the first that it does not find.
+    PMIx 3 inside Open MPI whose components are files ends at the first that it does not find. One that was
+    built without munge has no psec/munge, and none has the store of a PMIx 5.
     """
     found, launcher = offer(case), host_launcher(case.host)
     files = insists(case.image)
@@ -67,15 +68,20 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
         return None
     if files is None:
         return Lacks(("image.mpi.plugins",))
-    stores = within(server or "", ">=5.0.2")
-    if case.host.munge is None and not stores:
-        return Lacks(("host.munge",))
-    if not case.host.munge and not stores:
+    own = case.image.pmix_components
+    if within(server or "", ">=5.0.2"):
+        lacking = "gds/shmem2"
+    elif "munge" in own.get("psec", ()):
         return None
-    because = (
-        "its components are files, and it ends where psec/munge or the store of the server is not among them"
-    )
-    return Hit(case.cite("host.pmix", "image.pmix"), "init-failure", because)
+    elif case.host.munge is None:
+        return Lacks(("host.munge",))
+    elif case.host.munge:
+        lacking = "psec/munge"
+    else:
+        return None
+    fact = "image.pmix_components" if own else "image.pmix"
+    because = f"its components are files, and {lacking}, which the server names, is not among them"
+    return Hit(case.cite("host.pmix", fact), "init-failure", because)
 
 
 @rule(

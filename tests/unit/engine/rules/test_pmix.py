@@ -4,12 +4,23 @@ import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, unread, with_
 
-BUNDLED = with_(mpi(version="4.1.4", plugins=True, how={"pmix": "component pmix3x"}), pmix="3.2.3")
+BUNDLED = with_(
+    mpi(version="4.1.4", plugins=True, how={"pmix": "component pmix3x"}),
+    pmix="3.2.3",
+    pmix_components={"gds": ("ds12", "ds21", "hash"), "psec": ("native", "none")},
+)
+WITH_MUNGE = with_(BUNDLED, pmix_components={"gds": ("hash",), "psec": ("munge", "native")})
 PLAIN = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
 OLDER = host(pmix="4.2.2")
 
 FIRES = {
-    "pmix-components-named": [case(of=BUNDLED), case(OLDER, BUNDLED), case(of=BUNDLED, mode="mpirun-host")],
+    "pmix-components-named": [
+        case(of=BUNDLED),
+        case(OLDER, BUNDLED),
+        case(OLDER, with_(BUNDLED, pmix_components={})),
+        case(of=BUNDLED, mode="mpirun-host"),
+        case(of=WITH_MUNGE),
+    ],
     "pmix-pair-fails": [
         case(of=with_(IMAGE, pmix="1.2.5")),
         case(host(pmix="1.1.5"), with_(IMAGE, pmix="1.1.5")),
@@ -21,6 +32,7 @@ QUIET = {
         case(),
         case(of=BUNDLED, env=PLAIN),
         case(with_(OLDER, munge=False), BUNDLED),
+        case(OLDER, WITH_MUNGE),
     ],
     "pmix-pair-fails": [
         case(),
