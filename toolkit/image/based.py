@@ -9,10 +9,10 @@ from toolkit.data import cache_dir
 from toolkit.image.emit import base_name
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
-from toolkit.run.apt import sources_list
 from toolkit.run.base import pull_digest
 from toolkit.run.bootstrap import imported, rootfs
 from toolkit.run.engine import find_image
+from toolkit.run.mirrors import Mirrors, of_image
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -43,6 +43,15 @@ def ensure_locked_base(
     return name
 
 
+def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
+    """Return the mirrors that a published base names; it is pulled if the engine has none.
+
+    Raises:
+        Missing: if no registry answers.
+    """
+    return of_image(client, ensure_locked_base(client, lock, {}, tell)) if lock.base.published else {}
+
+
 def write_base(lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell) -> None:
     """Write the root file system that a lock's packages make, as a tar.
 
@@ -51,5 +60,4 @@ def write_base(lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell) 
         CheckFailed: if it fails.
     """
     tell.step(f"Bootstrapping {lock.base.name} from {len(lock.base.packages)} locked packages")
-    sources = sources_list(lock.base.release)
-    rootfs(lock.base.release, lock.base.packages, files, lock.epoch, sources, target, tell)
+    rootfs(lock.base.release, lock.base.packages, files, lock.epoch, target, tell)

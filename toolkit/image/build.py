@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.errors import BadInput, Missing
-from toolkit.image.based import ensure_locked_base
+from toolkit.image.based import ensure_locked_base, mirrors_of
 from toolkit.image.check import check
 from toolkit.image.compiled import MEMORY_OF_A_COMPILER, Made, ensure_compiled
 from toolkit.image.context import image_context, stack_context
@@ -103,7 +103,7 @@ def files_of(lock: Lock) -> tuple[LockedFile, ...]:
 def _stack(client: "DockerClient", making: Making, tell: Tell, options: BuildOptions) -> str:
     """Return the image that has everything but the trainers, built if the engine has none."""
     named, lock = making.named, making.lock
-    files = fetched(files_of(lock), tell, recipe=named.name)
+    files = fetched(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
     making = msgspec.structs.replace(making, base=base)
     made = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))

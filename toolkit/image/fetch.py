@@ -9,19 +9,17 @@ import fcntl
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from toolkit.data import cache_dir
 from toolkit.errors import CheckFailed, Missing
+from toolkit.image.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.base import MIRROR
 from toolkit.run.http import Body, opened
-
-DEBIAN = "http://debian.example/debian/"
-"""What addresses of Debian's packages begin with in a lock; a mirror of one's own takes its place."""
+from toolkit.run.mirrors import Mirrors, joined, of_machine
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20
@@ -32,8 +30,12 @@ class _Wrong(CheckFailed):
     """A source gave other bytes than the lock names."""
 
 
-def fetched(files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE") -> dict[str, Path]:
+def fetched(
+    files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE", mirrors: Mirrors | None = None
+) -> dict[str, Path]:
     """Return SHA-256 → verified file of the cache for each of ``files``; ``recipe`` is named in errors.
+
+    ``mirrors`` are those to try after the ones that this machine knows.
 
     Raises:
         CheckFailed: if a source gave other bytes than it should and none gave the right ones, or the disk
@@ -49,7 +51,7 @@ def fetched(files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE") 
     if absent:
         size = sum(file.size for file in absent)
         tell.step(f"Fetching {len(absent)} files ({size / 1e6:.0f} MB) into {cache_dir() / 'files'}")
-        _fetch(absent, tell, recipe)
+        _fetch(absent, addresses(absent, joined(of_machine(), mirrors or {})), tell, recipe)
     return {digest: path_of(file) for digest, file in wanted.items()}
 
 
@@ -69,20 +71,14 @@ def is_right(path: Path, file: LockedFile) -> bool:
         return False
 
 
-def sources_of(file: LockedFile) -> tuple[str, ...]:
-    """Return the addresses of a file in the order in which they are tried."""
-    mirror = os.environ.get(MIRROR, "").rstrip("/")
-    own = [f"{mirror}/{url.removeprefix(DEBIAN)}" for url in file.urls if mirror and url.startswith(DEBIAN)]
-    return (*own, *file.urls)
-
-
-def _fetch(files: list[LockedFile], tell: Tell, recipe: str) -> None:
+def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
     """Fetch several at a time, the largest first; the first failure, or an interrupt, ends them all."""
     stop = threading.Event()
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         waiting = [
-            pool.submit(_fetch_one, file, stop, recipe) for file in sorted(files, key=lambda f: -f.size)
+            pool.submit(_fetch_one, file, where[file.sha256], stop, recipe)
+            for file in sorted(files, key=lambda f: -f.size)
         ]
         for number, future in enumerate(waiting, start=1):
             future.result()
@@ -92,7 +88,7 @@ def _fetch(files: list[LockedFile], tell: Tell, recipe: str) -> None:
         pool.shutdown(cancel_futures=True)
 
 
-def _fetch_one(file: LockedFile, stop: threading.Event, recipe: str) -> None:
+def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, recipe: str) -> None:
     target = path_of(file)
     failures: list[CheckFailed | Missing] = []
     try:
@@ -101,7 +97,7 @@ def _fetch_one(file: LockedFile, stop: threading.Event, recipe: str) -> None:
             fcntl.flock(part, fcntl.LOCK_EX)  # two builds may want the same file
             if is_right(target, file):
                 return
-            for url in sources_of(file):
+            for url in urls:
                 try:
                     _take(url, file, part.fileno(), stop)
                     Path(part.name).replace(target)

@@ -3,13 +3,13 @@
 import datetime as dt
 import tomllib
 from collections.abc import Iterator
-from urllib.parse import urlsplit, urlunsplit
 
 from packaging.markers import Environment
 from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock
 from packaging.tags import Tag, compatible_tags, cpython_tags
 
 from toolkit.errors import CheckFailed
+from toolkit.image.origins import of_index
 from toolkit.model.lock import LockedFile
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
@@ -32,17 +32,18 @@ def wheels_of(text: bytes, *, python: str, glibc: str, architecture: str) -> tup
     chosen = lock.select(
         environment=environment(python, architecture), tags=tags(python, glibc, architecture)
     )
-    return tuple(_wheel(package, file) for package, file in chosen)
+    origin = _origin(python)
+    return tuple(_wheel(package, file, origin) for package, file in chosen)
 
 
-def sdists_of(text: bytes) -> tuple[Dated, ...]:
-    """Return the source distributions.
+def sdists_of(text: bytes, *, python: str) -> tuple[Dated, ...]:
+    """Return the source distributions, as the index offers them to a ``python`` version.
 
     Raises:
         CheckFailed: if a package has none.
     """
     lock = Pylock.from_dict(tomllib.loads(text.decode()))
-    return tuple(_sdist(package) for package in lock.packages)
+    return tuple(_sdist(package, _origin(python)) for package in lock.packages)
 
 
 def environment(python: str, architecture: str) -> Environment:
@@ -82,32 +83,29 @@ def _platforms(glibc: str, architecture: str) -> Iterator[str]:
     yield f"linux_{architecture}"
 
 
-def _wheel(package: Package, file: object) -> Dated:
+def _origin(python: str) -> str:
+    return of_index(".".join(python.split(".")[:2]))
+
+
+def _wheel(package: Package, file: object, origin: str) -> Dated:
     if not isinstance(file, PackageWheel):
         raise CheckFailed(f"{package.name} {package.version} has no wheel that fits the image's Python")
-    return _dated(package, file)
+    return _dated(package, file, origin)
 
 
-def _sdist(package: Package) -> Dated:
+def _sdist(package: Package, origin: str) -> Dated:
     if package.sdist is None:
         raise CheckFailed(f"{package.name} {package.version} has no source distribution")
-    return _dated(package, package.sdist)
+    return _dated(package, package.sdist, origin)
 
 
-def _dated(package: Package, file: PackageWheel | PackageSdist) -> Dated:
-    url = without_credentials(file.url or "")
+def _dated(package: Package, file: PackageWheel | PackageSdist, origin: str) -> Dated:
     locked = LockedFile(
         name=package.name,
         version=str(package.version),
         file=file.filename,
-        urls=(url,),
+        origin=origin,
         sha256=file.hashes["sha256"],
         size=file.size or 0,
     )
     return locked, int(file.upload_time.astimezone(dt.UTC).timestamp()) if file.upload_time else 0
-
-
-def without_credentials(url: str) -> str:
-    """Return an address as it may stand in a file that is passed on."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

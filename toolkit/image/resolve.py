@@ -26,6 +26,7 @@ from toolkit.model.solution import Solution
 from toolkit.run import wheels
 from toolkit.run.apt import ESSENTIAL, Answer, files_of
 from toolkit.run.base import ensure_base
+from toolkit.run.mirrors import Mirrors, of_image
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -61,15 +62,20 @@ def resolve(
     installed = python.wheels((*needs.wheels, *needs.packages, *_required(sdists, python)), needs.tools)
     tools = python.wheels(needs.tools, tuple(f"{file.name}=={file.version}" for file, _ in installed))
     archives = tuple(_archive(needs, component) for component in needs.compiled)
-    sources = _measured([f for f, _ in sdists] + [f for f in archives if f], tell, named.name)
+    sources = [f for f, _ in sdists] + [f for f in archives if f]
+    mirrors = of_image(client, base.published) if base.published else {}
+
+    def measured(files: Sequence[LockedFile]) -> tuple[LockedFile, ...]:
+        return _measured(files, tell, named.name, mirrors)
+
     return Lock(
         recipe=named.name,
         recipe_sha256=recipe_sha256(named.recipe),
         solution=solution,
         epoch=max([debian.date, *(date for _, date in (*sdists, *installed, *tools))]),
         base=base,
-        build=Stage(debian=build, wheels=_measured([f for f, _ in tools], tell, named.name), sources=sources),
-        run=Stage(debian=run, wheels=_measured([f for f, _ in installed], tell, named.name)),
+        build=Stage(debian=build, wheels=measured([f for f, _ in tools]), sources=measured(sources)),
+        run=Stage(debian=run, wheels=measured([f for f, _ in installed])),
     )
 
 
@@ -131,7 +137,8 @@ class _Python:
         if not wanted:
             return ()
         what = f"the source distributions of {self._name}"
-        return pylock.sdists_of(wheels.sources(wanted, python=self._needs.base.python, what=what))
+        text = wheels.sources(wanted, python=self._needs.base.python, what=what)
+        return pylock.sdists_of(text, python=self.version)
 
     def required(self, sdist: Path) -> tuple[str, ...]:
         """Return what the metadata of a source distribution says that its wheel needs."""
@@ -195,13 +202,13 @@ def _archive(needs: Ingredients, component: str) -> LockedFile | None:
         name=component,
         version=row.version,
         file=row.archive.file,
-        urls=row.archive.urls,
+        origin=row.archive.origin,
         sha256=row.archive.sha256,
         size=0,
     )
 
 
-def _measured(files: Sequence[LockedFile], tell: Tell, name: str) -> tuple[LockedFile, ...]:
+def _measured(files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors) -> tuple[LockedFile, ...]:
     """Return files with their sizes, which an index need not tell: they are fetched, and verified."""
-    here = fetched(files, tell, recipe=name)
+    here = fetched(files, tell, recipe=name, mirrors=mirrors)
     return tuple(msgspec.structs.replace(f, size=here[f.sha256].stat().st_size) for f in files)

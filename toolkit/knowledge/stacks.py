@@ -21,10 +21,10 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Archive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A source archive; the hash says whether what an address gave is the one."""
+    """A source archive: where it is to be had, as a lock says it; the hash says whether it is the one."""
 
     file: str
-    urls: tuple[str, ...]
+    origin: str
     sha256: str
 
 

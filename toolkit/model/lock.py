@@ -10,14 +10,14 @@ from toolkit.model.solution import Solution
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One file to fetch: a wheel, a source archive or a Debian package.
 
-    ``urls`` are tried in order and are only where it was seen: the hash says whether it is the one.
+    ``origin`` says where to look, in words of toolkit.image.origins; the hash says whether it is the one.
     ``size`` is in bytes.
     """
 
     name: str
     version: str
     file: str
-    urls: tuple[str, ...]
+    origin: str
     sha256: str
     size: int
 

@@ -1,6 +1,5 @@
 """Ask a distribution's package manager which files a set of packages is; nothing is installed."""
 
-import datetime as dt
 import email.utils
 import os
 import re
@@ -10,18 +9,16 @@ from urllib.parse import unquote
 
 import msgspec
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import CheckFailed, Missing
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.base import MIRROR
 from toolkit.run.containers import Box, Ran, run_once
+from toolkit.run.mirrors import MIRROR, Mirrors, of_machine
 from toolkit.run.surroundings import proxies
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-DEBIAN = "http://debian.example/debian"
-_SECURITY = "http://debian.example/debian-security"
 _SECONDS = 300.0
 _MEMORY = 2 << 30
 
@@ -75,13 +72,12 @@ def files_of(
     Raises:
         CheckFailed: if a package is not there, or no mirror answers.
     """
-    mirror = os.environ.get(MIRROR, DEBIAN).rstrip("/")
     groups = tuple(f"{name}={' '.join(words)}" for name, words in sets.items())
     box = Box(
         image,
         env={
             **proxies(os.environ),
-            "SOURCES": sources_list(release, mirror) if from_nothing else "",
+            "SOURCES": sources_list(release, of_machine()) if from_nothing else "",
             "FROM_NOTHING": "1" if from_nothing else "",
         },
         memory=_MEMORY,
@@ -94,17 +90,23 @@ def files_of(
     return read(ran.lines)
 
 
-def sources_list(release: str, mirror: str = DEBIAN) -> str:
-    """Return the package sources of a Debian release, all areas and security fixes included."""
-    areas = "main contrib non-free"
-    security = f"{release}-security"
-    return "\n".join(
-        (
-            f"deb {mirror} {release} {areas}",
-            f"deb {mirror} {release}-updates {areas}",
-            f"deb {_SECURITY} {security} {areas}",
+def sources_list(release: str, mirrors: Mirrors) -> str:
+    """Return the package sources of a Debian release, all areas included.
+
+    Security fixes are among them where a mirror has them.
+
+    Raises:
+        Missing: if no mirror is known.
+    """
+    debian, security = (mirrors.get(archive, ()) for archive in ("debian", "debian-security"))
+    if not debian:
+        raise Missing(
+            f"this machine knows no mirror of Debian, to find the packages of {release} on",
+            fix=f"set {MIRROR}=URL to one that is within reach",
         )
-    )
+    areas = "main contrib non-free"
+    lines = [f"deb {debian[0]} {suite} {areas}" for suite in (release, f"{release}-updates")]
+    return "\n".join((*lines, *(f"deb {where} {release}-security {areas}" for where in security[:1])))
 
 
 def read(lines: Sequence[str]) -> Answer:
@@ -119,25 +121,16 @@ def read(lines: Sequence[str]) -> Answer:
             dates.append(int(email.utils.parsedate_to_datetime(line.removeprefix("@date ")).timestamp()))
         elif found := _URI.match(line):
             current.append(_file(found))
-    newest = max(dates)
     return Answer(
-        sets={
-            name: tuple(with_snapshot(file, newest) for file in sorted(files, key=lambda f: f.file))
-            for name, files in sets.items()
-        },
-        date=newest,
+        sets={name: tuple(sorted(files, key=lambda f: f.file)) for name, files in sets.items()},
+        date=max(dates),
     )
 
 
-def with_snapshot(file: LockedFile, date: int) -> LockedFile:
-    """Add where the archive of all that Debian ever had keeps a file, for when the mirrors have moved on."""
-    found = _ARCHIVE.match(file.urls[0])
-    if found is None:
-        return file
-    stamp = dt.datetime.fromtimestamp(date, dt.UTC).strftime("%Y%m%dT%H%M%SZ")
-    usual = f"http://debian.example/{found['archive']}/{found['path']}"
-    kept = f"https://snapshot.example/archive/{found['archive']}/{stamp}/{found['path']}"
-    return msgspec.structs.replace(file, urls=(usual, kept))
+def origin_of(url: str) -> str:
+    """Return an address without the mirror, where it is one of Debian's archives; else as it is."""
+    found = _ARCHIVE.match(url)
+    return f"{found['archive']}:{found['path']}" if found else url
 
 
 def _file(found: re.Match[str]) -> LockedFile:
@@ -146,7 +139,7 @@ def _file(found: re.Match[str]) -> LockedFile:
         name=name,
         version=unquote(version),
         file=found["file"],
-        urls=(found["url"],),
+        origin=origin_of(found["url"]),
         sha256=found["sha256"],
         size=int(found["size"]),
     )

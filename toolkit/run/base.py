@@ -15,13 +15,11 @@ from toolkit.run.command import Command
 from toolkit.run.engine import connect, find_image
 from toolkit.run.engine_errors import speaking
 from toolkit.run.local import LocalRunner
+from toolkit.run.mirrors import MIRROR
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.images import Image
-
-MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""Environment variable: the package mirror to bootstrap from, for sites that have their own."""
 
 _REGISTRY_SECONDS = 6
 _BOOTSTRAP_SECONDS = 900

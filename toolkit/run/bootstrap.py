@@ -30,7 +30,7 @@ set -eu
 rm -rf "$1"/var/log/* "$1"/var/cache/* "$1"/var/lib/apt/lists/* "$1"/etc/hostname "$1"/etc/resolv.conf
 rm -f "$1"/etc/apt/sources.list.d/* "$1"/var/lib/dpkg/*-old "$1"/etc/*-
 mkdir -p "$1"/var/cache/apt/archives/partial "$1"/var/lib/apt/lists/partial
-printf '%s\\n' "$SOURCES_LIST" > "$1"/etc/apt/sources.list
+echo "# Everything here is from a lock; to install more, name a mirror of Debian." > "$1"/etc/apt/sources.list
 """
 
 
@@ -39,13 +39,12 @@ def rootfs(
     packages: Sequence[LockedFile],
     files: Mapping[str, Path],
     epoch: int,
-    sources: str,
     target: Path,
     tell: Tell,
 ) -> None:
     """Write the tar of a root file system made of ``packages``, whose ``files`` are here by their SHA-256.
 
-    ``sources`` becomes its list of package sources.
+    It names no mirror: which one is within reach differs by machine, and the files are to be the same.
 
     Raises:
         Missing: if mmdebstrap is not installed.
@@ -76,7 +75,7 @@ def rootfs(
             f'--customize-hook={hook} "$1"',
             *(release, str(tar), f"deb [trusted=yes] copy://{archive} ./"),
         )
-        env = {"SOURCE_DATE_EPOCH": str(epoch), "SOURCES_LIST": sources, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+        env = {"SOURCE_DATE_EPOCH": str(epoch), "TZ": "UTC", "LC_ALL": "C.UTF-8"}
         command = Command(words, env=env, timeout=_SECONDS)
         try:
             done = LocalRunner().stream(command, tell.detail)

@@ -1,4 +1,4 @@
-"""Ask PyPI, through uv, which files satisfy requirements for another Python; nothing is installed."""
+"""Ask the package index, through uv, which files another Python would install; nothing is installed."""
 
 import os
 import tempfile
@@ -38,6 +38,17 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
     return _compiled(requirements, (), options, what)
+
+
+def offered(pins: Sequence[str], *, python: str) -> bytes:
+    """Return the text of a ``pylock.toml`` with every file of pinned releases that a Python can take.
+
+    Raises:
+        CheckFailed: if a release is not there, with uv's reasons.
+        Missing: if uv is not installed.
+    """
+    options = ("--no-deps", "--universal", "--python-version", python)
+    return _compiled(pins, (), options, "the addresses of wheels")
 
 
 def _compiled(

@@ -9,7 +9,9 @@ from toolkit.model.solution import Chosen, Component, Provider, Solution
 def file(name: str, version: str, ending: str) -> LockedFile:
     named = f"{name}_{version}{ending}"
     digest = hashlib.sha256(named.encode()).hexdigest()
-    return LockedFile(name=name, version=version, file=named, urls=(), sha256=digest, size=len(named))
+    return LockedFile(
+        name=name, version=version, file=named, origin=f"debian:pool/{named}", sha256=digest, size=len(named)
+    )
 
 
 def chosen(component: Component, version: str, provider: Provider) -> Chosen:

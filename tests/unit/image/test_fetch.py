@@ -1,0 +1,142 @@
+"""Files of a lock, fetched from a real server that can be told to misbehave."""
+
+import hashlib
+import http.server
+import threading
+
+import msgspec
+import pytest
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.image.fetch import fetched, is_right, path_of
+from toolkit.model.lock import LockedFile
+from toolkit.model.progress import Silent
+
+CONTENT = bytes(range(256)) * 4096
+
+
+class Served(http.server.BaseHTTPRequestHandler):
+    """Answers with what the server has of a path; ``ranges`` tells whether it goes on in the middle."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers.get("Range")))
+        content = self.server.files.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        start = 0
+        if (wanted := self.headers.get("Range")) and self.server.ranges:
+            start = int(wanted.removeprefix("bytes=").rstrip("-"))
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(content) - start))
+        self.end_headers()
+        self.wfile.write(content[start : self.server.stops])
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("TOOLKIT_DEBIAN_MIRROR", raising=False)
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Served)
+    made.files, made.asked, made.ranges, made.stops = {"/a": CONTENT}, [], True, None
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def locked(server, path, content=CONTENT, size=1 << 20):
+    place = f"http://127.0.0.1:{server.server_port}{path}"
+    digest = hashlib.sha256(content).hexdigest()
+    return LockedFile(name="a", version="1", file="a.whl", origin=place, sha256=digest, size=size)
+
+
+def test_a_file_is_fetched_once_and_verified(server):
+    file = locked(server, "/a")
+    (path,) = fetched([file, file], Silent()).values()
+    assert path.read_bytes() == CONTENT
+    fetched([file], Silent())
+    assert len(server.asked) == 1
+
+
+def test_a_damaged_file_is_fetched_again(server):
+    file = locked(server, "/a")
+    fetched([file], Silent())
+    path_of(file).write_bytes(CONTENT[:-1] + b"?")
+    fetched([file], Silent())
+    assert is_right(path_of(file), file)
+
+
+def test_mirrors_are_tried_in_order(server, monkeypatch):
+    here = f"http://127.0.0.1:{server.server_port}"
+    server.files["/here/pool/a"] = CONTENT
+    monkeypatch.setattr("toolkit.image.fetch.of_machine", lambda: {"debian": (f"{here}/gone",)})
+    file = msgspec.structs.replace(locked(server, ""), origin="debian:pool/a")
+    fetched([file], Silent(), mirrors={"debian": (f"{here}/here",)})
+    assert [path for path, _ in server.asked] == ["/gone/pool/a", "/here/pool/a"]
+
+
+def test_what_was_begun_is_gone_on_with(server):
+    file = locked(server, "/a")
+    server.stops = 1000
+    with pytest.raises(Missing, match=r"a.whl: no address gave it") as caught:
+        fetched([file], Silent(), recipe="mine")
+    assert "ends after 1000 of" in caught.value.detail[0] or "broke off" in caught.value.detail[0]
+    assert not path_of(file).exists()
+    server.stops = None
+    fetched([file], Silent())
+    assert server.asked[-1] == ("/a", "bytes=1000-")
+    assert is_right(path_of(file), file)
+
+
+def test_a_server_that_only_sends_whole_files_is_no_hindrance(server):
+    file = locked(server, "/a")
+    path_of(file).parent.mkdir(parents=True)
+    path_of(file).with_name(".a.whl.part").write_bytes(CONTENT[:500])
+    server.ranges = False
+    fetched([file], Silent())
+    assert is_right(path_of(file), file)
+
+
+def test_a_beginning_that_is_another_files_is_thrown_away(server):
+    file = locked(server, "/a")
+    path_of(file).parent.mkdir(parents=True)
+    path_of(file).with_name(".a.whl.part").write_bytes(b"x" * 500)
+    fetched([file], Silent())
+    assert [wanted for _, wanted in server.asked] == ["bytes=500-", None]
+
+
+@pytest.mark.parametrize("other", [b"y" * len(CONTENT), CONTENT + b"more"])
+def test_other_bytes_are_not_kept(server, other):
+    server.files["/a"] = other
+    file = locked(server, "/a")
+    with pytest.raises(CheckFailed, match="is not the file that the lock names") as caught:
+        fetched([file], Silent(), recipe="mine")
+    assert "toolkit image lock mine --upgrade" in caught.value.fix
+    assert not path_of(file).exists()
+    server.files["/a"] = CONTENT
+    fetched([file], Silent())
+
+
+def test_a_file_whose_size_is_not_known_is_fetched(server):
+    file = locked(server, "/a", size=0)
+    assert fetched([file], Silent())[file.sha256].stat().st_size == len(CONTENT)
+
+
+def test_where_it_is_gone_everywhere_the_mend_is_told(server):
+    with pytest.raises(Missing, match="no address gave it") as caught:
+        fetched([locked(server, "/gone")], Silent(), recipe="mine")
+    assert "404" in caught.value.detail[0]
+    assert caught.value.fix.endswith("toolkit image lock mine --upgrade")
+
+
+def test_a_cache_that_takes_no_file_is_told_with_the_variable_that_moves_it(server, tmp_path):
+    (tmp_path / "cache").write_text("no folder")
+    with pytest.raises(CheckFailed, match="cannot be written to") as caught:
+        fetched([locked(server, "/a")], Silent())
+    assert "TOOLKIT_CACHE_DIR" in caught.value.fix

@@ -1,0 +1,69 @@
+"""Which wheel an image's Python takes."""
+
+import pytest
+
+from toolkit.errors import CheckFailed
+from toolkit.image.pylock import sdists_of, tags, wheels_of
+
+HASH = "ab" * 32
+
+
+def package(name, *files, marker="", version="1.0"):
+    listed = ", ".join(
+        f'{{ url = "https://index.example/{f}", upload-time = 2026-01-02T03:04:05Z, '
+        f'hashes = {{ sha256 = "{HASH}" }} }}'
+        for f in files
+    )
+    told = f"marker = {marker!r}\n" if marker else ""
+    return f'[[packages]]\nname = "{name}"\nversion = "{version}"\n{told}wheels = [{listed}]\n'
+
+
+def pylock(*packages):
+    return ('lock-version = "1.0"\ncreated-by = "test"\n' + "".join(packages)).encode()
+
+
+def chosen(text, glibc="2.36", architecture="x86_64", python="3.11.2"):
+    found = wheels_of(text, python=python, glibc=glibc, architecture=architecture)
+    return [file.file for file, _ in found]
+
+
+WHEELS = (
+    "a-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+    "a-1.0-cp311-cp311-manylinux_2_34_x86_64.whl",
+    "a-1.0-cp311-cp311-manylinux_2_17_aarch64.whl",
+    "a-1.0-cp312-cp312-manylinux_2_17_x86_64.whl",
+)
+
+
+@pytest.mark.parametrize(
+    ("glibc", "architecture", "number"),
+    [("2.36", "x86_64", 1), ("2.31", "x86_64", 0), ("2.36", "aarch64", 2)],
+)
+def test_the_wheel_is_the_best_that_the_c_library_runs(glibc, architecture, number):
+    assert chosen(pylock(package("a", *WHEELS)), glibc, architecture) == [WHEELS[number]]
+
+
+def test_a_package_that_another_python_needs_is_left_out():
+    text = pylock(package("a", "a-1.0-py3-none-any.whl", marker="python_full_version >= '3.12'"))
+    assert chosen(text) == []
+    assert chosen(text, python="3.13.5") == ["a-1.0-py3-none-any.whl"]
+
+
+def test_a_file_keeps_hash_and_time_and_not_the_address_of_an_index():
+    ((file, date),) = wheels_of(
+        pylock(package("a", "a-1.0-py3-none-any.whl")), python="3.11.2", glibc="2.36", architecture="x86_64"
+    )
+    assert (file.name, file.version, file.sha256) == ("a", "1.0", HASH)
+    assert file.origin == "index:3.11"
+    assert date == 1767323045
+
+
+def test_a_package_without_a_source_distribution_is_told():
+    with pytest.raises(CheckFailed, match=r"a 1.0 has no source distribution"):
+        sdists_of(pylock(package("a", "a-1.0-py3-none-any.whl")), python="3.11.2")
+
+
+def test_old_names_of_platforms_are_known():
+    names = {tag.platform for tag in tags("3.11.2", "2.17", "x86_64")}
+    assert {"manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64", "any"} <= names
+    assert "manylinux_2_18_x86_64" not in names

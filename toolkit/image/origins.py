@@ -1,0 +1,74 @@
+"""Where the files of a lock are to be had: addresses are a matter of the site, so a lock names none.
+
+``debian:PATH`` and ``debian-security:PATH`` are files of a mirror, ``index:PYTHON`` is one that the package
+index offers to that Python, and anything else is an address.
+"""
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Sequence
+
+from packaging.pylock import Pylock
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.lock import LockedFile
+from toolkit.run import wheels
+from toolkit.run.mirrors import MIRROR, Mirrors
+
+INDEX = "index"
+
+
+def of_index(python: str) -> str:
+    """Return the origin of what the package index offers to a Python of a ``version`` such as 3.11."""
+    return f"{INDEX}:{python}"
+
+
+def addresses(files: Sequence[LockedFile], mirrors: Mirrors) -> dict[str, tuple[str, ...]]:
+    """Return SHA-256 → addresses to try, in this order.
+
+    Raises:
+        Missing: if no mirror is known that a file could be on, or the index does not answer.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    offered: dict[str, list[LockedFile]] = defaultdict(list)
+    for file in files:
+        scheme, _, rest = file.origin.partition(":")
+        if scheme == INDEX:
+            offered[rest].append(file)
+        elif scheme in ("debian", "debian-security"):
+            found[file.sha256] = _on_mirrors(file, scheme, rest, mirrors)
+        else:
+            found[file.sha256] = (file.origin,)
+    for python, group in offered.items():
+        found |= _on_index(group, python)
+    return found
+
+
+def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> tuple[str, ...]:
+    known = mirrors.get("debian" if archive == "debian" else "debian-security", ())
+    if not known:
+        raise Missing(
+            f"{file.file} is a package of Debian, and this machine knows no mirror of it",
+            fix=f"set {MIRROR}=URL to one that is within reach",
+        )
+    return tuple(f"{mirror}/{path}" for mirror in known)
+
+
+def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, ...]]:
+    """Ask the index once for all; a file that it has no more gets no address."""
+    pins = sorted({f"{file.name}=={file.version}" for file in files})
+    try:
+        text = wheels.offered(pins, python=python)
+    except CheckFailed as error:
+        raise Missing(
+            "the package index does not have what the lock names, or does not answer",
+            detail=error.detail,
+            fix="set PIP_INDEX_URL to one that has it, or lock anew: toolkit image lock RECIPE --upgrade",
+        ) from error
+    there: dict[str, str] = {}
+    for package in Pylock.from_dict(tomllib.loads(text.decode())).packages:
+        for wheel in package.wheels or ():
+            there[wheel.hashes.get("sha256", "")] = wheel.url or ""
+        if package.sdist:
+            there[package.sdist.hashes.get("sha256", "")] = package.sdist.url or ""
+    return {file.sha256: tuple(filter(None, [there.get(file.sha256)])) for file in files}
