@@ -4,24 +4,20 @@ from typing import Any
 
 import msgspec
 
+from tests.unit.engine import examples
 from toolkit.engine.case import Case
 from toolkit.engine.predict import case_of
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Plan, Request
 
-SLURM = SlurmFacts(
-    version="24.11.5",
-    mpi_types=("none", "pmix", "cray_shasta", "pmi2", "pmix_v5"),
-    mpi_default="pmix",
+SLURM = examples.with_(
+    examples.SLURM,
     nodes=8,
     partitions=("gpu",),
     settings={"TmpFS": "/tmp", "SlurmdSpoolDir": "/var/spool/slurmd"},
 )
-RUNTIME = ContainerRuntime(
-    name="apptainer",
-    version="1.4.5",
-    path="/usr/bin/apptainer",
-    setuid=False,
+RUNTIME = examples.with_(
+    examples.APPTAINER,
     settings={
         "mount tmp": "yes",
         "mount home": "yes",
@@ -32,11 +28,8 @@ RUNTIME = ContainerRuntime(
         "sessiondir max size": "64",
     },
 )
-LAUNCHER = HostMpi(
-    implementation="openmpi",
-    version="5.0.7",
-    launcher="/usr/bin/mpirun",
-    leaks=("OMPI_MCA_mca_base_component_path",),
+LAUNCHER = examples.with_(
+    examples.OPEN_MPI_5,
     pmix="5.0.7",
     prefix="/usr",
     library="/usr/lib/x86_64-linux-gnu/libmpi.so.40.40.7",
@@ -78,26 +71,21 @@ _HOST = HostFacts(
     compute_nodes=("node[1-8]",),
     absent={"tmpdir": "TMPDIR is not set", "tmpdir_usable": "TMPDIR is not set"},
 )
-MPI = ImageMpi(
-    implementation="openmpi",
+MPI = examples.with_(
+    examples.OPEN_MPI_4,
     version="4.1.6",
     library="/usr/lib/x86_64-linux-gnu/libmpi.so.40.30.6",
-    interfaces=("pmix",),
-    launcher="/usr/bin/mpirun",
-    plugins=True,
     soname="libmpi.so.40",
     needs=("libevent_core-2.1.so.7", "libhwloc.so.15", "libpmix.so.2", "libucp.so.0", "libucs.so.0"),
     components={"pml": ("cm", "ob1", "ucx"), "mtl": ("ofi",), "btl": ("self", "tcp", "vader")},
     how={"pmix": "component ext3x"},
     prefix="/usr",
 )
-MPICH = ImageMpi(
-    implementation="mpich",
+MPICH = examples.with_(
+    examples.MPICH,
     version="4.2.1",
     library="/usr/lib/x86_64-linux-gnu/libmpich.so.12.4.1",
     interfaces=("pmi1", "pmi2"),
-    launcher="/usr/bin/mpirun",
-    plugins=False,
     soname="libmpich.so.12",
     device="ch4:ucx",
     own_shm=True,
