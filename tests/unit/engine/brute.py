@@ -26,9 +26,10 @@ def solvable(table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works:
 
 
 def combinations(table: Stacks) -> Iterator[Stack]:
-    """Yield every choice of one row, or none, for each component that has rows."""
+    """Yield every choice of one row, or none, for each component; a base there is always."""
     components = [c for c in COMPONENTS if table.rows(c)]
-    for choice in product(*((None, *table.rows(c)) for c in components)):
+    options = [table.rows(c) if c in ("base", "python") else (None, *table.rows(c)) for c in components]
+    for choice in product(*options):
         yield {c: row for c, row in zip(components, choice, strict=True) if row is not None}
 
 
