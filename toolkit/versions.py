@@ -103,4 +103,5 @@ def is_wish(text: str) -> bool:
 
 def _is_clause(text: str) -> bool:
     found = _CLAUSE.match(text.strip())
-    return bool(found and _PLAIN.fullmatch(found["version"].strip()) and parse(found["version"]))
+    version = found["version"].strip() if found else ""
+    return bool(_PLAIN.fullmatch(version)) and not version.endswith("*")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.versions import older, parse, same, upstream, within
+from toolkit.versions import is_wish, meets, older, parse, same, upstream, within
 
 numbers = st.lists(st.integers(0, 99), min_size=1, max_size=4).map(lambda n: ".".join(map(str, n)))
 versions = st.tuples(numbers, st.sampled_from(["", "a1", "rc2", "-1+deb12u1", "~rc1-2+b1"])).map("".join)
@@ -96,3 +96,45 @@ def test_older_compares_what_both_name_and_nothing_else(left: str | None, right:
 @pytest.mark.parametrize("text", ["9" * 6000, "1." + "9" * 6000, "\u0663.\u0664", "", "v", "nonsense"])
 def test_what_names_no_version_is_none(text: str):
     assert parse(text) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "wish", "holds"),
+    [
+        ("2.15.1", "*", True),
+        ("no version", "*", True),
+        ("2.15.1", "2.15.*", True),
+        ("2.150.1", "2.15.*", False),
+        ("2.15", "2.15.*", True),
+        ("2", "2.15.*", False),
+        ("4.2.2-1+deb12u1", "4.2.*", True),
+        ("2.15.1", "2.15.1", True),
+        ("2.15.1", "2.15", False),
+        ("2.15.0", "2.15", True),
+        ("4.1.4", ">=4.1,<5", True),
+        ("5.0.7", ">=4.1,<5", False),
+        ("no version", ">=1", False),
+        ("no version", "1.*", False),
+    ],
+)
+def test_a_version_meets_what_is_asked_for(version, wish, holds):
+    assert meets(version, wish) is holds
+
+
+@pytest.mark.parametrize("wish", ["*", "2", "2.*", "2.15.1", "1.10.0rc1", ">=2.6,<2.16", "==1", ">=1, <2"])
+def test_a_wish_can_be_read(wish):
+    assert is_wish(wish)
+    meets("1.0", wish)
+
+
+@pytest.mark.parametrize(
+    "wish", ["", ",", ">=", "*.1", "2.*.1", "~=2", "=>2", ">=2,", "<x", ">=2.*", "two", "2 "]
+)
+def test_what_is_no_wish_is_told(wish):
+    assert not is_wish(wish)
+
+
+@given(st.text(alphabet="0123456789.*<>=,abrc +-~", max_size=12))
+def test_whatever_is_a_wish_can_be_asked(text):
+    if is_wish(text):
+        assert meets("2.15.1", text) in {True, False}
