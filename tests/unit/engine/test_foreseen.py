@@ -4,6 +4,7 @@ import pytest
 
 from tests.matrix import measured
 from tests.unit.engine.examples import HOST, with_
+from tests.unit.engine.rules.test_bind import provider
 from toolkit.engine.foreseen import foreseen, ways
 from toolkit.engine.predict import predict
 from toolkit.knowledge.stacks import stacks
@@ -74,3 +75,11 @@ def test_gloo_is_a_way_where_horovod_has_it():
 def test_a_pmix_for_something_else_is_not_the_mpis():
     taken = {**stack(*MEASURED["bookworm-mpich"]), "pmix": row("pmix", "4.2.2", "debian")}
     assert foreseen(stacks(), "x86_64", taken).pmix is None
+
+
+def test_the_c_library_counts_where_the_hosts_mpi_is_mounted():
+    host = provider(glibc_needed="2.38", plugins=None)
+    bookworm, trixie = (stack(*MEASURED[name]) for name in ("bookworm-ompi", "trixie-ompi"))
+    old = ways(host, stacks(), "x86_64", bookworm, (), Request())["bind"]
+    assert "2.38" in old
+    assert ways(host, stacks(), "x86_64", trixie, (), Request())["bind"] == ""
