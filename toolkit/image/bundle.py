@@ -95,6 +95,12 @@ def bundle(
     writable(target.parent, "-o")
     pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
     locks = {name: (named := load(name), fitting_lock(named, name)) for name in recipes}
+    for place, (_, lock) in locks.items():
+        if lock.base.published:
+            raise BadInput(
+                f"{place}: its lock starts from {lock.base.published}, which a file cannot bring with its digest",
+                fix="pull that image where the bundle goes, by a registry there, and build from the lock",
+            )
     cache_dir().mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="bundle.", dir=cache_dir()) as work,

@@ -45,7 +45,7 @@ def refer(image: str | Path) -> Reference:
     if prefix in _ELSEWHERE and rest.startswith("//"):
         raise BadInput(
             f"{text}: no registry is asked here",
-            fix="pull it first: docker pull, then docker-daemon:NAME:TAG",
+            fix=f"fetch it first: toolkit image pull {text} -o FILE",
         )
     if _NAME.fullmatch(text):
         return Reference(f"docker-daemon:{text}", "docker-daemon", Path(), text)

@@ -80,3 +80,16 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
     kept = find_image(client, name)
     if kept is None or kept.id != identity:
         tag_image(client, identity, name)
+
+
+def load_archive(client: "DockerClient", archive: Path) -> str:
+    """Bring the one image of an archive into the engine; return its id.
+
+    Raises:
+        CheckFailed: if the engine does not take it, or there are several.
+    """
+    with speaking(f"loading {archive.name}"), archive.open("rb") as file:
+        found = {image.id for image in client.images.load(file)}
+    if len(found) != 1:
+        raise CheckFailed(f"{archive}: {len(found)} images are in it, and one is wanted")
+    return str(found.pop())

@@ -20,6 +20,7 @@ _COMMANDS = {
     "pull": ("toolkit.cli.image.pull", "Fetch an image from a registry into one file"),
     "bundle": ("toolkit.cli.image.bundle", "Write all that a machine without a network needs"),
     "unbundle": ("toolkit.cli.image.unbundle", "Put what a bundle holds in its places"),
+    "adopt": ("toolkit.cli.image.adopt", "Describe an image that somebody else made"),
 }
 
 

@@ -1,0 +1,161 @@
+"""``toolkit image adopt``: describe an image that somebody else made, and put the trainers on it."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.registry import access, registry_options
+from toolkit.data import cache_dir
+from toolkit.errors import BadInput
+from toolkit.image.adopt import Adopted, adopted, recipe_like
+from toolkit.image.inspect import opened
+from toolkit.image.siffile import is_sif
+from toolkit.model.progress import Tell
+from toolkit.report.progress import Progress
+from toolkit.report.toml import toml
+from toolkit.run.folders import writable
+from toolkit.run.registry.name import is_registry_name, parse_name
+from toolkit.run.registry.session import Access
+
+_ENGINE = "docker-daemon:"
+_MARKS = {"error": "✘", "warning": "!", "info": "·"}
+
+
+@click.command("adopt")
+@click.argument("image")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Folder to write to  [default: NAME.adopted]"
+)
+@click.option("--facts", type=click.Path(path_type=Path), help="Facts of a cluster, from toolkit probe -o")
+@click.option("--layer", is_flag=True, help="Build an image with toolkit's trainers on top")
+@click.option("--tag", default="", help="Name of that image  [default: toolkit/adopted-NAME:latest]")
+@registry_options
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    image: str,
+    output: Path | None,
+    facts: Path | None,
+    layer: bool,
+    tag: str,
+    ca: Path | None,
+    plain_http: bool,
+    platform: str,
+    as_json: bool,
+) -> None:
+    """Say what is in IMAGE and what it lacks, and write that down beside a recipe of its kind.
+
+    IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
+    a SIF, or any other image that toolkit image inspect reads. It is not started. In the folder are
+    adopted.json, with every package that its lists name, and NAME.toml in the form of a recipe.
+
+    \b
+    Examples:
+      toolkit image adopt docker://horovod/horovod:0.28.1 --facts facts.json
+      toolkit image adopt docker-daemon:my/image:1 --layer
+    """
+    from toolkit.probe.probe import load
+
+    host = load(facts) if facts else None
+    name = short_name(image)
+    folder = writable(output or Path(f"{name}.adopted"), "-o")
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell, ExitStack() as stack:
+        here = stack.enter_context(_here(image, access(ca, plain_http=plain_http), platform, tell))
+        tell.step(f"Reading {image}")
+        tree, seen = stack.enter_context(opened(here, platform=platform, tell=tell))
+        found = adopted(tree, seen, image, host)
+        _write(found, name, folder)
+        made = _layered(here, name, tag, folder, tell) if layer else None
+    if as_json:
+        print_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made})
+        return
+    for line in told(found):
+        click.echo(line)
+    click.echo(f"written: {folder / 'adopted.json'}, {folder / f'{name}.toml'}")
+    if made:
+        click.echo(f"{made['tag']}  {made['id']}")
+
+
+def told(found: Adopted) -> Iterator[str]:
+    """Yield what a person wants to know, line by line."""
+    yield f"{found.image}  {found.digest or ''}".rstrip()
+    yield f"  system      {found.distribution or 'unknown'}, {found.architecture or 'unknown'}"
+    for name, version in found.want.items():
+        yield f"  {name:<11} {version}"
+    yield f"  packages    {len(found.packages)} in its lists"
+    if found.place:
+        how = (
+            f"would be launched by {found.chosen}"
+            if found.chosen
+            else "no way of launching is predicted to work"
+        )
+        yield f"  on {found.place}: {how}"
+    for lack in found.lacks:
+        modes = f" ({', '.join(lack.modes)})" if lack.modes else ""
+        yield f"  {_MARKS[lack.severity]} {lack.id}{modes}: {lack.title}"
+        yield f"      fix: {lack.fix}"
+
+
+def short_name(image: str) -> str:
+    """Return what files and tags of an image are called: small letters, digits, dots and dashes."""
+    last = re.split(r"[/@]", image.rstrip("/"))
+    base = next((part for part in reversed(last) if part and not part.startswith("sha256:")), "image")
+    base = re.sub(r"\.(sif|tar|tar\.gz|tar\.zst)$", "", base.removeprefix(_ENGINE))
+    return re.sub(r"[^a-z0-9]+", "-", base.lower()).strip("-")[:60] or "image"
+
+
+@contextmanager
+def _here(image: str, how: Access, platform: str, tell: Tell) -> Iterator[str]:
+    """Lend an image under a name that can be read; one of a registry is fetched first, and gone afterwards."""
+    if not is_registry_name(image):
+        yield image
+        return
+    from toolkit.image.pull import pull
+
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="adopt.", dir=cache_dir()) as work:
+        yield pull(parse_name(image), Path(work) / "image", how, tell, platform=platform).path
+
+
+def _write(found: Adopted, name: str, folder: Path) -> None:
+    (folder / "adopted.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    lines = [f"# {found.image}, as toolkit image adopt found it. It is not built from this file."]
+    lines += [f"# {c}: {line}" for c, line in found.evidence.items()]
+    shown = "\n".join("".join(c if c.isprintable() else " " for c in line)[:200] for line in lines)
+    described = recipe_like(found, f"What is in {found.image}"[:200])
+    text = toml(described)  # type: ignore[arg-type]  # of texts, tuples and tables of them
+    (folder / f"{name}.toml").write_text(f"{shown}\n{text}", "utf-8")
+
+
+def _layered(here: str, name: str, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
+    """Build on the image in the engine; one that was fetched, or saved, is loaded into it first."""
+    from toolkit.image.layering import layer
+    from toolkit.run.engine import connect
+    from toolkit.run.engine_images import load_archive
+
+    client = connect()
+    path = Path(here)
+    if here.startswith(_ENGINE) or not path.exists():
+        below = here.removeprefix(_ENGINE)
+    elif path.is_file() and not _is_sif(path):
+        below = load_archive(client, path)
+    else:
+        raise BadInput(
+            f"{here}: the Docker engine cannot build on a SIF or a folder",
+            fix="name the image that it was made from, docker://HOST/NAME:TAG or docker-daemon:NAME:TAG",
+        )
+    made = layer(client, below, tag or f"toolkit/adopted-{name}:latest", folder / "layer", tell)
+    return {"tag": made.tag, "id": made.id, "base": made.base}
+
+
+def _is_sif(path: Path) -> bool:
+    with path.open("rb") as file:
+        return is_sif(file.read(64))
