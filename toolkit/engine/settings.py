@@ -46,7 +46,8 @@ def in_force(case: Case) -> dict[str, tuple[str, str]]:
     process_linux.go; measured: FI_PROVIDER of host and image).
     """
     plain, meant = _set_by_host(case)
-    found = _set_in_home(case) | plain | _set_in_image(case) | meant
+    inherited = {name: pair for name, pair in plain.items() if name not in case.image.environment}
+    found = _set_in_home(case) | inherited | _set_in_image(case) | meant
     for name, value in case.request.env.items():
         found[name] = (value, f"request: --env {name}={value}")
     # What the plan sets is chosen for this case, and what it sets again replaces what was inherited.

@@ -90,6 +90,15 @@ def test_what_an_image_sets_stands_unless_the_variable_is_meant_for_the_containe
     assert foresee(host, bare, Request(), plan).outcome == "init-failure"
 
 
+def test_a_folder_that_the_image_names_stands_before_the_host_s():
+    image = with_(IMAGE, environment={"OPAL_PREFIX": "/opt/own"})
+    host = with_(HOST, environment={"OPAL_PREFIX": "/opt/host"})
+    plan = predict(HOST, image, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert foresee(host, IMAGE, Request(), plan).outcome == "init-failure"
+    assert foresee(host, image, Request(), plan).outcome == "ok"
+
+
 @pytest.mark.parametrize(
     ("version", "nodes", "fabrics", "outcome"),
     [

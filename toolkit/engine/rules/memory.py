@@ -116,8 +116,8 @@ def large_messages_hang(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="leave --pid out and unset APPTAINER_PID; or add --sharens (Apptainer 1.3)",
     source=(
-        "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 45 launches with --pid of Open MPI 4.1.4, "
-        "4.1.8 and 5.0.7, of which the 11 whose two ranks had one number crashed, and no other"
+        "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
+        "4.1.8, 5.0.7 and 6.0.0rc2, of which the 14 whose two ranks had one number crashed, and no other"
     ),
     needs=("host.environment", "image.mpi"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
@@ -126,7 +126,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     """Open MPI knows by its process number whether it made a piece of shared memory itself, and then takes
     the address that was written down for its own. Where every rank has a process namespace to itself, two of
     them get the same number by chance, in about one of four launches of two ranks, and end with a
-    segmentation fault. MPICH asks no process numbers; ``--ipc`` alone does no harm.
+    segmentation fault. MPICH and Intel MPI ask no process numbers; ``--ipc`` alone does no harm.
     """
     mpi, found = case.image.mpi, options(case, _NUMBERS)
     if not found or case.request.ranks_per_node == 1 or mpi is None or mpi.implementation != "openmpi":
