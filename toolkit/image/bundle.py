@@ -98,7 +98,7 @@ def bundle(
     for place, (_, lock) in locks.items():
         if lock.base.published:
             raise BadInput(
-                f"{place}: its lock starts from {lock.base.published}, which a file cannot bring with its digest",
+                f"{place}: its lock starts from {lock.base.published}, which no file can bring by that name",
                 fix="pull that image where the bundle goes, by a registry there, and build from the lock",
             )
     cache_dir().mkdir(parents=True, exist_ok=True)

@@ -114,7 +114,7 @@ def short_name(image: str) -> str:
 
 @contextmanager
 def _here(image: str, how: Access, platform: str, tell: Tell) -> Iterator[str]:
-    """Lend an image under a name that can be read; one of a registry is fetched first, and gone afterwards."""
+    """Lend an image under a name that can be read; one of a registry is fetched, and gone afterwards."""
     if not is_registry_name(image):
         yield image
         return
