@@ -12,8 +12,6 @@ from toolkit.model.cluster import USER, Cluster
 from toolkit.run.command import Command
 from toolkit.run.nodes import OnOutput, opened
 
-USERS = (USER, "root")
-
 _HOMES = {USER: f"/home/{USER}", "root": "/root"}
 
 
