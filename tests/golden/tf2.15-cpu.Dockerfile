@@ -1,53 +1,54 @@
 # tf2.15-cpu: TensorFlow 2.15 with Horovod over MPI and Gloo, for processors
-# Written by toolkit 0.1.0. Both the classic builder and BuildKit take it.
+# Written by toolkit 0.1.0. Both the classic builder and BuildKit take it; no step needs a network.
 
-FROM debian:bookworm-slim AS build
+FROM scratch AS base
+ADD base.tar /
 LABEL toolkit="build"
-ARG DEBIAN_FRONTEND=noninteractive
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends python3 python3-venv python3-dev g++ make cmake pkg-config libopenmpi-dev openmpi-bin \
-    && rm -rf /var/lib/apt/lists/*
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_PROGRESS_BAR=off PIP_ROOT_USER_ACTION=ignore \
-    PATH=/opt/toolkit/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-RUN python3 -m venv /opt/toolkit/venv
-# Built against the image's own MPI. Its one large C file takes minutes and gigabytes at -O2 -g, for calls that
-# only pass arguments on.
-RUN CFLAGS="-O1 -g0" MPICC=mpicc pip install --no-binary mpi4py mpi4py==4.1.1 \
-    && find /opt/toolkit/venv -path '*/mpi4py/*.so' -exec strip --strip-unneeded {} +
-# The wheel for processors: a third of the size of the one that can also use GPUs.
-RUN pip install tensorflow-cpu==2.15.1
-# Horovod asks TensorFlow how it was compiled, so it must see it while it builds: no build isolation.
+
+FROM base AS toolchain
+COPY parts/packages.sh /build/parts/packages.sh
+COPY toolchain/ /build/toolchain/
+RUN timeout 5400 sh /build/parts/packages.sh /build/toolchain
+
+FROM toolchain AS mpi4py
 ARG JOBS=2
-RUN pip install cffi packaging 'setuptools<81' wheel \
-    && MAKEFLAGS="-j$JOBS" \
-    HOROVOD_WITH_MPI=1 \
-    HOROVOD_WITH_GLOO=1 \
-    HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
-    pip install --no-build-isolation horovod==0.28.1 \
-    && find /opt/toolkit/venv -path '*/horovod/*.so' -exec strip --strip-unneeded {} +
-# What was only needed to build, or to install more, goes; the rest of the image is all that jobs need.
-RUN set -eu; \
-    site=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
-    echo /opt/toolkit/lib > "$site/toolkit.pth"; \
-    rm -rf "$site/tensorflow/include"; \
-    pip uninstall -q -y wheel pip
+COPY parts/compile.sh parts/python.sh parts/mpi4py.sh /build/parts/
+COPY sources/mpi4py-4.1.1.tar.gz /build/sources/
+COPY tools/ /build/tools/
+COPY requirements/mpi4py.txt /build/requirements/
+RUN JOBS=$JOBS timeout 5400 sh /build/parts/compile.sh mpi4py mpi4py-4.1.1.tar.gz
 
-FROM debian:bookworm-slim
+FROM toolchain AS horovod
+ARG JOBS=2
+COPY parts/compile.sh parts/python.sh parts/horovod.sh /build/parts/
+COPY sources/horovod-0.28.1.tar.gz /build/sources/
+COPY tools/ /build/tools/
+COPY wheels/ /build/wheels/
+COPY requirements/horovod.txt /build/requirements/
+RUN JOBS=$JOBS timeout 5400 sh /build/parts/compile.sh horovod horovod-0.28.1.tar.gz mpi gloo
+
+FROM base AS stack
+COPY parts/packages.sh /build/parts/packages.sh
+COPY packages/ /build/packages/
+RUN timeout 5400 sh /build/parts/packages.sh /build/packages
+COPY parts/ /build/parts/
+COPY strip/ /build/strip/
+COPY tools/ /build/tools/
+COPY wheels/ /build/wheels/
+COPY requirements/image.txt /build/requirements/
+COPY --from=mpi4py /build/compiled/ /build/compiled/
+COPY --from=horovod /build/compiled/ /build/compiled/
+RUN RECIPE=tf2.15-cpu BASE='toolkit-base:bookworm-0f2bd307e55b (bootstrapped from 88 locked packages)' TOOLKIT=0.1.0 timeout 5400 sh /build/parts/stack.sh mpi4py==4.1.1 horovod==0.28.1
+
+# One layer: what only served to build is in none.
+FROM scratch
+COPY --from=stack / /
+ENV PATH="/opt/toolkit/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+    LANG="C.UTF-8"
 LABEL toolkit="image"
-ARG DEBIAN_FRONTEND=noninteractive
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends python3 openmpi-bin libopenmpi3 \
-    && rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/lib/dpkg/*-old /var/log/apt /var/log/dpkg.log
-ENV PATH=/opt/toolkit/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    LANG=C.UTF-8
-COPY --from=build /opt/toolkit/venv /opt/toolkit/venv
-
-# The image says what is in it, as read from it.
-COPY stack.py /tmp/stack.py
-RUN python /tmp/stack.py --recipe tf2.15-cpu --base debian:bookworm-slim --toolkit 0.1.0 \
-        --output /opt/toolkit/stack.json \
-    && rm /tmp/stack.py
+CMD ["/bin/sh"]
 
 # Trainers change most often, so they come last.
+COPY papers/ /opt/toolkit/
 COPY lib/ /opt/toolkit/lib/
-RUN python -m compileall -q /opt/toolkit/lib
+RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/toolkit/lib && python -B /opt/toolkit/manifest.py

@@ -14,6 +14,7 @@ from toolkit.model.lock import Lock
 from toolkit.model.recipe import MPIS
 from toolkit.model.solution import Component
 from toolkit.render import render
+from toolkit.run.bootstrap import MANNER
 
 CREATED = "org.opencontainers.image.created"
 """The label with the lock's own time: it is the same in every image of that lock."""
@@ -121,6 +122,7 @@ def origin(lock: Lock) -> str:
 
 
 def base_name(lock: Lock) -> str:
-    """Return the name in the engine of the base that a lock's packages make."""
-    digest = hashlib.sha256("".join(sorted(f.sha256 for f in lock.base.packages)).encode()).hexdigest()
+    """Return the name in the engine of the base that a lock's packages make, the way this toolkit does it."""
+    made_of = (MANNER, *sorted(file.sha256 for file in lock.base.packages))
+    digest = hashlib.sha256("".join(made_of).encode()).hexdigest()
     return f"toolkit-base:{lock.base.release}-{digest[:12]}"

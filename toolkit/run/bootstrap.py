@@ -33,6 +33,9 @@ mkdir -p "$1"/var/cache/apt/archives/partial "$1"/var/lib/apt/lists/partial
 echo "# Everything here is from a lock; to install more, name a mirror of Debian." > "$1"/etc/apt/sources.list
 """
 
+MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
+"""What else than its packages decides what is in a base."""
+
 
 def rootfs(
     release: str,
