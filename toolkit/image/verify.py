@@ -46,7 +46,8 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     """Make every check that can be made, and say what came of each; nothing is started.
 
     ``keyring`` holds the trusted keys, in place of the person's own; ``lock`` is held against the image's own
-    lock. ``unsigned`` accepts a file without a signature.
+    lock. ``unsigned`` accepts a file without a signature, or with one by a key that is not here, which is no
+    worse.
 
     Raises:
         CheckFailed: if the file is so damaged that nothing in it can be read.
@@ -60,8 +61,10 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     with sif.open("rb") as file:
         tell.step("Checking its signatures")
         found = _signatures(file, sif, keyring)
-        checks.append(_signed(found, _left(file, sif, found), unsigned=unsigned))
         unknown = _unknown(file, sif, found)
+        checks.append(_signed(found, _left(file, sif, found)))
+        if unsigned and (unknown or not found):
+            checks[-1] = msgspec.structs.replace(checks[-1], outcome="not-checked")
         if checks[0].outcome == "failed" or any(map(_is_wrong, found)):
             checks += [_unchecked(name, "the file itself is not as it was made") for name in _INSIDE]
         else:
@@ -89,7 +92,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
             if keyring is not None:
                 raise
             return ImageCheck(signature="no-gpg")
-        check = _signed(found, _left(file, sif, found), unsigned=False)
+        check = _signed(found, _left(file, sif, found))
         unknown = _unknown(file, sif, found)
     signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
     if check.outcome == "ok":
@@ -128,11 +131,9 @@ def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
         return error.message.removeprefix(f"{sif}: ")
 
 
-def _signed(found: tuple[Checked, ...], left: str, *, unsigned: bool) -> Check:
+def _signed(found: tuple[Checked, ...], left: str) -> Check:
     """Judge all signatures together: none may be wrong, and those that hold have to cover everything."""
     if not found:
-        if unsigned:
-            return _unchecked("signature", "it has no signature")
         return Check(name="signature", outcome="failed", told="it has no signature")
     lines = [_said(one) for one in found if not one.holds]
     wrong = [

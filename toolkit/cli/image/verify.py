@@ -19,7 +19,11 @@ _FILE = click.Path(path_type=Path)
 @click.argument("sif", type=_FILE)
 @click.option("--keyring", type=_FILE, help="File of the public keys that are trusted, in place of your own")
 @click.option("--lock", "lock_file", type=_FILE, help="Lock that it has to be built from")
-@click.option("--unsigned", is_flag=True, help="Accept a file without a signature")
+@click.option(
+    "--unsigned",
+    is_flag=True,
+    help="Accept a file without a signature, or with one by a key that is not here",
+)
 @JSON
 @click.pass_context
 def command(
