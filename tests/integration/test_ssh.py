@@ -1,5 +1,6 @@
 """The SSH runner against the sshd of a login node."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.program import toolkit
+from tests.integration.program import interrupted_at, toolkit
 from toolkit.cluster import use
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Silent
@@ -169,6 +170,31 @@ def test_an_interrupted_copy_goes_on_and_has_no_name_until_it_was_checked(there,
     assert int(seen[0].rstrip("%")) >= 40
     assert there.read(f"{folder}/it") == source.read_bytes()
     assert there.run(Command(("ls", "-A", folder))).text == "it\n"
+
+
+def test_an_image_is_pushed_once_and_an_interrupted_push_leaves_no_image(cluster, there, tmp_path):
+    image = tmp_path / "it.sif"
+    image.write_bytes(os.urandom(100_000_000))
+    folder = f"/work/ada/{uuid.uuid4().hex}"
+    words = (
+        "image",
+        "push",
+        str(image),
+        f"{folder}/",
+        "--host",
+        "login",
+        "--ssh-config",
+        str(cluster.ssh_config),
+    )
+    status, _ = interrupted_at("Copying", *words)
+    assert status == 130
+    assert there.read(f"{folder}/it.sif") == b""
+    first = json.loads(toolkit(*words, "--json").stdout)
+    again = json.loads(toolkit(*words, "--json").stdout)
+    assert (first["path"], first["reused"], again["reused"]) == (f"{folder}/it.sif", False, True)
+    said = there.run(Command(("sha256sum", f"{folder}/it.sif"))).text
+    assert said.startswith(first["sha256"])
+    assert there.run(Command(("ls", "-A", folder))).text == "it.sif\n"
 
 
 class Seen(Silent):
