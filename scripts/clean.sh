@@ -24,7 +24,7 @@ if "$here/engine.sh" answers; then
     # Images of the recipes that come with toolkit, of its nodes, and what they began from.
     names=$(printf '%s\n' recipes/*.toml | sed 's|.*/||; s|\.toml$||' | paste -sd'|')
     mapfile -t images < <(docker image ls --format '{{.Repository}}:{{.Tag}}' |
-        grep -E "^(toolkit/(${names//./\\.})|toolkit-(base|builder|node)):" || true)
+        grep -E "^(toolkit/(${names//./\\.}):|toolkit-(base|builder|node):|toolkit-stack:(${names//./\\.})-)" || true)
     [ "${#images[@]}" -eq 0 ] || docker image rm --force "${images[@]}" > /dev/null || true
     docker image prune --force --filter label=toolkit > /dev/null
     echo "clean: removed ${#clusters[@]} virtual clusters and ${#images[@]} images from the Docker engine"
@@ -34,11 +34,11 @@ fi
 
 state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
 cache=${TOOLKIT_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/toolkit}
-rm -rf "$state/clusters/demo" "$cache/data/mnist"
+rm -rf "$state/clusters/demo" "$cache/data/mnist" "$cache/files" "$cache/compiled" "$cache/uv"
 # Records of jobs on the demo's cluster; those of other launches are a person's own.
 { grep -lsE '"cluster": ?"demo"' "$state"/jobs/*/record.json || true; } | while read -r record; do
     rm -rf "$(dirname "$record")"
 done
 rm -rf "$venv" build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info
 find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
-echo "clean: removed $venv, build, and MNIST from the cache; Debian packages stay"
+echo "clean: removed $venv, build, and MNIST, packages and what was compiled from the cache; Debian packages stay"
