@@ -1,9 +1,11 @@
 """Write down the SHA-256 of every file under /opt and of every program and library; the image's last step.
 
-Standard library alone, and Python 3.9: it runs in images that have nothing else. Of each wheel it says too
+Standard library alone, and Python 3.8: it runs in images that have nothing else. Of each wheel it says too
 which files are no longer what the wheel brought (they were stripped) and how many are gone (tests, headers),
 so that whoever compares an image with its wheels knows what the build did on purpose.
 """
+
+from __future__ import annotations
 
 import argparse
 import base64
@@ -57,7 +59,7 @@ def recorded(record: Path) -> Iterator[tuple[Path, str]]:
     with record.open(newline="", encoding="utf-8") as file:
         for row in csv.reader(file):
             if len(row) > 1 and row[1].startswith("sha256="):
-                coded = row[1].removeprefix("sha256=")
+                coded = row[1][len("sha256=") :]
                 digest = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4))
                 yield Path(os.path.normpath(site / row[0])), digest.hex()
 
@@ -65,16 +67,17 @@ def recorded(record: Path) -> Iterator[tuple[Path, str]]:
 def changes(root: Path, found: dict[str, str]) -> tuple[list[str], dict[str, int]]:
     """Return the files of wheels that differ now, and how many of each wheel are gone."""
     changed, gone = set(), {}
-    for record in sorted((root / "opt").glob("**/*.dist-info/RECORD")):
+    for record in sorted((root / "opt").glob("**/site-packages/*.dist-info/RECORD")):
         missing = 0
         for path, digest in recorded(record):
-            now = found.get(f"/{path.relative_to(root)}") if path.is_relative_to(root) else None
+            inside = f"/{os.path.relpath(path, root)}"
+            now = found.get(inside)
             if now is None:
                 missing += 1
             elif now != digest:
-                changed.add(f"/{path.relative_to(root)}")
+                changed.add(inside)
         if missing:
-            gone[record.parent.name.removesuffix(".dist-info")] = missing
+            gone[record.parent.name[: -len(".dist-info")]] = missing
     return sorted(changed), gone
 
 

@@ -45,43 +45,45 @@ def packages(tree: FileTree, lock: Lock) -> Check:
 def wheels(tree: FileTree, lock: Lock, manifest: Manifest | None, hashes: Mapping[str, str]) -> Check:
     """Compare every wheel with the lock, and each of its files with the list that the wheel brought.
 
-    ``hashes`` are those that were found, by path; a file that the build changed is listed in the manifest.
+    ``hashes`` are those that were found, by path. What the build changed or left out stands in the manifest;
+    without one nobody can tell that from damage, and files are not compared.
     """
     installed = _installed(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in _PYTHON_SOURCES]
-    locked = (*lock.run.wheels, *compiled)
-    wanted = {_name(file.name): file.version for file in locked}
+    wanted = {_name(file.name): file.version for file in (*lock.run.wheels, *compiled)}
     wrong = [
         f"{name} {version} is locked, {installed[name][0] if name in installed else 'none'} is there"
         for name, version in sorted(wanted.items())
         if name not in installed or not same(installed[name][0], version)
     ]
     wrong += [
-        f"{name} {version} is there and not locked"
-        for name, (version, _) in sorted(installed.items())
-        if name not in wanted
+        f"{n} {v} is there and not locked" for n, (v, _) in sorted(installed.items()) if n not in wanted
     ]
-    changed = set(manifest.changed) if manifest else set()
-    count = 0
+    told = f"{len(wanted)} wheels have the locked versions"
+    if manifest is None:
+        return _check("wheels", wrong, f"{told}; their files are not compared, as the image has no manifest")
     for name, (version, folder) in sorted(installed.items()):
-        gone = 0
-        for path, digest in _record(tree, folder):
-            now = hashes.get(path, "")
-            count += bool(now)
-            gone += not now
-            if now and now != digest and path not in changed:
-                wrong.append(f"{path} is not what {name} {version} brought")
-        expected = (
-            manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0) if manifest else gone
-        )
-        if gone != expected:
-            wrong.append(
-                f"{name} {version}: {gone} of its files are gone, {expected} were left out by the build"
-            )
-    told = f"{len(wanted)} wheels, {count} files: as they were brought"
-    return _check(
-        "wheels", wrong, f"{told}, but for {len(changed)} that the build changed" if changed else told
-    )
+        wrong += _brought(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
+    left = f", but for {len(manifest.changed)} that the build changed" if manifest.changed else ""
+    return _check("wheels", wrong, f"{told} and the files that they brought{left}")
+
+
+def _brought(
+    wheel: str,
+    record: tuple[tuple[str, str], ...],
+    folder: str,
+    manifest: Manifest,
+    hashes: Mapping[str, str],
+) -> Iterator[str]:
+    """Say which files of a wheel are not those of its record, nor what the build made of them."""
+    changed = set(manifest.changed)
+    for path, digest in record:
+        if hashes.get(path, digest) != digest and path not in changed:
+            yield f"{path} is not what {wheel} brought"
+    gone = sum(path not in hashes for path, _ in record)
+    left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
+    if gone != left_out:
+        yield f"{wheel}: {gone} of its files are gone, {left_out} were left out by the build"
 
 
 def contents(manifest: Manifest, hashes: Mapping[str, str], own: str) -> Check:
@@ -113,8 +115,8 @@ def hashed(tree: FileTree, manifest: Manifest | None) -> dict[str, str]:
     """Hash all under /opt, and what else the manifest lists."""
     found = {path: sha256(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():
-        if path not in found:
-            found[path] = sha256(tree, path)
+        if path not in found and (digest := sha256(tree, path)):
+            found[path] = digest
     return found
 
 

@@ -147,6 +147,13 @@ def test_wheels_of_other_versions_and_too_many_are_found(root: Path):
     assert found.detail == ("other 2.0 is locked, none is there", "demo 1.0 is there and not locked")
 
 
+def test_without_a_manifest_no_file_of_a_wheel_is_judged(root: Path):
+    tree = FolderTree(root)
+    found = audit.wheels(tree, lock(), None, audit.hashed(tree, None))
+    assert found.outcome == "ok"
+    assert "not compared" in found.told
+
+
 def test_a_record_that_is_no_record_is_told(root: Path):
     put(root, f"{SITE}/demo-1.0.dist-info/RECORD", b"demo/pure.py,sha256=\xff*not base64*,\n")
     assert checks(root)["wheels"][0] == "failed"
