@@ -6,10 +6,11 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from toolkit.image.emit import Making
 from toolkit.image.steps import Step, key_of, output_of
 from toolkit.model.progress import Tell
 from toolkit.model.solution import Component
-from toolkit.run.engine import BuildOptions, build_image, forget_image, taken
+from toolkit.run.engine import Abreast, BuildOptions, build_image, forget_image, taken
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -51,7 +52,7 @@ def ensure_compiled(
 ) -> dict[Component, Made]:
     """Return what every step makes, compiled now where it is not kept; steps that can go side by side do.
 
-    ``jobs`` compilers run at once in all; ``options.fresh`` compiles what is kept too.
+    ``jobs`` compilers run at once for each; ``options.fresh`` compiles what is kept too.
 
     Raises:
         CheckFailed: if a step fails.
@@ -66,14 +67,30 @@ def ensure_compiled(
         kept = {} if options.fresh else {s.component: _kept(s, keys[s.component]) for s in turn}
         made |= {component: one for component, one in kept.items() if one}
         missing = [step for step in turn if step.component not in made]
-        abreast = max(1, min(len(missing), jobs))
-        with ThreadPoolExecutor(abreast) as pool:
-            work = {}
-            for step in missing:
-                go = _Work(client, making, files, tell, options, max(1, jobs // abreast))
-                work[step.component] = pool.submit(go.compiled, step, keys[step.component], dict(made))
-            made |= {component: future.result() for component, future in work.items()}
+        # mpi4py is one file: beside Horovod it takes one compiler, and Horovod all, as it is left alone soon.
+        work = _Work(client, making, files, tell, options, jobs, Abreast(client))
+        made |= _together(
+            {s.component: partial(work.compiled, s, keys[s.component], made) for s in missing}, work
+        )
     return made
+
+
+def _together(tasks: Mapping[Component, Callable[[], Made]], work: "_Work") -> dict[Component, Made]:
+    """Do several things at once; the first that fails, or an interrupt, ends the others."""
+    if not tasks:
+        return {}
+    pool = ThreadPoolExecutor(len(tasks))
+    try:
+        futures = {component: pool.submit(task) for component, task in tasks.items()}
+        done, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        return {component: future.result() for component, future in futures.items()}
+    except BaseException:
+        work.abreast.end()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +103,7 @@ class _Work:
     tell: Tell
     options: BuildOptions
     jobs: int
+    abreast: Abreast
 
     def compiled(self, step: Step, key: str, made: Mapping[Component, Made]) -> Made:
         self.tell.step(f"Compiling {step.component} {step.source.version}")
@@ -94,7 +112,7 @@ class _Work:
         context = compile_context(ready, step, self.files, {path.name: path for path in before.values()})
         options = replace(self.options, arguments={**self.options.arguments, "JOBS": str(self.jobs)})
         what = f"{self.making.named.name}: {step.component}"
-        image = build_image(self.client, context, what, self.tell, options)
+        image = build_image(self.client, context, what, self.tell, options, self.abreast)
         try:
             return _keep(step, key, taken(self.client, image, _FOLDER))
         finally:

@@ -8,13 +8,14 @@ import contextlib
 import os
 import re
 import tarfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.buildlog import BuildLog
 from toolkit.run.engine_errors import is_engine_error, no_engine, no_socket, speaking
@@ -104,7 +105,38 @@ def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
     return None if context is None or context.name == "default" or not context.Host else context
 
 
-def build_image(client: "DockerClient", files: Files, what: str, tell: Tell, options: BuildOptions) -> str:
+class Abreast:
+    """Builds that run in threads of their own, so that all can be ended when one fails or a person asks."""
+
+    def __init__(self, client: "DockerClient") -> None:
+        self._client = client
+        self._logs: list[BuildLog] = []
+        self._ended = threading.Event()
+
+    def joined(self, log: BuildLog) -> None:
+        self._logs.append(log)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Raise :class:`Interrupted` if the builds have been ended."""
+        if self._ended.is_set():
+            raise Interrupted("interrupted")
+
+    def end(self) -> None:
+        """End them: without its container a step fails at once, and its thread is not left waiting for it."""
+        self._ended.set()
+        for log in self._logs:
+            _remove_container(self._client, log.container)
+
+
+def build_image(
+    client: "DockerClient",
+    files: Files,
+    what: str,
+    tell: Tell,
+    options: BuildOptions,
+    abreast: Abreast | None = None,
+) -> str:
     """Build ``files`` (with a ``Dockerfile`` among them) and return the image's id, untagged.
 
     The caller tags it once it has been checked, so that no name ever stands for half an image.
@@ -116,6 +148,8 @@ def build_image(client: "DockerClient", files: Files, what: str, tell: Tell, opt
     """
     log = BuildLog(what, tell, options.memory)
     try:
+        if abreast:
+            abreast.joined(log)
         with speaking(f"building {what}"):
             events = client.api.build(
                 fileobj=packed(files),  # a generator: it is sent as it is made
@@ -132,7 +166,7 @@ def build_image(client: "DockerClient", files: Files, what: str, tell: Tell, opt
                 timeout=options.timeout,
             )
             with contextlib.closing(events):  # closing cancels the build, should we leave early
-                _follow(events, log, time.monotonic() + options.timeout)
+                _follow(events, log, time.monotonic() + options.timeout, abreast)
     except BaseException:
         _remove_container(client, log.container)
         raise
@@ -225,9 +259,13 @@ def machine(client: "DockerClient") -> tuple[int, int]:
     return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
 
 
-def _follow(events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float) -> None:
+def _follow(
+    events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, abreast: Abreast | None
+) -> None:
     for event in events:
         log.take(event)
+        if abreast:
+            abreast.go_on()
         if time.monotonic() > deadline:
             raise CheckFailed(
                 f"the build took too long and was ended {log.where()}",

@@ -2,6 +2,8 @@
 
 import io
 import tarfile
+import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,3 +66,36 @@ def test_an_engine_that_dies_leaves_nothing(step, tmp_path):
     with pytest.raises((ConnectionError, tarfile.TarError)):
         compiled._keep(step, KEY, dying())
     assert list((tmp_path / "compiled").iterdir()) == []
+
+
+class Ending:
+    """Stands for the builds that run: a step waits until it is ended, as one does in a container."""
+
+    def __init__(self):
+        self.ended = threading.Event()
+        self.abreast = SimpleNamespace(end=self.ended.set)
+
+    def waits(self):
+        assert self.ended.wait(10)
+        raise CheckFailed("its container went away")
+
+
+def test_a_step_that_fails_ends_the_others_and_is_the_one_that_is_told():
+    work = Ending()
+
+    def fails():
+        raise CheckFailed("the real reason")
+
+    with pytest.raises(CheckFailed, match="the real reason"):
+        compiled._together({"mpi4py": work.waits, "horovod": fails}, work)
+    assert work.ended.is_set()
+
+
+def test_steps_side_by_side_all_give_what_they_made():
+    both = threading.Barrier(2)
+
+    def makes():
+        both.wait(10)
+        return "made"
+
+    assert compiled._together({"ucx": makes, "pmix": makes}, Ending()) == {"ucx": "made", "pmix": "made"}
