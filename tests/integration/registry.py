@@ -5,6 +5,7 @@ import contextlib
 import datetime as dt
 import ipaddress
 import json
+import os
 import shutil
 import signal
 import socket
@@ -134,7 +135,12 @@ def program() -> str:
     found = folder / "usr" / "bin" / "docker-registry"
     if not found.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["apt-get", "download", "docker-registry"], cwd=folder, check=True, timeout=120)
+        download = ["apt-get", "download", "docker-registry"]
+        if subprocess.run(download, cwd=folder, timeout=120).returncode:
+            # The lists of packages may have been removed, or never been fetched.
+            root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+            subprocess.run([*root, "apt-get", "update", "-qq"], check=True, timeout=300)
+            subprocess.run(download, cwd=folder, check=True, timeout=120)
         (package,) = folder.glob("docker-registry_*.deb")
         subprocess.run(["dpkg", "-x", str(package), str(folder)], check=True)
     return str(found)

@@ -17,6 +17,7 @@ from toolkit.image.inflate import is_packed
 from toolkit.image.layout import write_layout
 from toolkit.image.reference import Reference, refer
 from toolkit.image.shrink import shrunk
+from toolkit.image.sif import full_disks
 from toolkit.image.siffile import is_sif, read_sif
 from toolkit.image.source import FileSource
 from toolkit.image.tar import is_tar
@@ -164,14 +165,16 @@ def _of_save(
 ) -> Cargo:
     """Give the layers, which docker save leaves as they are, the form in which registries keep them."""
     work = stack.enter_context(workspace.folder())
-    write_layout(chunks, work / "layout", tell)
+    with full_disks(work):
+        write_layout(chunks, work / "layout", tell)
     kept = FolderBlobs(work / "layout", ref.shown, Budget(ref.shown), stack)
     plain = _of_layout(
         kept, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
     )
     config, *layers = plain.blobs
     tell.step(f"Compressing {len(layers)} layers")
-    packed = shrunk(tuple(layers), work, present, tell)
+    with full_disks(work):
+        packed = shrunk(tuple(layers), work, present, tell)
     text = for_image(Descriptor(OCI_CONFIG, config.digest, config.size), tuple(p.described for p in packed))
     parts = [config]
     for one in packed:

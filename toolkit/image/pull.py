@@ -59,7 +59,7 @@ def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, plat
             raise CheckFailed(
                 f"{source}: it is neither a SIF nor an image: {manifest.media_type or 'no media type'}"
             )
-        with _room(target) as room:
+        with _room(target) as room, full_disks(target.parent):
             if layer is not None:
                 reused = _pull_sif(session, source, layer, target, room, tell)
             else:
@@ -125,7 +125,13 @@ def _room(target: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BadInput(f"{target}: another process is fetching it just now", fix="wait for it") from error
-        yield room
+        try:
+            yield room
+        except BaseException:
+            # What came stays for the next run; where nothing did, nothing is left.
+            if [file.name for file in room.iterdir()] == ["lock"]:
+                shutil.rmtree(room, ignore_errors=True)
+            raise
         shutil.rmtree(room, ignore_errors=True)
 
 
@@ -153,7 +159,7 @@ def _pull_image(
     tell: Tell,
 ) -> bool:
     text, manifest = found
-    _fetch(session, source, manifest.blobs, room, tell)
+    _fetch(session, source, manifest.blobs, room, tell, copies=2)
     tell.step(f"Writing {target.name}")
     part = room / _PULLED
     with full_disks(target.parent):
@@ -165,13 +171,19 @@ def _pull_image(
 
 
 def _fetch(
-    session: Session, source: RegistryName, blobs: tuple[Descriptor, ...], room: Path, tell: Tell
+    session: Session,
+    source: RegistryName,
+    blobs: tuple[Descriptor, ...],
+    room: Path,
+    tell: Tell,
+    copies: int = 1,
 ) -> None:
+    """Bring blobs into ``room``; ``copies`` is how often all of them will be on its disk in the end."""
     total = sum(blob.size for blob in blobs)
     here = sum(file.stat().st_size for file in room.iterdir())
     workspace.require_space(
         room,
-        max(0, total - here),
+        max(0, copies * total - here),
         f"{source}",
         "make room there, or write it elsewhere with -o; what came is kept",
     )

@@ -25,6 +25,8 @@ _TIMEOUT = (15.0, 60.0)
 _COMMIT_TIMEOUT = (15.0, 600.0)
 """A registry over an object store copies a whole blob before it answers the last request of an upload."""
 TRIES = 6
+_ANY = (200, 401, 403, 404)
+"""What a registry may answer to whoever has not said what they want."""
 _FIRST_TRIES = 3
 """For a registry that has not answered yet: a name that is wrong should not take long to find."""
 _FIRST_PAUSE = 0.5
@@ -66,12 +68,12 @@ class Session:
             Missing: if none answers, or its certificate is not trusted.
         """
         try:
-            self.ask("GET", "/v2/", ok=(200, 404), tries=_FIRST_TRIES)
+            self.ask("GET", "/v2/", ok=_ANY, tries=_FIRST_TRIES)
         except Missing as error:
             if not (is_plain(error.__cause__) and self._may_be_plain and self.base.startswith("https")):
                 raise
             self.base = f"http://{self.host}"
-            self.ask("GET", "/v2/", ok=(200, 404))
+            self.ask("GET", "/v2/", ok=_ANY)
 
     def ask(
         self,
@@ -85,7 +87,7 @@ class Session:
         stream: bool = False,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> "requests.Response":
-        """Send a request and return an answer of a status in ``ok``.
+        """Send a request and return an answer of a status in ``ok``; ``scope`` is what it has to be allowed.
 
         What has a body gets one of the ``tries``, and is repeated by who knows how much of it arrived.
 
@@ -154,7 +156,7 @@ class Session:
             )
 
         answer = once()
-        if answer.status_code == 401 and ours:
+        if answer.status_code == 401 and ours and scope:
             answer.close()
             if self._tokens.answer(answer.headers.get("WWW-Authenticate", ""), scope):
                 if hasattr(data, "seek"):

@@ -105,8 +105,10 @@ class Tokens:
                     realm, data=form, timeout=_TIMEOUT, auth=_bare, stream=True, allow_redirects=False
                 )
             headers = {"Authorization": basic(login)} if login and login.password else {}
+            # Several scopes are several parameters here, and words of one in the form above (RFC 6749, 3.3).
+            query = {**asked, "scope": asked.get("scope", "").split()}
             return self._http.get(
-                realm, params=asked, timeout=_TIMEOUT, auth=_with(headers), stream=True, allow_redirects=False
+                realm, params=query, timeout=_TIMEOUT, auth=_with(headers), stream=True, allow_redirects=False
             )
         except requests.exceptions.RequestException as error:
             raise unreachable(urlsplit(realm).netloc, error) from error

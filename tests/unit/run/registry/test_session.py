@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from toolkit.errors import BadInput, CheckFailed, Missing
@@ -103,6 +105,13 @@ def test_a_server_that_always_breaks_off_is_given_up_and_the_rest_stays(server, 
     assert len(server.asked) < 20
 
 
+def test_a_disk_that_fills_up_is_told_as_such(server, session, name):
+    server.answers[WHERE] = (200, {}, CONTENT)
+    with pytest.raises(CheckFailed, match="the disk is full: /dev") as caught:
+        get(session, name, Path("/dev/full"))
+    assert "goes on where it was" in caught.value.fix
+
+
 def test_a_busy_server_is_asked_again_and_a_lasting_error_is_told(server, session, name):
     server.answers["GET /v2/"] = [(503, {}, b""), (429, {"Retry-After": "1"}, b""), (200, {}, b"{}")]
     session.find()
@@ -143,9 +152,9 @@ def test_a_token_is_fetched_with_our_password_and_shown(server, name, home):
         proven = handler.headers.get("Authorization") == "Bearer t1"
         return (200, {}, b"{}") if proven else (401, {"WWW-Authenticate": challenge}, b"")
 
-    server.answers |= {"GET /v2/": guarded, "GET /token": (200, {}, b'{"token": "t1"}')}
-    with opened(name, Access(plain_http=True)):
-        pass
+    server.answers |= {"GET /v2/": guarded, "GET /x": guarded, "GET /token": (200, {}, b'{"token": "t1"}')}
+    with opened(name, Access(plain_http=True)) as session:
+        session.ask("GET", "/x", ok=(200,), scope="repository:a:pull repository:b:pull").close()
     shown = [headers.get("Authorization") for key, headers, _ in server.asked if key == "GET /token"]
     assert shown == ["Basic YTpi"]
 
@@ -153,19 +162,17 @@ def test_a_token_is_fetched_with_our_password_and_shown(server, name, home):
 @pytest.mark.parametrize("realm", ["http://far.example/token", "", "file:///etc/passwd", "https://[", "//x"])
 def test_no_password_goes_where_tls_does_not_protect_it(server, name, home, realm):
     logged_in(home, server.host)
-    server.answers["GET /v2/"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
-    with pytest.raises(CheckFailed, match="for a token"), opened(name, Access(plain_http=True)):
-        pass
+    server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
+    with opened(name, Access(plain_http=True)) as session, pytest.raises(CheckFailed, match="for a token"):
+        session.ask("GET", "/x", ok=(200,), scope="a")
 
 
 def test_a_wrong_password_is_told_with_its_file_and_not_shown(server, name, home):
     logged_in(home, server.host)
-    server.answers["GET /v2/"] = (401, {"WWW-Authenticate": 'Basic realm="x"'}, b"")
-    with (
-        pytest.raises(Missing, match=r"does not accept.*config\.json") as caught,
-        opened(name, Access(plain_http=True)),
-    ):
-        pass
+    server.answers["GET /x"] = (401, {"WWW-Authenticate": 'Basic realm="x"'}, b"")
+    refused = pytest.raises(Missing, match=r"does not accept.*config\.json")
+    with opened(name, Access(plain_http=True)) as session, refused as caught:
+        session.ask("GET", "/x", ok=(200,), scope="a")
     assert "YTpi" not in str(caught.value)
 
 
@@ -174,11 +181,11 @@ def test_another_host_is_not_shown_our_password(server, name, home):
     other = type(server)()
     try:
         guarded = [(401, {"WWW-Authenticate": 'Basic realm="x"'}, b""), (200, {}, b"{}")]
-        server.answers["GET /v2/"] = guarded
+        server.answers["GET /x"] = guarded
         other.answers["PUT /up"] = (201, {}, b"")
         session = Session(name, Access(plain_http=True))
-        session.find()
-        session.ask("PUT", f"http://{other.host}/up", ok=(201,), data=b"x").close()
+        session.ask("GET", "/x", ok=(200,), scope="a").close()
+        session.ask("PUT", f"http://{other.host}/up", ok=(201,), scope="a", data=b"x").close()
         session.close()
         assert "Authorization" in server.asked[-1][1]
         assert "Authorization" not in other.asked[-1][1]
