@@ -17,7 +17,7 @@ class Packing:
 _ZSTD = ("-comp", "zstd", "-Xcompression-level")
 PACKINGS = (
     Packing("default", "small, soon made, soon started", (*_ZSTD, "6")),
-    Packing("size", "the smallest file", (*_ZSTD, "15", "-b", "1M")),
+    Packing("size", "the smallest file", (*_ZSTD, "9", "-b", "1M")),
     Packing("speed", "the file that is made soonest", (*_ZSTD, "3")),
     Packing("start", "nothing to unpack at a start; as large as the image", (*_ZSTD, "1", "-noD", "-noF")),
 )
