@@ -1,5 +1,6 @@
 """Write the folder that an image can be built from elsewhere: by ``docker build``, or by Apptainer."""
 
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from toolkit.image.dockerarchive import write_archive
 from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.identity import labels
 from toolkit.model.progress import Tell
+from toolkit.run.engine import Files
 
 DEFINITION = "Singularity.def"
 
@@ -18,7 +20,7 @@ DEFINITION = "Singularity.def"
 def write_folder(
     making: Making, files: Mapping[str, Path], folder: Path, *, singularity: bool, jobs: int, tell: Tell
 ) -> Path:
-    """Write a new folder with the text and all that it needs, and return the text's file.
+    """Write a new folder with the text and all that it needs, whole or not at all; return the text's file.
 
     Raises:
         BadInput: if there is something of that name.
@@ -31,22 +33,29 @@ def write_folder(
         if singularity
         else dockerfile(making)
     )
-    target = folder / (DEFINITION if singularity else "Dockerfile")
+    name = DEFINITION if singularity else "Dockerfile"
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     tell.step(f"Writing {folder}")
     try:
-        for name, content in whole_context(making, files).items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, bytes):
-                path.write_bytes(content)
-            else:
-                shutil.copyfile(content, path)
+        _write_files({name: text.encode(), **whole_context(making, files)}, beside)
         if not making.lock.base.published:
-            _write_base(making, files, folder / "base.tar", tell, archive=singularity)
-        target.write_text(text, "utf-8")
+            _write_base(making, files, beside / "base.tar", tell, archive=singularity)
+        beside.replace(folder)
     except OSError as error:
         raise CheckFailed(f"{folder} cannot be written: {error.strerror or error}") from error
-    return target
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return folder / name
+
+
+def _write_files(files: Files, folder: Path) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            shutil.copyfile(content, path)
 
 
 def _write_base(

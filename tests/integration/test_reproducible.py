@@ -1,0 +1,44 @@
+"""An image that is built twice from nothing: the same files, byte for byte."""
+
+import hashlib
+import tarfile
+
+import pytest
+
+from tests.integration.test_image import SMALL
+from toolkit.image import recipe
+from toolkit.image.build import build
+from toolkit.image.compiled import _Reading
+from toolkit.model.progress import Silent
+
+pytestmark = pytest.mark.integration
+
+GIVEN = {"dev", "proc", "sys", ".dockerenv", "etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab"}
+"""What the engine puts into a container."""
+
+
+def tree(engine, image):
+    """Every file of an image: its kind, mode, owner, and a hash of what is in it."""
+    made = engine.api.create_container(image, ["true"], entrypoint=[], labels={"toolkit": "run"})["Id"]
+    found = {}
+    try:
+        stream = _Reading(iter(engine.api.export(made, chunk_size=1 << 20)))
+        with tarfile.open(fileobj=stream, mode="r|") as tar:
+            for entry in tar:
+                content = tar.extractfile(entry) if entry.isreg() else None
+                digest = hashlib.file_digest(content, "sha256").hexdigest() if content else entry.linkname
+                found[entry.name.rstrip("/")] = (entry.type, entry.mode, entry.uid, entry.gid, digest)
+    finally:
+        engine.api.remove_container(made, force=True)
+    return {name: what for name, what in found.items() if not GIVEN & {name, name.partition("/")[0]}}
+
+
+def test_two_builds_from_nothing_give_the_same_files(engine, locked):
+    named, lock = recipe.load(SMALL), locked(SMALL)
+    build(engine, named, lock, Silent())
+    first = tree(engine, named.tag)
+    again = build(engine, named, lock, Silent(), fresh=True)
+    second = tree(engine, named.tag)
+    assert not again.reused
+    assert len(second) > 2000
+    assert {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)} == set()

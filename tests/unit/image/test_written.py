@@ -1,0 +1,68 @@
+"""The folder that an image is built from elsewhere."""
+
+import hashlib
+
+import msgspec
+import pytest
+
+from tests.unit.image.test_emit import every_file, making
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.image import written
+from toolkit.model.progress import Silent
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A recipe whose base is published, so that nothing has to be bootstrapped, and its files, all empty."""
+    made = making("mpi-only")
+    base = msgspec.structs.replace(made.lock.base, published=f"debian@sha256:{'0' * 64}", packages=())
+    made = msgspec.structs.replace(made, lock=msgspec.structs.replace(made.lock, base=base))
+    made = msgspec.structs.replace(made, base=base.published)
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    return made, {file.sha256: empty for file in every_file(made.lock)}
+
+
+def write(bare, folder, *, singularity=False):
+    made, files = bare
+    return written.write_folder(made, files, folder, singularity=singularity, jobs=2, tell=Silent())
+
+
+def test_a_dockerfile_and_all_that_it_copies_are_written(bare, tmp_path):
+    target = write(bare, tmp_path / "new")
+    assert target == tmp_path / "new" / "Dockerfile"
+    assert f"FROM debian@sha256:{'0' * 64} AS base" in target.read_text()
+    for name in ("parts/stack.sh", "parts/stack.py", "papers/lock.json", "lib/toolkit/trainers/__init__.py"):
+        assert (tmp_path / "new" / name).is_file()
+    assert list((tmp_path / "new" / "packages").glob("openmpi-bin_*.deb"))
+
+
+def test_a_definition_names_its_folder_so_that_it_builds_from_anywhere(bare, tmp_path):
+    text = write(bare, tmp_path / "new", singularity=True).read_text()
+    assert f"{tmp_path}/new/parts /build/parts" in text
+    assert f"Bootstrap: docker\nFrom: debian@sha256:{'0' * 64}\n" in text
+
+
+def test_a_folder_that_has_something_in_it_is_left_alone(bare, tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").write_text("mine")
+    with pytest.raises(BadInput, match="is not empty"):
+        write(bare, tmp_path / "new")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["mine"]
+
+
+def test_a_place_that_takes_no_folder_is_told(bare, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckFailed, match="cannot be written"):
+        write(bare, tmp_path / "file" / "new")
+
+
+def test_the_folder_is_the_same_whenever_it_is_written(bare, tmp_path):
+    sums = []
+    for name in ("one", "two"):
+        write(bare, tmp_path / name)
+        files = sorted(p for p in (tmp_path / name).rglob("*") if p.is_file())
+        sums.append(
+            [(p.relative_to(tmp_path / name), hashlib.sha256(p.read_bytes()).digest()) for p in files]
+        )
+    assert sums[0] == sums[1]
