@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.errors import BadInput
+from toolkit.image.emit import CREATED, LOCK
 
 if TYPE_CHECKING:
     from docker.models.images import Image
-
-CREATED = "org.opencontainers.image.created"
-
-LOCK = "toolkit.lock"
-"""The label of images that were built from a lock: its digest."""
 
 EPOCH = "SOURCE_DATE_EPOCH"
 """Environment variable: seconds since 1970 that stand for the time of a build (reproducible-builds.org)."""
