@@ -118,6 +118,7 @@ def bundle(
         images = list({image.name: image for image in images}.values())
         files |= {image.path: Path(work) / image.path for image in images}
         files |= {f"sif/{sif.name}": _checked(sif) for sif in sifs}
+        files |= {f"sif/{n.name}": n for n in map(digest_file, sifs) if n.is_file()}
         wheels = Path(work) / "wheels"
         wheels.mkdir()
         machine = platform.machine()
@@ -163,7 +164,7 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
     entry.size = file.seek(0, 2)
     file.seek(0)
-    entry.mode = _EXECUTABLE if name == INSTALL or name.startswith("sif/") else _PLAIN
+    entry.mode = _EXECUTABLE if name == INSTALL or name.endswith(".sif") else _PLAIN
     return entry
 
 
