@@ -139,17 +139,19 @@ def recipe_like(found: Adopted, title: str) -> dict[str, object]:
         "title": title,
         "architecture": found.architecture or "x86_64",
         "unbuildable": f"it describes {found.image}, which somebody else built",
-        "want": {name: _released(version) for name, version in found.want.items()},
+        "want": {name: _wish(name, version) for name, version in found.want.items()},
     }
     if "horovod" in found.want and found.operations:
         recipe["horovod"] = {"operations": found.operations}
     return recipe
 
 
-def _released(version: str) -> str:
-    """Return a version as a wish: without the revision of a package, and any where it is no number."""
+def _wish(name: str, version: str) -> str:
+    """Return a version as a recipe would ask for it: without a package's revision; of Python, 3.11 alone."""
     found = _RELEASE.match(version)
-    return found[0] if found else "*"
+    if found is None:
+        return "*"
+    return ".".join(found[0].split(".")[:2]) if name == "python" else found[0]
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:

@@ -95,6 +95,7 @@ def test_the_description_reads_as_a_recipe_that_nobody_builds(tmp_path):
     recipe = parse(toml(recipe_like(described, "what it is")), "x.toml")
     assert recipe.want["ucx"] == "1.13.1"
     assert recipe.want["mpich"] == "4.0.2"
+    assert recipe.want["python"] == "3.11"
     assert recipe.operations == ("mpi", "gloo")
     assert "somebody else built" in recipe.unbuildable
     assert described.unknown == {"mpi4py": "unreadable"}
