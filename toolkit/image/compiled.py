@@ -1,11 +1,14 @@
 """What is compiled for images, kept on this machine by all that it depends on."""
 
+import contextlib
+import fcntl
 import hashlib
 import io
 import os
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 _FOLDER = "/build/compiled"
 _SUM = "sha256"
+_PATIENCE = 0.5
+"""Seconds between two looks whether another build is done with the same component."""
 MEMORY_OF_A_COMPILER = 3 << 29
 """1.5 GiB: what one C++ compiler takes for Horovod's sources, which include TensorFlow's headers."""
 
@@ -106,6 +111,26 @@ class _Work:
     abreast: Abreast
 
     def compiled(self, step: Step, key: str, made: Mapping[Component, Made]) -> Made:
+        """Compile a component, unless another build that runs now has just done so."""
+        with self._turn(key):
+            kept = None if self.options.fresh else _kept(step, key)
+            return kept or self._compiled(step, key, made)
+
+    @contextlib.contextmanager
+    def _turn(self, key: str) -> Iterator[None]:
+        folder = _folder(key).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f".{key}.lock").open("w") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    self.abreast.go_on()
+                    time.sleep(_PATIENCE)
+            yield
+
+    def _compiled(self, step: Step, key: str, made: Mapping[Component, Made]) -> Made:
         self.tell.step(f"Compiling {step.component} {step.source.version}")
         before = {component: made[component].path for component in step.after}
         ready = msgspec.structs.replace(self.making, ready={c: path.name for c, path in before.items()})

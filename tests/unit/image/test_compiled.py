@@ -12,6 +12,8 @@ from toolkit.image import compiled
 from toolkit.image.emit import Making
 from toolkit.image.lock import load_lock
 from toolkit.image.recipe import load
+from toolkit.model.progress import Silent
+from toolkit.run.engine import Abreast, BuildOptions
 
 KEY = "ab" * 32
 WHEEL = "mpi4py-4.1.1-cp311-cp311-linux_x86_64.whl"
@@ -99,3 +101,23 @@ def test_steps_side_by_side_all_give_what_they_made():
         return "made"
 
     assert compiled._together({"ucx": makes, "pmix": makes}, Ending()) == {"ucx": "made", "pmix": "made"}
+
+
+def test_of_two_builds_that_want_the_same_one_compiles(step, monkeypatch):
+    def work():
+        return compiled._Work(None, None, {}, Silent(), BuildOptions(), 1, Abreast(None))
+
+    times = []
+
+    def compiles(self, step, key, made):
+        times.append(threading.get_ident())
+        return compiled._keep(step, key, stream(WHEEL))
+
+    monkeypatch.setattr(compiled._Work, "_compiled", compiles)
+    both = [threading.Thread(target=work().compiled, args=(step, KEY, {})) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join(20)
+    assert len(times) == 1
+    assert work().compiled(step, KEY, {}).path.name == WHEEL
