@@ -15,6 +15,7 @@ def taken(*seconds):
 NAMES = [packing.name for packing in PACKINGS]
 RESULT = Result(
     image="toolkit/x:latest",
+    program="import x",
     started="2026-01-02T03:04:05+00:00",
     processors=2,
     image_bytes=2_000_000_000,

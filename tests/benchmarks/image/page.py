@@ -57,7 +57,7 @@ def _starts(found: Result) -> str:
         times = [f"{median(found.starts[name][kind]).wall:.2f} s" for kind in ("cold", "warm")]
         shown = (f"{ratios['start_ratio']:.2f}", f"{ratios['start_ratio_cpu']:.2f}")
         rows.append((_PLAIN if name == PLAIN else f"`--for {name}`", *times, *shown))
-    return f"## Start: `import tensorflow`\n\n{_table(rows)}"
+    return f"## Start: `{found.program}`\n\n{_table(rows)}"
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

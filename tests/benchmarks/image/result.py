@@ -11,7 +11,8 @@ from toolkit.image.packing import DEFAULT
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. Sizes are in bytes; ``conversions`` and ``starts`` hold every single time.
+    """One run. Sizes are in bytes; ``conversions`` and ``starts`` hold every single time, ``program`` is
+    what Python does at a start.
 
     ``starts`` is by name of the SIF, then ``cold`` or ``warm``; ``build_warm`` is in seconds, of a build
     where nothing has changed.
@@ -19,6 +20,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: str = "toolkit.bench.image/1"
     image: str
+    program: str
     started: str
     processors: int
     image_bytes: int

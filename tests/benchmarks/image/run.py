@@ -46,6 +46,7 @@ def measure(recipe: str, program: str, rounds: int, start_rounds: int) -> Result
             )
         return Result(
             image=image,
+            program=program,
             started=began.isoformat(timespec="seconds"),
             processors=os.cpu_count() or 1,
             image_bytes=int(source.attrs["Size"]),
