@@ -11,11 +11,10 @@ from toolkit.image.packing import DEFAULT
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. Sizes are in bytes; ``conversions`` and ``starts`` hold every single time, ``program`` is
-    what Python does at a start.
+    """One run. Sizes are in bytes; ``conversions`` and ``starts`` hold every single time.
 
-    ``starts`` is by name of the SIF, then ``cold`` or ``warm``; ``build_warm`` is in seconds, of a build
-    where nothing has changed.
+    ``program`` is what Python does at a start; ``starts`` is by name of the SIF, then ``cold`` or ``warm``;
+    ``build_warm`` is in seconds, of a build where nothing has changed.
     """
 
     schema: str = "toolkit.bench.image/1"
