@@ -62,7 +62,7 @@ def own(library: str, function: str) -> str:
         if folder != Path("/usr/lib") and path.exists():
             ask = getattr(ctypes.CDLL(str(path)), function)
             ask.restype = ctypes.c_char_p
-            found = re.search(r"\d+(?:\.\d+)+", ask().decode())
+            found = re.search(r"\d+(?:\.\d+)+(?:rc\d+)?", ask().decode())
             return found[0] if found else ""
     return ""
 
