@@ -54,17 +54,30 @@ def mpi() -> tuple[str, str]:
     return "", ""
 
 
-def own(library: str, function: str) -> str:
-    """Ask a library that came with the MPI, and not from a package; empty text where there is none."""
+def beside(library: str) -> Path | None:
+    """Return a library that came with the MPI, and not from a package."""
     program = shutil.which("mpirun")
     folder = Path(program).resolve().parent.parent / "lib" if program else Path("/usr/lib")
-    for path in (folder / library, folder / "openmpi" / library):
-        if folder != Path("/usr/lib") and path.exists():
-            ask = getattr(ctypes.CDLL(str(path)), function)
-            ask.restype = ctypes.c_char_p
-            found = re.search(r"\d+(?:\.\d+)+(?:rc\d+)?", ask().decode())
-            return found[0] if found else ""
-    return ""
+    paths = (folder / library, folder / "openmpi" / library) if folder != Path("/usr/lib") else ()
+    return next((path for path in paths if path.exists()), None)
+
+
+def own(library: str, function: str) -> str:
+    """Ask a library that came with the MPI; empty text where there is none."""
+    path = beside(library)
+    if path is None:
+        return ""
+    ask = getattr(ctypes.CDLL(str(path)), function)
+    ask.restype = ctypes.c_char_p
+    found = re.search(r"\d+(?:\.\d+)+(?:rc\d+)?", ask().decode())
+    return found[0] if found else ""
+
+
+def written(library: str) -> str:
+    """Return the version that stands in a library that came with the MPI, where no function of it tells."""
+    path = beside(library)
+    found = re.search(rb"\0(\d+\.\d+\.\d+)\0", path.read_bytes()) if path else None
+    return found[1].decode() if found else ""
 
 
 def operations() -> list[str]:
@@ -95,7 +108,7 @@ def describe(recipe: str, base: str, toolkit: str) -> dict[str, object]:
         "pmix": own("libpmix.so.2", "PMIx_Get_version") or installed("libpmix2", "libpmix2t64"),
         "ucx": own("libucp.so.0", "ucp_get_version_string") or installed("libucx0"),
         "libfabric": installed("libfabric1"),
-        "hwloc": installed("libhwloc15"),
+        "hwloc": written("libhwloc.so.15") or installed("libhwloc15"),
         "tensorflow": package("tensorflow", "tensorflow-cpu"),
         "horovod": package("horovod"),
         "horovod_operations": operations(),

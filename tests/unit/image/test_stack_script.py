@@ -71,3 +71,15 @@ def test_a_system_without_mpirun_has_no_libraries_of_its_own(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert script.own("libpmix.so.2", "PMIx_Get_version") == ""
+
+
+def test_reads_the_version_that_a_library_of_the_mpi_carries(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _program(tmp_path / "mpi/bin", "mpirun", "")
+    library = tmp_path / "mpi/lib/openmpi/libhwloc.so.15"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"\x7fELF 1.2.3.4 \0hwloc\x002.7.1\0")
+    monkeypatch.setenv("PATH", f"{tmp_path}/mpi/bin")
+    assert script.written("libhwloc.so.15") == "2.7.1"
+    assert script.written("libucp.so.0") == ""
