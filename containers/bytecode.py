@@ -32,8 +32,8 @@ model = tf.keras.Sequential(layers)
 model.compile("adam", "mse", metrics=["accuracy"])
 data = tf.data.Dataset.from_tensor_slices((np.zeros((4, 8, 8, 1), "float32"), np.zeros((4, 2), "float32")))
 model.fit(data.batch(2), verbose=0)
-model.save("/tmp/bytecode.keras")
-tf.keras.models.load_model("/tmp/bytecode.keras").predict(np.zeros((1, 8, 8, 1)), verbose=0)
+model.save("/build/bytecode.keras")
+tf.keras.models.load_model("/build/bytecode.keras").predict(np.zeros((1, 8, 8, 1)), verbose=0)
 """
 
 
