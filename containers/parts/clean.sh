@@ -1,11 +1,10 @@
 #!/bin/sh
 # The last words of an image's making: nothing of the way here stays, and nothing that differs from one time to the next.
 set -eu
-# Apptainer lends a build the /tmp and /var/tmp of the machine that it runs on: what lies on another file system than
-# the image is not the image's, and is left alone.
-own=$(stat -c %d /)
-for folder in /tmp /var/tmp /var/log /var/cache /var/lib/apt/lists /run; do
-    if [ "$(stat -c %d "$folder")" = "$own" ]; then find "$folder" -xdev -mindepth 1 -delete; fi
+# Apptainer lends a build the /tmp and /var/tmp of the machine that it runs on, so these are left alone; and so is all
+# else that is mounted, as it is not the image's.
+for folder in /var/log /var/cache /var/lib/apt/lists /run; do
+    if ! grep -q " $folder" /proc/self/mounts; then rm -rf "${folder:?}"/*; fi
 done
 rm -rf /build
 rm -f /etc/dpkg/dpkg.cfg.d/zz-toolkit /var/lib/dpkg/*-old /etc/*- /var/lib/apt/extended_states /etc/.pwd.lock
