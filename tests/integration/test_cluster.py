@@ -373,7 +373,7 @@ def test_an_interrupted_up_leaves_nothing(engine, spare, end):
 
 def test_a_killed_up_can_be_repeated(engine, spare):
     process = subprocess.Popen(toolkit.words("cluster", "up", "--name", spare), stderr=subprocess.DEVNULL)
-    until(lambda: engine.containers.list(all=True, filters={"label": label(spare)}))
+    until(lambda: engine.containers.list(all=True, filters={"label": label(spare)}), seconds=90)
     process.kill()
     process.wait()
     assert virtual.up(spare).hosts == ("login", "node1", "node2")
