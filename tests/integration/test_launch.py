@@ -223,7 +223,9 @@ def test_a_controller_that_is_away_for_a_while_ends_no_following(cluster, on):
     assert last_record()["state"] == "completed"
 
 
-def test_ctrl_c_while_the_image_is_copied_leaves_no_job_and_what_the_next_copy_goes_on_with(cluster, training_sif):
+def test_ctrl_c_while_the_image_is_copied_leaves_no_job_and_what_the_next_copy_goes_on_with(
+    cluster, training_sif
+):
     before = toolkit("jobs", "list", "--json").stdout
     # The same bytes by another name are copied again, as images are told apart by name and digest.
     image = training_sif.with_name("interrupted.sif")
