@@ -18,11 +18,13 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.image.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.http import Body, opened
+from toolkit.run.http import Body, Refused, opened
 from toolkit.run.mirrors import Mirrors, joined, of_machine
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20
+_PAUSES = (1.0, 3.0, 9.0)
+"""Seconds before an address is asked again: name servers and proxies give way when many files are wanted."""
 _UPGRADE = "toolkit image lock RECIPE --upgrade"
 
 
@@ -99,7 +101,7 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
                 return
             for url in urls:
                 try:
-                    _take(url, file, part.fileno(), stop)
+                    _take_in_the_end(url, file, part.fileno(), stop)
                     Path(part.name).replace(target)
                 except (_Wrong, Missing) as error:
                     failures.append(error)
@@ -108,6 +110,19 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
     except OSError as error:
         raise _disk(error, target) from error
     raise _none_gave(file, failures, recipe)
+
+
+def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
+    """Take a file from an address, and try again where only the network is to blame."""
+    for pause in _PAUSES:
+        try:
+            return _take(url, file, part, stop)
+        except Refused:
+            raise
+        except Missing:
+            if stop.wait(pause):
+                raise
+    return _take(url, file, part, stop)
 
 
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:

@@ -13,6 +13,13 @@ from toolkit.errors import Missing
 _STALLED = 10.0
 """Seconds without a connection or a byte after which a server counts as unreachable."""
 
+_FOR_GOOD = range(400, 500)
+"""Answers that do not change by asking again (RFC 9110, section 15.5)."""
+
+
+class Refused(Missing):
+    """The server answered, and will answer the same when it is asked again: there is no such file."""
+
 
 class Body:
     """What a server sends, as a readable file; reading it raises :class:`Missing` if it stops coming.
@@ -45,7 +52,8 @@ def opened(
     ``start`` asks for what follows that many bytes, ``accept`` for a form of the answer.
 
     Raises:
-        Missing: if there is no such server or file, or if it does not answer.
+        Refused: if the server has no such file.
+        Missing: if there is no such server, or it does not answer.
     """
     if not url.startswith(("http://", "https://")):
         raise Missing(f"{url}: only http and https are read")
@@ -57,7 +65,8 @@ def opened(
         response = urllib.request.urlopen(request, timeout=stalled)  # noqa: S310 - checked above
     except urllib.error.HTTPError as error:
         error.close()  # it is the answer too, with its connection
-        raise Missing(f"{url}: the server answers {error.code} {error.reason}") from error
+        kind = Refused if error.code in _FOR_GOOD else Missing
+        raise kind(f"{url}: the server answers {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise Missing(f"{url}: {_reason(error)}") from error
     with response:

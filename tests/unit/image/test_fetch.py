@@ -20,6 +20,10 @@ class Served(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range")))
+        if self.server.busy:
+            self.server.busy -= 1
+            self.send_error(503)
+            return
         content = self.server.files.get(self.path)
         if content is None:
             self.send_error(404)
@@ -40,10 +44,11 @@ class Served(http.server.BaseHTTPRequestHandler):
 def server(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("TOOLKIT_DEBIAN_MIRROR", raising=False)
+    monkeypatch.setattr("toolkit.image.fetch._PAUSES", (0.0,))
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Served)
-    made.files, made.asked, made.ranges, made.stops = {"/a": CONTENT}, [], True, None
+    made.files, made.asked, made.ranges, made.stops, made.busy = {"/a": CONTENT}, [], True, None, 0
     threading.Thread(target=made.serve_forever, daemon=True).start()
     yield made
     made.shutdown()
@@ -140,3 +145,16 @@ def test_a_cache_that_takes_no_file_is_told_with_the_variable_that_moves_it(serv
     with pytest.raises(CheckFailed, match="cannot be written to") as caught:
         fetched([locked(server, "/a")], Silent())
     assert "TOOLKIT_CACHE_DIR" in caught.value.fix
+
+
+def test_a_server_that_gives_way_for_a_moment_is_asked_again(server):
+    file = locked(server, "/a")
+    server.busy = 1
+    fetched([file], Silent())
+    assert [path for path, _ in server.asked] == ["/a", "/a"]
+
+
+def test_a_file_that_is_not_there_is_asked_for_once(server):
+    with pytest.raises(Missing):
+        fetched([locked(server, "/gone")], Silent())
+    assert [path for path, _ in server.asked] == ["/gone"]
