@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import hashlib
 import io
 import os
 import shutil
@@ -22,6 +21,7 @@ import msgspec
 from toolkit.data import cache_dir
 from toolkit.errors import CheckFailed
 from toolkit.image.context import compile_context
+from toolkit.image.digest import sha256
 from toolkit.image.emit import Making
 from toolkit.image.steps import Step, key_of, output_of
 from toolkit.model.progress import Tell
@@ -154,8 +154,7 @@ def _kept(step: Step, key: str) -> Made | None:
     try:
         noted = (folder / _SUM).read_text("utf-8").strip()
         path = next(path for path in folder.iterdir() if fnmatch(path.name, output_of(step)))
-        with path.open("rb") as reading:
-            found = hashlib.file_digest(reading, "sha256").hexdigest()
+        found = sha256(path)
     except (OSError, StopIteration):
         return None
     return Made(path=path, sha256=found, key=key) if found == noted else None
@@ -168,8 +167,7 @@ def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))
     try:
         path = _taken_out(step, stream, beside)
-        with path.open("rb") as reading:
-            found = hashlib.file_digest(reading, "sha256").hexdigest()
+        found = sha256(path)
         (beside / _SUM).write_text(f"{found}\n", "utf-8")
         beside.chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)

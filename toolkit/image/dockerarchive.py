@@ -6,13 +6,14 @@ import json
 import tarfile
 from pathlib import Path
 
+from toolkit.image.digest import sha256
+
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def write_archive(layer: Path, architecture: str, target: Path) -> None:
     """Write an archive of one layer; ``architecture`` is a kernel's name for it."""
-    with layer.open("rb") as reading:
-        digest = hashlib.file_digest(reading, "sha256").hexdigest()
+    digest = sha256(layer)
     config = json.dumps(
         {
             "architecture": _ARCHITECTURES.get(architecture, architecture),

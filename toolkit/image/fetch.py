@@ -6,7 +6,6 @@ What is being fetched lies beside it as ``.part`` and is continued by the next r
 
 import errno
 import fcntl
-import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from toolkit.data import cache_dir
 from toolkit.errors import CheckFailed, Missing
+from toolkit.image.digest import sha256
 from toolkit.image.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
@@ -67,8 +67,7 @@ def is_right(path: Path, file: LockedFile) -> bool:
     try:
         if file.size and path.stat().st_size != file.size:
             return False
-        with path.open("rb") as reading:
-            return hashlib.file_digest(reading, "sha256").hexdigest() == file.sha256
+        return sha256(path) == file.sha256
     except (FileNotFoundError, NotADirectoryError):
         return False
 
@@ -142,8 +141,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     size = os.fstat(part).st_size
     if file.size and size < file.size:
         raise Missing(f"{url}: ends after {size} of {file.size} bytes")
-    with Path(f"/proc/self/fd/{part}").open("rb") as reading:
-        found = hashlib.file_digest(reading, "sha256").hexdigest()
+    found = sha256(Path(f"/proc/self/fd/{part}"))
     if found != file.sha256:
         os.ftruncate(part, 0)
         if begun:  # what an earlier run left was not the beginning of this file
