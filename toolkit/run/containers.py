@@ -3,14 +3,17 @@
 import contextlib
 import os
 import threading
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Missing
 from toolkit.run.command import OnLine
 from toolkit.run.engine_errors import speaking
+from toolkit.run.interrupts import undisturbed
 from toolkit.run.owner import alive, host
 
 if TYPE_CHECKING:
@@ -66,23 +69,46 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
         Missing: if the program is not in the image, or the engine went away.
     """
     what = f"running {words[0]} in {box.image}"
-    with speaking(what):
-        container = _create(client, box, words)
-    timer = threading.Timer(box.timeout, _kill, [container])
-    timer.daemon = True
-    try:
-        with speaking(what):
+    with speaking(what), made(client, box.image, words, what, _settings(client, box)) as name:
+        container = client.containers.get(name)
+        timer = threading.Timer(box.timeout, _kill, [container])
+        timer.daemon = True
+        try:
             if box.given:
                 container.put_archive("/", box.given)
             _start(container, words[0], box.image)
             timer.start()
             lines = _collect(container, on_line)
             status = int(container.wait()["StatusCode"])
-        return Ran(status, tuple(lines), timed_out=timer.finished.is_set())
+            return Ran(status, tuple(lines), timed_out=timer.finished.is_set())
+        finally:
+            timer.cancel()
+
+
+@contextlib.contextmanager
+def made(
+    client: "DockerClient",
+    image: str,
+    words: Sequence[str],
+    doing: str,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[str]:
+    """Make a container of ``image``, which is not started, and remove it in the end; give its name.
+
+    ``doing`` completes "while …" where the engine refuses. The container is named here, and not by the
+    engine: so it can be removed, too, where an interrupt comes before the engine has answered.
+    """
+    name = f"toolkit-{uuid.uuid4().hex[:12]}"
+    labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}"}
+    try:
+        with undisturbed(), speaking(doing):
+            client.api.create_container(
+                image, list(words), entrypoint=[], name=name, labels=labels, **settings
+            )
+        yield name
     finally:
-        timer.cancel()
-        with contextlib.suppress(Exception):  # it may be gone with its engine
-            container.remove(force=True, v=True)
+        with contextlib.suppress(Exception):  # it may be gone with its engine, or never have come to be
+            client.api.remove_container(name, force=True, v=True)
 
 
 def remove_stale(client: "DockerClient") -> None:
@@ -96,22 +122,11 @@ def remove_stale(client: "DockerClient") -> None:
                 client.api.remove_container(container["Id"], force=True, v=True)
 
 
-def _labels() -> dict[str, str]:
-    return {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}"}
-
-
 @contextlib.contextmanager
 def lent(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
     """Lend a container, never started, of which ``folder`` of the image is a volume; both go afterwards."""
-    with speaking(f"taking {folder} from {image}"):
-        made = client.api.create_container(
-            image, ["true"], entrypoint=[], volumes=[folder], labels=_labels()
-        )["Id"]
-    try:
-        yield made
-    finally:
-        with contextlib.suppress(Exception):  # it may be gone with its engine
-            client.api.remove_container(made, force=True, v=True)
+    with made(client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}) as name:
+        yield name
 
 
 def _start(container: "Container", program: str, image: str) -> None:
@@ -138,8 +153,7 @@ def _collect(container: "Container", on_line: OnLine) -> list[str]:
     return lines
 
 
-def _create(client: "DockerClient", box: Box, words: Sequence[str]) -> "Container":
-    limits = {"mem_limit": box.memory, "memswap_limit": box.memory}
+def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
     binds = [f"{outside}:{inside}" for outside, inside in box.binds.items()]
     # init passes signals on, too.
     settings = client.api.create_host_config(
@@ -147,22 +161,14 @@ def _create(client: "DockerClient", box: Box, words: Sequence[str]) -> "Containe
         network_mode=box.network,
         init=box.init,
         volumes_from=list(box.volumes_from),
-        **limits,
+        mem_limit=box.memory,
+        memswap_limit=box.memory,
         **_rights(box),
     )
     if box.nested:
         # What the command line of Docker calls systempaths=unconfined, and the SDK has no word for.
         settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
-    made = client.api.create_container(
-        box.image,
-        list(words),
-        entrypoint=[],
-        environment=dict(box.env),
-        user=box.user or None,
-        labels=_labels(),
-        host_config=settings,
-    )
-    return client.containers.get(made["Id"])
+    return {"environment": dict(box.env), "user": box.user or None, "host_config": settings}
 
 
 def _rights(box: Box) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.buildlog import BuildLog
+from toolkit.run.containers import made
 from toolkit.run.engine_errors import is_engine_error, no_engine, no_socket, speaking
 
 if TYPE_CHECKING:
@@ -226,13 +227,10 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 def taken(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
     """Stream a folder of an image, which is not started, as a tar."""
-    with speaking(f"taking {folder} out of {image[:19]}"):
-        made = client.api.create_container(image, ["true"], entrypoint=[], labels={"toolkit": "build"})["Id"]
-        try:
-            stream, _ = client.api.get_archive(made, folder, chunk_size=_CHUNK)
-            yield from stream
-        finally:
-            _remove_container(client, made)
+    doing = f"taking {folder} out of {image[:19]}"
+    with speaking(doing), made(client, image, ["true"], doing) as name:
+        stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
+        yield from stream
 
 
 def saved(client: "DockerClient", image: str) -> Iterator[bytes]:
