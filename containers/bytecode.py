@@ -1,16 +1,22 @@
 """Compile the modules that a training imports, and no others: they make its start fast, the rest only room.
 
-Runs once, in the image's own build. What is written depends on no time: a module and its source are taken
-to belong together, as nothing in an image changes any more.
+Runs once, in the image's own build. They all go into one file, from which ``toolkit_modules.py`` imports
+them. What is written depends on no time: a module and its source are taken to belong together, as nothing
+in an image changes any more.
 """
 
 import importlib
 import os
 import py_compile
+import shutil
 import subprocess
 import sys
+import sysconfig
+import tempfile
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
+
+import toolkit_modules
 
 WANTED = (
     "mpi4py.MPI",
@@ -22,6 +28,8 @@ WANTED = (
     "numpy",
 )
 ROOTS = ("/usr/lib/python3", "/opt/toolkit/venv/")
+HEADER = 16
+"""Bytes before the code in a compiled module: https://docs.python.org/3/library/importlib.html"""
 
 FIT = """
 import numpy as np
@@ -38,7 +46,7 @@ tf.keras.models.load_model("/build/bytecode.keras").predict(np.zeros((1, 8, 8, 1
 
 
 def imported() -> list[str]:
-    """Import what there is, train for a moment, and return the sources of all modules that took."""
+    """Import what there is, train for a moment, and return the sources of all modules in their order."""
     for name in WANTED:
         if find_spec(name.partition(".")[0]):
             importlib.import_module(name)
@@ -46,8 +54,15 @@ def imported() -> list[str]:
         exec(compile(FIT, "fit", "exec"), {})  # noqa: S102 - the text above
     for name in ("argparse", "json", "subprocess", "socket", "http.server", "logging", "concurrent.futures"):
         importlib.import_module(name)
-    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    return sorted(f for f in files if f.endswith(".py") and f.startswith(ROOTS))
+    files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+    return list(dict.fromkeys(f for f in files if f.endswith(".py") and f.startswith(ROOTS)))
+
+
+def compiled(source: str | Path, target: Path) -> Path:
+    """Compile one module into a file that is taken as it is, whatever becomes of the source."""
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(source), str(target), doraise=True, invalidation_mode=mode)
+    return target
 
 
 def main() -> None:
@@ -63,13 +78,16 @@ def main() -> None:
     said = subprocess.run(listing, env=env, capture_output=True, text=True, check=False)
     if said.returncode:
         sys.exit(f"what a training imports could not be imported:\n{said.stderr}")
-    for source in said.stdout.split():
-        py_compile.compile(
-            source,
-            cache_from_source(source),
-            doraise=True,
-            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-        )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "module.pyc")
+        sources = said.stdout.splitlines()
+        modules = [(source, compiled(source, file).read_bytes()[HEADER:]) for source in sources]
+    site = Path(sysconfig.get_path("purelib"))
+    finder = shutil.copy(toolkit_modules.__file__, site)
+    compiled(finder, Path(cache_from_source(finder)))
+    (site / "toolkit_modules.pth").write_text("import toolkit_modules; toolkit_modules.install()\n")
+    # Last, as a folder that is newer than the file is not trusted.
+    toolkit_modules.write(str(site / "toolkit_modules.bin"), modules)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
     """Return the steps of a build, all of them by default."""
     folder = shipped("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]
-    scripts += [] if names else [folder / "stack.py", folder / "bytecode.py"]
+    scripts += [] if names else [folder / "stack.py", folder / "bytecode.py", folder / "toolkit_modules.py"]
     return {f"parts/{file.name}": file.read_bytes() for file in scripts}
 
 
