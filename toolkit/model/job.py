@@ -14,7 +14,13 @@ FINAL_STATES: frozenset[JobState] = frozenset({"completed", "failed", "cancelled
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A job as a person asks for it; ``command`` runs once a rank inside the image.
 
-    Paths are the cluster's own. ``time`` is in Slurm's own form, ``cpus_per_rank`` a count of cores.
+    Paths are the cluster's own. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type``, ``constraint``
+    are in Slurm's own form, ``cpus_per_rank`` a count of cores, ``memory`` that of a node and
+    ``memory_per_cpu`` that of a core, as in ``16G``. ``gpus_per_node`` of the type ``gpu`` are bound to ranks
+    as ``gpu_bind`` says, cores as ``cpu_bind`` says (srun's words). ``workdir`` is the folder inside the
+    container, ``output`` and ``error`` are relative to ``directory``. ``sbatch`` holds more options for
+    ``#SBATCH`` lines. ``warning`` is how many seconds before the time limit the job is asked to write a
+    checkpoint; ``requeue`` lets it go on in a new job after that, ``chain`` at most so many times.
     """
 
     name: str
@@ -24,12 +30,42 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 1
     ranks_per_node: int = 1
     cpus_per_rank: int | None = None
+    gpus_per_node: int | None = None
+    gpu: str = ""
+    gpu_bind: str = ""
+    cpu_bind: str = ""
+    memory: str = ""
+    memory_per_cpu: str = ""
     time: str = "01:00:00"
     partition: str | None = None
     account: str | None = None
+    qos: str = ""
+    constraint: str = ""
+    reservation: str = ""
+    nodelist: str = ""
+    exclude: str = ""
+    licenses: str = ""
+    mail_type: str = ""
+    mail_user: str = ""
+    array: str = ""
+    dependency: str = ""
+    begin: str = ""
+    exclusive: bool = False
+    requeue: bool = False
+    warning: int = 0
+    chain: int = 0
+    output: str = "output.log"
+    error: str = ""
+    workdir: str = ""
+    modules: tuple[str, ...] = ()
+    sbatch: tuple[str, ...] = ()
     env: dict[str, str] = {}
     binds: tuple[str, ...] = ()
     preflight: bool = True
+    trainer: str = ""
+    """The name of the bundled trainer, empty for a command of the person's own."""
+    site: str = ""
+    """The name of the site profile, empty where none was used."""
 
     @property
     def ranks(self) -> int:

@@ -1,0 +1,118 @@
+"""A cluster and how to use it, as a file under ``slurm/sites`` states it: a site profile."""
+
+from typing import Literal
+
+import msgspec
+
+from toolkit.model.prediction import Mode
+
+Tested = Literal["run", "rendered"]
+"""``run``: jobs of toolkit's ran there. ``rendered``: from what is published; scripts were only looked at."""
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class Partition(_Section, frozen=True, kw_only=True):
+    """One partition (queue). A limit that is not known is ``None`` or empty.
+
+    ``max_time`` is in Slurm's form, ``memory_mb`` what a node has for jobs, ``cores`` are physical ones,
+    ``threads`` hardware threads a core.
+    """
+
+    name: str
+    default: bool = False
+    max_time: str = ""
+    max_nodes: int | None = None
+    nodes: int | None = None
+    cores: int | None = None
+    threads: int | None = None
+    memory_mb: int | None = None
+    gpus: int | None = None
+    gpu: str = ""
+    """The type as GRES names it, as in ``v100``; empty where GRES has none."""
+    features: tuple[str, ...] = ()
+
+
+class Container(_Section, frozen=True, kw_only=True):
+    """How containers are started: ``command`` after loading ``modules``; ``binds`` are ``SRC[:DST[:ro]]``."""
+
+    command: str = "singularity"
+    modules: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+
+
+class Launch(_Section, frozen=True, kw_only=True):
+    """How ranks are started.
+
+    ``mode`` is the one that is known to work, used where there are no facts to predict from; ``mpi`` is for
+    ``srun --mpi``, empty where the site's default is right. ``srun`` holds more options of srun (or aprun).
+    """
+
+    launcher: Literal["srun", "aprun"] = "srun"
+    mode: Mode | None = None
+    mpi: str = ""
+    srun: tuple[str, ...] = ()
+
+
+class Gpus(_Section, frozen=True, kw_only=True):
+    """How GPUs are asked for; ``gres`` is the name before the count, as in ``gpu`` or ``gpu:tesla``."""
+
+    ask: Literal["gres", "gpus-per-node", "partition", "constraint"] = "gres"
+    gres: str = "gpu"
+
+
+class Defaults(_Section, frozen=True, kw_only=True):
+    """What a job here has unless it says otherwise; names are those of the job specification."""
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    time: str = ""
+    memory: str = ""
+    cpus_per_rank: int | None = None
+    exclusive: bool = False
+    licenses: str = ""
+    sbatch: tuple[str, ...] = ()
+
+
+class Site(_Section, frozen=True, kw_only=True):
+    """One cluster.
+
+    ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so. ``env`` is set inside
+    the container, ``keep`` names host variables (patterns) that may reach it although they usually must not.
+    ``directory`` is where images, data and runs go, and may name a variable (``$WORK/toolkit``). ``scratch``
+    is node-local disk for TMPDIR. ``network`` names the interface for sockets (NCCL, Gloo), ``host`` what
+    ``ssh`` takes to reach it. ``sources`` say where all this is from.
+    """
+
+    schema: Literal["toolkit.site/1"]
+    title: str
+    centre: str = ""
+    tested: Tested = "rendered"
+    notes: str = ""
+    scheduler: Literal["slurm", "cobalt"] = "slurm"
+    architecture: str = "x86_64"
+    host: str = ""
+    modules: tuple[str, ...] = ()
+    purge: bool = False
+    env: dict[str, str] = {}
+    keep: tuple[str, ...] = ()
+    directory: str = ""
+    scratch: str = ""
+    network: str = ""
+    fabric: str = ""
+    container: Container = Container()
+    launch: Launch = Launch()
+    gpus: Gpus = Gpus()
+    defaults: Defaults = Defaults()
+    partitions: tuple[Partition, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def partition(self, name: str = "") -> Partition | None:
+        """Return the partition of a name, the default one for none; ``None`` where it is not known."""
+        wanted = name or self.defaults.partition
+        found = [p for p in self.partitions if (p.name == wanted if wanted else p.default)]
+        return found[0] if found else None
