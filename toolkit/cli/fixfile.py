@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit.cli.files import write_whole
 from toolkit.errors import BadInput
-from toolkit.image.lines import line_of
+from toolkit.knowledge.lines import line_of
 from toolkit.launch.plan import check_variables
 from toolkit.model.fix import Fix
 from toolkit.report.fix import MARK

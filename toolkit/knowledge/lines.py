@@ -2,18 +2,23 @@
 
 import re
 
-_HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_HEADER = re.compile(r"^\s*(?P<open>\[\[?)\s*(?P<name>[^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*(?P<key>[A-Za-z0-9_\-.\"' ]+?)\s*=")
+_LAST = re.compile(r"\[[^\]]*\]$")
 
 
 def line_of(text: str, path: str) -> int:
-    """Return the line, from 1, of the dotted ``path``; of the nearest part of it that is there, else 1."""
-    wanted = re.sub(r"\[[^\]]*\]", "", path)
+    """Return the line, from 1, of the dotted ``path``; of the nearest part of it that is there, else 1.
+
+    ``base[1].name`` is the name in the second table ``[[base]]``.
+    """
+    wanted = path
     places = _places(text)
     while wanted:
         if wanted in places:
             return places[wanted]
-        wanted = wanted.rpartition(".")[0]
+        shorter = _LAST.sub("", wanted)
+        wanted = shorter if shorter != wanted else wanted.rpartition(".")[0]
     return 1
 
 
@@ -21,10 +26,15 @@ def _places(text: str) -> dict[str, int]:
     """Return the first line of every table and key."""
     places: dict[str, int] = {}
     table = ""
+    count: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
             table = _plain(header["name"])
             places.setdefault(table, number)
+            if header["open"] == "[[":
+                count[table] = count.get(table, -1) + 1
+                table = f"{table}[{count[table]}]"
+                places[table] = number
         elif key := _KEY.match(line):
             places.setdefault(f"{table}.{_plain(key['key'])}".lstrip("."), number)
     return places

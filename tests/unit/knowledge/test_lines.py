@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolkit.image.lines import line_of
+from toolkit.knowledge.lines import line_of
 
 TEXT = """\
 schema = "x"

@@ -1,0 +1,135 @@
+"""What the fields of a site profile may hold, beyond their types; pure.
+
+The words of a profile become lines of a job script. They are quoted there as well; what no such word can be
+is refused here, with the field, and not by a cluster.
+"""
+
+import re
+from collections.abc import Iterator
+
+from toolkit.knowledge.strict import Objection, near
+from toolkit.model.site import Partition, Site
+
+_PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*"
+PATH = re.compile(_PATH, re.ASCII)
+"""A path from the root or from a variable; ``~`` would not be seen by a shell, as paths are quoted."""
+_BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
+_MODULE = re.compile(r"[\w/][\w.+/@=,:-]*", re.ASCII)
+_WORD = re.compile(r"\w[\w.+:-]*", re.ASCII)
+_COMMAND = re.compile(r"/?\w[\w.+/-]*", re.ASCII)
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:[= ][^\s'\"`\\$;&|<>()#]*)?", re.ASCII)
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PATTERN = re.compile(r"[A-Za-z_*?][\w*?]*", re.ASCII)
+_TIME = re.compile(r"UNLIMITED|INFINITE|\d{1,9}|(?:\d{1,5}-)?\d{1,5}(?::\d{1,2}){0,2}", re.ASCII)
+_MEMORY = re.compile(r"\d{1,9}[KMGT]?", re.ASCII)
+_HOST = re.compile(r"[\w][\w.@:-]*", re.ASCII)
+_CONSTRAINT = re.compile(r"[\w][\w.+&|*()\[\],:-]*", re.ASCII)
+_LARGEST = 10_000_000
+
+
+def objections(site: Site) -> Iterator[Objection]:
+    """Yield why this is no profile, in the order of its fields."""
+    yield from _of_texts(site)
+    yield from _of_lists(site)
+    if site.scheduler == "cobalt" and site.launch.launcher != "aprun":
+        yield Objection("launch.launcher", "Cobalt starts ranks with aprun", ("aprun",))
+    for name, value in site.env.items():
+        if not _VARIABLE.fullmatch(name):
+            yield Objection("env", f"{name!r} is no name for a variable; use letters, digits and _")
+        if not _line(value):
+            yield Objection(f"env.{name}", "a value is one line of text")
+    yield from _of_partitions(site)
+
+
+def _line(text: str) -> bool:
+    return text.isprintable()
+
+
+def _of_texts(site: Site) -> Iterator[Objection]:
+    """Yield what is wrong with fields that hold one word or line."""
+    for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
+        if not _line(line):
+            yield Objection(path, "this is not one line of text")
+    if not site.title.strip():
+        yield Objection("title", "a profile says what it is of")
+    here = site.defaults
+    for path, word, pattern, like in (
+        ("architecture", site.architecture, _WORD, "x86_64, as 'uname -m' says it"),
+        ("host", site.host, _HOST, "login.example.org, or USER@HOST"),
+        ("directory", site.directory, PATH, "$WORK/toolkit"),
+        ("scratch", site.scratch, PATH, "/local/$SLURM_JOB_ID"),
+        ("network", site.network, _WORD, "ib0, the name of an interface"),
+        ("container.command", site.container.command or " ", _COMMAND, "singularity, or a path"),
+        ("launch.mpi", site.launch.mpi, _WORD, "pmix"),
+        ("gpus.gres", site.gpus.gres or " ", _WORD, "gpu"),
+        ("defaults.partition", here.partition, _WORD, "batch"),
+        ("defaults.account", here.account, _WORD, "the name of a project"),
+        ("defaults.qos", here.qos, _WORD, "normal"),
+        ("defaults.constraint", here.constraint, _CONSTRAINT, "gpu"),
+        ("defaults.time", here.time, _TIME, "01:00:00"),
+        ("defaults.memory", here.memory, _MEMORY, "16G"),
+        ("defaults.licenses", here.licenses, _CONSTRAINT, "SCRATCH"),
+    ):
+        if word and not pattern.fullmatch(word):
+            yield Objection(path, f"{word!r} will not do; write something like {like}")
+    yield from _counted("defaults.cpus_per_rank", here.cpus_per_rank, least=1)
+
+
+def _of_lists(site: Site) -> Iterator[Objection]:
+    for path, words, pattern, like in (
+        ("modules", site.modules, _MODULE, "gcc/12.3.0"),
+        ("keep", site.keep, _PATTERN, "PSP_*"),
+        ("container.modules", site.container.modules, _MODULE, "singularity/3.6.4"),
+        ("container.binds", site.container.binds, _BIND, "/scratch or /opt:/opt:ro"),
+        ("launch.srun", site.launch.srun, _OPTION, "--cpu-bind=cores"),
+        ("defaults.sbatch", site.defaults.sbatch, _OPTION, "--core-spec=4"),
+    ):
+        for number, word in enumerate(words):
+            if not pattern.fullmatch(word):
+                yield Objection(f"{path}[{number}]", f"{word!r} will not do; write something like {like}")
+    for path, lines in (("setup", site.setup), ("sources", site.sources)):
+        for number, line in enumerate(lines):
+            if not line.strip() or not _line(line):
+                yield Objection(f"{path}[{number}]", "this is not one line of text")
+    for number, option in enumerate(site.defaults.sbatch):
+        name = option.partition("=")[0].partition(" ")[0]
+        if name in _FIXED:
+            yield Objection(f"defaults.sbatch[{number}]", f"{name} is written by toolkit itself")
+
+
+_FIXED = frozenset({"--output", "-o", "--error", "-e", "--chdir", "-D", "--array", "-a", "--wrap"})
+"""Options of sbatch on which following and finding a job rest."""
+
+
+def _of_partitions(site: Site) -> Iterator[Objection]:
+    names = [part.name for part in site.partitions]
+    for number, part in enumerate(site.partitions):
+        path = f"partitions[{number}]"
+        if part.name in names[:number]:
+            yield Objection(f"{path}.name", f"{part.name!r} is there twice")
+        yield from _of_partition(path, part)
+    if names and (wanted := site.defaults.partition) and wanted not in names:
+        what = f"there is no partition {wanted!r}{near(wanted, names)}"
+        yield Objection("defaults.partition", what, tuple(names))
+    if sum(part.default for part in site.partitions) > 1:
+        last = max(n for n, part in enumerate(site.partitions) if part.default)
+        yield Objection(f"partitions[{last}].default", "one partition is the default, not two")
+
+
+def _of_partition(path: str, part: Partition) -> Iterator[Objection]:
+    if not _WORD.fullmatch(part.name):
+        yield Objection(f"{path}.name", f"{part.name!r} is no name of a partition")
+    if part.max_time and not _TIME.fullmatch(part.max_time):
+        yield Objection(f"{path}.max_time", f"{part.max_time!r} is no time of Slurm's, like 1-00:00:00")
+    if part.gpu and not _WORD.fullmatch(part.gpu):
+        yield Objection(f"{path}.gpu", f"{part.gpu!r} is no type of GRES, like v100")
+    for number, feature in enumerate(part.features):
+        if not _WORD.fullmatch(feature):
+            yield Objection(f"{path}.features[{number}]", f"{feature!r} is no feature of a node, like knl")
+    for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
+        yield from _counted(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
+
+
+def _counted(path: str, number: int | None, *, least: int) -> Iterator[Objection]:
+    if number is not None and not least <= number <= _LARGEST:
+        yield Objection(path, f"a number from {least} to {_LARGEST}")

@@ -1,0 +1,90 @@
+"""Find and read site profiles: a path, the person's own below ``sites``, or one that comes with toolkit."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from toolkit.data import config_dir, shipped
+from toolkit.errors import BadInput
+from toolkit.knowledge.sitefields import objections
+from toolkit.knowledge.strict import near, refused, shape, tables, text_of
+from toolkit.model.site import Site
+
+SUFFIX = ".toml"
+_EXAMPLE = "example"
+"""Shows every key and is no cluster."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+
+
+def own_folder() -> Path:
+    """Return where a person's own profiles are; not made here."""
+    return config_dir() / "sites"
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all profiles, the person's own included; the example is none."""
+    found = {file.name.removesuffix(SUFFIX) for folder in _folders() for file in folder.glob(f"*{SUFFIX}")}
+    return tuple(sorted(name for name in found if name != _EXAMPLE and _NAME.fullmatch(name)))
+
+
+def find(name: str) -> Path:
+    """Return the file of a profile.
+
+    Raises:
+        BadInput: naming the choices, if there is none of that name.
+    """
+    if "/" in name or name.endswith(SUFFIX):
+        if (path := Path(name)).is_file():
+            return path
+        raise BadInput(f"{name}: no such file")
+    if _NAME.fullmatch(name):
+        for folder in _folders():
+            if (candidate := folder / f"{name}{SUFFIX}").is_file():
+                return candidate
+    known = names()
+    raise BadInput(
+        f"there is no site {name!r}{near(name, known)}; choices: {', '.join(known) or 'none'}",
+        fix="toolkit init writes a profile of the cluster at hand",
+    )
+
+
+def site(name: str) -> Site:
+    """Read the profile of a name or a path.
+
+    Raises:
+        BadInput: one line with file, line, field and choices.
+    """
+    path = find(name)
+    return parse(text_of(path), str(path))
+
+
+def parse(text: str, file: str) -> Site:
+    """Read a profile from its text; ``file`` is named in errors.
+
+    Raises:
+        BadInput: one line with file, line, field and choices.
+    """
+    raw = tables(text, file)
+    try:
+        found = msgspec.convert(raw, Site)
+    except msgspec.ValidationError as error:
+        raise refused(shape(str(error), Site), text, file) from error
+    for objection in objections(found):
+        raise refused(objection, text, file)
+    return found
+
+
+def checked_name(name: str) -> str:
+    """Return ``name`` if a profile may be called so.
+
+    Raises:
+        BadInput: if it may not.
+    """
+    if not _NAME.fullmatch(name) or name.endswith(SUFFIX) or name == _EXAMPLE:
+        raise BadInput(f"{name!r} is no name for a site", fix="use letters, digits, dots, dashes and _")
+    return name
+
+
+def _folders() -> tuple[Path, Path]:
+    return own_folder(), shipped("slurm") / "sites"

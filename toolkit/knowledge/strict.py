@@ -1,0 +1,124 @@
+"""Say in one line what is wrong with a file of TOML: file, line, field, the choices, what may be meant."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.knowledge.lines import line_of
+
+_UNKNOWN = re.compile(r"unknown field `(?P<field>.*)`")
+_MISSING = re.compile(r"missing required field `(?P<field>.*)`")
+_AT = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
+_PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
+_LONGEST = 1 << 20
+"""No file that a person writes is longer, in bytes."""
+
+
+_WIDEST = 200
+
+
+class Objection(NamedTuple):
+    """Why a field will not do; the path is dotted."""
+
+    path: str
+    what: str
+    choices: tuple[str, ...] = ()
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file of TOML.
+
+    Raises:
+        BadInput: if it cannot be read, is no text, or longer than such files are.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LONGEST + 1)
+        if len(content) > _LONGEST:
+            raise BadInput(f"{path}: longer than {_LONGEST >> 20} MiB: this is no such file")
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: byte {error.start} is not UTF-8, which TOML is written in") from error
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+
+
+def tables(text: str, file: str) -> dict[str, Any]:
+    """Return what a text of TOML holds; ``file`` is named in errors.
+
+    Raises:
+        BadInput: with the line, if it is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _PLACE.match(str(error))
+        line = (found and found["line"]) or str(text.count("\n") + 1)
+        raise BadInput(f"{file}:{line}: this is not TOML: {found['what'] if found else error}") from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 2,000 brackets
+        raise BadInput(f"{file}: this is not TOML that a person wrote: {str(error)[:80]}") from error
+
+
+def shape(message: str, kind: type) -> Objection:
+    """Understand what msgspec says is wrong with a value of the struct ``kind``."""
+    found = _AT.match(message)
+    what, path = (found["what"], found["path"] or "") if found else (message, "")
+    if unknown := _UNKNOWN.search(what):
+        choices = _fields(kind, path)
+        full = f"{path}.{unknown['field']}".lstrip(".")
+        return Objection(full, f"there is no such field{near(unknown['field'], choices)}", choices)
+    if missing := _MISSING.search(what):
+        return Objection(f"{path}.{missing['field']}".lstrip("."), "this field is required")
+    if what.startswith("Invalid enum value"):
+        value = what.removeprefix("Invalid enum value").strip()
+        return Objection(path, f"{value} is none of the values that it may have", _literals(kind, path))
+    return Objection(path, what[0].lower() + what[1:].replace("`", "'"))
+
+
+def refused(objection: Objection, text: str, file: str) -> BadInput:
+    """Return the error for a field of a file; the line is looked up in its text."""
+    told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
+    field = f"{_shown(objection.path)}: " if objection.path else ""
+    return BadInput(f"{file}:{line_of(text, objection.path)}: {field}{_shown(objection.what)}{told}")
+
+
+def near(word: str, choices: Iterable[str]) -> str:
+    """Return ``, did you mean X?`` where one of the choices is close."""
+    close = difflib.get_close_matches(word, list(choices), n=1)
+    return f", did you mean {close[0]}?" if close else ""
+
+
+def _shown(text: str) -> str:
+    """Return a text of the file such that it stays on the line and does nothing to a terminal."""
+    plain = "".join(c if c.isprintable() else "?" for c in text)
+    return plain if len(plain) <= _WIDEST else f"{plain[:_WIDEST]}…"
+
+
+def _struct_at(kind: type, path: str) -> type:
+    """Return the struct that a dotted path leads to; the last one that is a struct."""
+    here = kind
+    for part in filter(None, path.split(".")):
+        hint = get_type_hints(here).get(part.partition("[")[0])
+        options = [hint, *getattr(hint, "__args__", ())]
+        here = next((o for o in options if isinstance(o, type) and issubclass(o, msgspec.Struct)), here)
+    return here
+
+
+def _fields(kind: type, path: str) -> tuple[str, ...]:
+    return tuple(field.encode_name for field in msgspec.structs.fields(_struct_at(kind, path)))
+
+
+def _literals(kind: type, path: str) -> tuple[str, ...]:
+    """Return the texts that a field may hold, where it may hold only some."""
+    name = path.rpartition(".")[2].partition("[")[0]
+    hint = get_type_hints(_struct_at(kind, path)).get(name)
+    choices = [value for value in getattr(hint, "__args__", ()) if isinstance(value, str)]
+    for option in getattr(hint, "__args__", ()):
+        choices += [value for value in getattr(option, "__args__", ()) if isinstance(value, str)]
+    return tuple(choices)
