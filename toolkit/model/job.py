@@ -110,3 +110,12 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What was given as ``--host`` or ``--cluster``, to come back to; ``None`` for this machine."""
     cluster: str | None = None
     ssh_config: str | None = None
+    numbers: tuple[str, ...] = ()
+    """Slurm's numbers of all that ran for this job, the first one first; ``id`` is the last of them."""
+    restarts: int = 0
+    """How often Slurm, or the job itself, started it again."""
+    nodes: str = ""
+    """Where it ran last, as Slurm writes lists of nodes."""
+    started: str = ""
+    ended: str = ""
+    """When the last run began and ended: the cluster's own time, without a zone, as Slurm tells it."""
