@@ -11,6 +11,7 @@ from typing import NoReturn
 from toolkit.trainers.devices import prepare_devices
 from toolkit.trainers.training import Options, Trainer, train
 from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.words import count, positive, seed
 from toolkit.trainers.world import World, open_world
 
 _TIME_TO_SPEAK = 1.0
@@ -66,10 +67,15 @@ def parse(trainer: Trainer, words: list[str] | None) -> Options:
     add("--data", type=Path, required=True, metavar="DIR", help="folder that `toolkit data get` filled")
     add("--output", type=Path, required=True, metavar="DIR", help="where metrics and model are written")
     add("--strategy", choices=("single", "horovod"), default="single", help="how it is distributed")
-    add("--epochs", type=_count, default=trainer.epochs, help="epochs of all ranks together")
-    add("--batch-size", type=_count, default=trainer.batch_size, help="samples a step of each rank")
-    add("--learning-rate", type=_rate, default=trainer.learning_rate, help="of one rank; scaled by ranks")
-    add("--seed", type=_seed, default=1, help="of the first weights and of the shuffling")
+    add("--epochs", type=count, default=trainer.epochs, help="epochs of all ranks together")
+    add("--batch-size", type=count, default=trainer.batch_size, help="samples a step of each rank")
+    add(
+        "--learning-rate",
+        type=positive,
+        default=trainer.learningpositive,
+        help="of one rank; scaled by ranks",
+    )
+    add("--seed", type=seed, default=1, help="of the first weights and of the shuffling")
     return Options(**vars(parser.parse_args(words)))
 
 
@@ -97,25 +103,3 @@ def _end(world: World | None, code: int) -> NoReturn:
     if world and world.size > 1:
         world.abort(code)
     sys.exit(code)
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is less than 1")
-    return value
-
-
-def _seed(text: str) -> int:
-    value = int(text)
-    # What both NumPy and TensorFlow take.
-    if not 0 <= value < 2**31:
-        raise argparse.ArgumentTypeError(f"{value} is not between 0 and {2**31 - 1}")
-    return value
-
-
-def _rate(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{value} is not a positive number")
-    return value

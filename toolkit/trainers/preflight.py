@@ -5,7 +5,6 @@ no TensorFlow and takes well under a second, where a training that began wrongly
 Exit codes: 0 all is well, 1 it is not (one sentence, from one rank), 3 mpi4py is not installed.
 """
 
-import argparse
 import array
 import os
 import sys
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from toolkit.trainers import ring
 from toolkit.trainers.launcher import started_rank
+from toolkit.trainers.wanted import parse
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -28,10 +28,7 @@ _NUMBERS = 1 << 16
 
 def main(words: list[str] | None = None) -> int:
     """Check, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m toolkit.trainers.preflight", description="Checks MPI.")
-    parser.add_argument("--tasks", type=int, required=True, help="number of ranks that were started")
-    parser.add_argument("--seconds", type=float, default=60.0, help="limit for the messages")
-    options = parser.parse_args(words)
+    options = parse(words)
     begun = time.monotonic()
     if ring.wired():
         return _without_mpi(options.tasks, options.seconds, begun)

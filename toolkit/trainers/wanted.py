@@ -1,0 +1,50 @@
+"""What a preflight is asked to check, as its command line says it."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.trainers.words import count, positive, size
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What must hold before a training; ``None`` for what is not known and therefore not checked.
+
+    ``seconds`` is the limit for all messages together. ``fabric_gbit`` is what one node can send, in Gbit/s.
+    ``output`` is the folder that needs ``min_free`` bytes, ``min_free_tmp`` are for TMPDIR. ``image`` is the
+    image's file, and ``max_skew`` how many seconds the clocks of two nodes may differ.
+    """
+
+    tasks: int
+    seconds: float = 60.0
+    nodes: int | None = None
+    gpus_per_node: int | None = None
+    fabric_gbit: float | None = None
+    output: Path | None = None
+    min_free: int = 100 * 2**20
+    min_free_tmp: int = 16 * 2**20
+    image: Path | None = None
+    max_skew: float = 60.0
+
+
+def parse(words: Sequence[str] | None) -> Wanted:
+    """Read the options; argparse ends the process with status 2 and one line if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m toolkit.trainers.preflight",
+        description="Checks the ranks of a job, their network and their nodes before a training.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--tasks", type=count, required=True, metavar="N", help="number of ranks that were started")
+    add("--seconds", type=positive, default=Wanted.seconds, metavar="S", help="limit for the messages")
+    add("--nodes", type=count, metavar="N", help="number of nodes that they should be on")
+    add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
+    add("--fabric-gbit", type=positive, metavar="G", help="Gbit/s of a node; a fifth of it is too slow")
+    add("--output", type=Path, metavar="DIR", help="folder that is written to; must exist")
+    add("--min-free", type=size, default=Wanted.min_free, metavar="SIZE", help="free space there, as in 2G")
+    add("--min-free-tmp", type=size, default=Wanted.min_free_tmp, metavar="SIZE", help="free space in TMPDIR")
+    add("--image", type=Path, metavar="FILE", help="file of the image; the same on all nodes?")
+    add("--max-skew", type=positive, default=Wanted.max_skew, metavar="S", help="seconds clocks may differ")
+    return Wanted(**vars(parser.parse_args(words)))

@@ -1,0 +1,53 @@
+"""Numbers and sizes as a person writes them on a command line, and reads them in a sentence."""
+
+import argparse
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def count(text: str) -> int:
+    """Return a number of things, of which there is at least one."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value
+
+
+def positive(text: str) -> float:
+    """Return a positive number."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{value} is not a positive number")
+    return value
+
+
+def seed(text: str) -> int:
+    """Return a seed that both NumPy and TensorFlow take."""
+    value = int(text)
+    if not 0 <= value < 2**31:
+        raise argparse.ArgumentTypeError(f"{value} is not between 0 and {2**31 - 1}")
+    return value
+
+
+def size(text: str) -> int:
+    """Return bytes.
+
+    >>> size("2G") == 2 * 1024**3
+    True
+    """
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
+    if unit not in _UNITS or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 500M or 2G")
+    return int(number) * _UNITS[unit]
+
+
+def written(count: float) -> str:
+    """Return a number of bytes as a person reads it.
+
+    >>> written(1.5 * 2**30)
+    '1.5 GiB'
+    """
+    for name, unit in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count:.0f} bytes"
