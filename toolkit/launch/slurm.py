@@ -1,10 +1,11 @@
 """Slurm's words and the parsers of its answers; text in, values out, nothing is run here."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolkit.model.job import JobState
+from toolkit.model.job import FINAL_STATES, JobState
 from toolkit.run.command import Command
 
 _QUERY_SECONDS = 60.0
@@ -37,19 +38,33 @@ _STATES: dict[str, JobState] = {
 """Job state codes of squeue(1) and scontrol(1)."""
 
 
+_SHOWN = re.compile(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition)=(\S*)")
+
+_NO_TURN = {"Dependency", "DependencyNeverSatisfied", "BeginTime", "JobHeldUser", "JobHeldAdmin"}
+"""Reasons of jobs that are passed over whatever their priority."""
+
 Answer = Literal["told", "forgotten", "silent"]
 """Slurm told of a job, it knows of no such job, or it did not answer; the last says nothing of the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """``reason`` is why a job waits or failed, in Slurm's word; ``exit_code`` is None until it ended."""
+    """``reason`` is why a job waits or failed, in Slurm's word; ``exit_code`` is None until it ended.
+
+    ``started`` is when it began, of one that waits when Slurm expects it to, and ``ended`` when it ended,
+    in the cluster's own time; empty where that is not known. ``restarts`` counts those by Slurm; ``None``
+    where the answer does not hold it. ``partition`` may name several with commas.
+    """
 
     state: JobState
     reason: str = ""
     nodes: str = ""
     exit_code: int | None = None
     answer: Answer = "told"
+    started: str = ""
+    ended: str = ""
+    restarts: int | None = None
+    partition: str = ""
 
 
 def sbatch(script: str, directory: str) -> Command:
@@ -77,37 +92,101 @@ def says_forgotten(errors: str) -> bool:
 
 def parse_show_job(text: str) -> JobStatus | None:
     """Read one line of ``scontrol -o show job``; ``None`` if it is no such line."""
-    fields = dict(re.findall(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode)=(\S*)", text))
+    fields: dict[str, str] = {}
+    for name, value in _SHOWN.findall(text):
+        fields.setdefault(name, value)  # a path further behind may hold anything
     if "JobState" not in fields:
         return None
     state = _STATES.get(fields["JobState"].rstrip("+"), "unknown")
+    ended = state in FINAL_STATES
+    restarts = fields.get("Restarts", "")
     return JobStatus(
         state=state,
-        reason="" if fields.get("Reason") == "None" else fields.get("Reason", ""),
-        nodes="" if fields.get("NodeList") == "(null)" else fields.get("NodeList", ""),
+        reason=_told(fields.get("Reason", "")),
+        nodes=_told(fields.get("NodeList", "")),
         exit_code=_exit_code(fields.get("ExitCode", "")) if state not in ("pending", "running") else None,
+        started=_told(fields.get("StartTime", "")),
+        # Of one that runs it is when it has to end.
+        ended=_told(fields.get("EndTime", "")) if ended else "",
+        restarts=int(restarts) if restarts.isdigit() else None,
+        partition=_told(fields.get("Partition", "")),
     )
 
 
 def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
     """Ask the accounting, which remembers for long where there is one."""
-    words = ("sacct", "--noheader", "--parsable2", "--allocations", "-o", "State,ExitCode", "--jobs", number)
+    columns = ("-o", "State,ExitCode,Start,End,NodeList")
+    words = ("sacct", "--noheader", "--parsable2", "--allocations", *columns, "--jobs", number)
     return Command(words, timeout=seconds)
 
 
 def parse_account(text: str) -> JobStatus | None:
-    """Read ``sacct -P -n -X -o State,ExitCode``; ``None`` if it holds no such job."""
+    """Read what :func:`account` is answered; ``None`` if it holds no such job."""
     for line in text.splitlines():
-        word, _, code = line.partition("|")
+        word, code, started, ended, nodes = [*line.split("|"), "", "", "", ""][:5]
         if word.split():
             # Accounting writes "CANCELLED by 1000".
             state = _STATES.get(word.split()[0].rstrip("+"), "unknown")
-            return JobStatus(state=state, exit_code=_exit_code(code))
+            return JobStatus(
+                state=state,
+                exit_code=_exit_code(code) if state not in ("pending", "running") else None,
+                nodes=_told(nodes),
+                started=_told(started),
+                ended=_told(ended) if state in FINAL_STATES else "",
+            )
     return None
+
+
+def some(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
+    """Ask about several jobs at once; of those that it has forgotten, the controller says nothing."""
+    words = ("squeue", "--noheader", "--states=all", f"--jobs={','.join(numbers)}", "--format=%i|%T|%r|%N|%S")
+    return Command(words, timeout=seconds)
+
+
+def parse_some(text: str) -> dict[str, JobStatus]:
+    """Read what :func:`some` is answered, of jobs that wait or run; how others ended, it does not tell."""
+    found = {}
+    for line in text.splitlines():
+        number, word, reason, nodes, started = [*line.strip().split("|"), "", "", "", ""][:5]
+        state = _STATES.get(word, "unknown")
+        if state in ("pending", "running"):
+            found[number] = JobStatus(state, _told(reason), _told(nodes), started=_told(started))
+    return found
+
+
+def waiting(partition: str) -> Command:
+    """Ask who waits in a partition, in the order in which they are looked at."""
+    where = (f"--partition={partition}",) if partition else ()
+    words = ("squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format=%i|%r", *where)
+    return Command(words, timeout=_QUERY_SECONDS)
+
+
+def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
+    """Return a job's place among those that only wait for their turn, and how many they are."""
+    lines = (line.strip().partition("|") for line in text.splitlines())
+    turns = [name.partition("_")[0] for name, _, reason in lines if name and reason not in _NO_TURN]
+    return (turns.index(number) + 1, len(turns)) if number in turns else None
+
+
+def mine() -> Command:
+    """Ask for all jobs of the person that Slurm has, with the folders that they were submitted from."""
+    words = ("squeue", "--me", "--noheader", "--states=all", "--format=%i|%Z")
+    return Command(words, timeout=_QUERY_SECONDS)
+
+
+def parse_mine(text: str, directory: str) -> list[str]:
+    """Return the numbers of the jobs that were submitted from ``directory``, the first one first."""
+    pairs = (line.strip().partition("|") for line in text.splitlines())
+    return sorted((n for n, _, where in pairs if where == directory and n.isdigit()), key=int)
 
 
 def scancel(number: str) -> Command:
     return Command(("scancel", number), timeout=_QUERY_SECONDS)
+
+
+def _told(text: str) -> str:
+    """Return a value, and nothing for the words that Slurm has for nothing."""
+    return "" if text in ("None", "(null)", "Unknown", "N/A", "None assigned") else text
 
 
 def _exit_code(text: str) -> int | None:

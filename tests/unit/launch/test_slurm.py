@@ -63,3 +63,56 @@ def test_words_are_raw():
     assert slurm.scancel("7").words == ("scancel", "7")
     assert "7" in slurm.show_job("7").words
     assert "7" in slurm.account("7").words
+
+
+WAITING = (
+    "JobId=5 JobName=mnist Priority=10 JobState=PENDING Reason=Priority Restarts=2 ExitCode=0:0 "
+    "StartTime=2026-11-21T19:00:00 EndTime=Unknown Partition=batch ReqNodeList=(null) NodeList=(null) "
+    "WorkDir=/x JobState=FAILED"
+)
+
+
+def test_a_waiting_job_tells_when_it_may_start_where_and_how_often_it_did():
+    status = slurm.parse_show_job(WAITING)
+    assert status == JobStatus(
+        "pending", "Priority", "", None, started="2026-11-21T19:00:00", restarts=2, partition="batch"
+    )
+
+
+def test_when_a_job_has_to_end_is_not_when_it_ended():
+    text = "JobState=RUNNING StartTime=2026-11-21T19:00:00 EndTime=2026-11-21T20:00:00 ExitCode=0:0"
+    assert slurm.parse_show_job(text).ended == ""
+    assert slurm.parse_show_job(text.replace("RUNNING", "COMPLETED")).ended == "2026-11-21T20:00:00"
+
+
+def test_accounting_tells_when_and_where():
+    status = slurm.parse_account("TIMEOUT|0:0|2026-11-21T19:00:00|2026-11-21T20:00:00|node[1-2]\n")
+    assert (status.started, status.ended, status.nodes) == (
+        "2026-11-21T19:00:00",
+        "2026-11-21T20:00:00",
+        "node[1-2]",
+    )
+
+
+def test_of_several_jobs_those_that_go_on_are_told_at_once():
+    text = (
+        "7|RUNNING|None|node[1-2]|2026-11-21T19:00:00\n8|PENDING|Priority||N/A\n9|COMPLETED|None|n|x\nodd\n"
+    )
+    assert slurm.parse_some(text) == {
+        "7": JobStatus("running", "", "node[1-2]", started="2026-11-21T19:00:00"),
+        "8": JobStatus("pending", "Priority"),
+    }
+    assert "--jobs=7,8" in slurm.some(["7", "8"]).words
+
+
+def test_the_place_in_the_queue_counts_those_that_wait_for_their_turn_alone():
+    text = "3|Priority\n4_[1-9]|Resources\n5|JobHeldUser\n6|Dependency\n7|Priority\n8|Priority\n"
+    assert slurm.parse_waiting(text, "7") == (3, 4)
+    assert slurm.parse_waiting(text, "4") == (2, 4)
+    assert slurm.parse_waiting(text, "5") is None
+    assert slurm.parse_waiting("", "7") is None
+
+
+def test_jobs_of_a_folder_are_found_by_it_and_by_no_other():
+    text = "12|/w/runs/a\n9|/w/runs/a\n10|/w/runs/ab\n11_3|/w/runs/a\n\n"
+    assert slurm.parse_mine(text, "/w/runs/a") == ["9", "12"]
