@@ -72,7 +72,7 @@ def parse(trainer: Trainer, words: list[str] | None) -> Options:
     add(
         "--learning-rate",
         type=positive,
-        default=trainer.learningpositive,
+        default=trainer.learning_rate,
         help="of one rank; scaled by ranks",
     )
     add("--seed", type=seed, default=1, help="of the first weights and of the shuffling")
