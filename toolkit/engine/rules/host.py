@@ -3,6 +3,10 @@
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher, pmix_type
 from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.model.prediction import Mode
+
+OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "gloo"})
+"""What can start several ranks on one machine without srun; one rank needs nobody to start it."""
 
 
 @rule(
@@ -14,8 +18,13 @@ from toolkit.engine.rule import Hit, Lacks, rule
     needs=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
-    """Every launch mode starts from an allocation of Slurm; without its commands there is none."""
+    """A job starts from an allocation of Slurm; without its commands there is none.
+
+    Ranks on this machine alone (toolkit launch --local) need none, unless srun is to start them.
+    """
     if case.host.slurm is not None:
+        return None
+    if not case.request.allocation and (case.mode in OUTSIDE_SLURM or case.request.alone):
         return None
     return Hit(case.cite("host.slurm"), "unavailable")
 

@@ -14,7 +14,7 @@ NO_SPACES = host(user_namespaces=False)
 SETUID = runtime(setuid=True).runtime
 
 FIRES = {
-    "slurm-absent": [case(absent(HOST, "slurm"))],
+    "slurm-absent": [case(absent(HOST, "slurm")), case(absent(HOST, "slurm"), nodes=1, allocation=False)],
     "runtime-absent": [case(absent(HOST, "runtime"))],
     "user-namespaces-off": [case(NO_SPACES)],
     "too-few-nodes": [case(nodes=9)],
@@ -25,7 +25,11 @@ FIRES = {
     "mpi-default-none": [case(slurm(mpi_default="none"))],
 }
 QUIET = {
-    "slurm-absent": [case()],
+    "slurm-absent": [
+        case(),
+        case(absent(HOST, "slurm"), mode="mpirun-container", nodes=1, allocation=False),
+        case(absent(HOST, "slurm"), mode="srun-none", nodes=1, ranks_per_node=1, allocation=False),
+    ],
     "runtime-absent": [case()],
     "user-namespaces-off": [
         case(),

@@ -1,0 +1,35 @@
+#!/bin/bash
+# Made by toolkit 0.1.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
+#
+# Launch mode srun-none: the launcher in the image starts them
+
+set -u
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
+
+# How the job ended is left in a file, as a job of Slurm leaves it.
+rm -f exit-code
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the administrator" >&2
+    exit 127
+}
+
+# The ranks are none of an allocation or a step that this shell may be in.
+unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
+export TOOLKIT_JOB_DIR="$PWD"
+
+echo "job: $$, 1 ranks on $(hostname), mode srun-none"
+
+# start WORDS: inside the image.
+start() {
+    singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif "$@"
+}
+
+start python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

@@ -1,0 +1,51 @@
+#!/bin/bash
+# Made by toolkit 0.1.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
+#
+# Launch mode gloo: the launcher in the image starts them
+
+set -u
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
+
+# How the job ended is left in a file, as a job of Slurm leaves it.
+rm -f exit-code
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the administrator" >&2
+    exit 127
+}
+
+# The ranks are none of an allocation or a step that this shell may be in.
+unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
+export TOOLKIT_JOB_DIR="$PWD"
+
+echo "job: $$, 2 ranks on $(hostname), mode gloo"
+
+# start WORDS: once a rank, each of which is told its place by the variables that a step of Slurm has.
+# Where one fails the others would wait for it for ever: they are ended.
+steps=0
+start() {
+    local rank status=0 pids=()
+    for ((rank = 0; rank < 2; rank++)); do
+        SLURM_JOB_ID=$$ SLURM_STEP_ID=$steps SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=$rank SLURM_LOCALID=$rank \
+        SLURM_STEP_NODELIST="${HOSTNAME%%.*}" SLURMD_NODENAME="${HOSTNAME%%.*}" \
+        singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo python -m toolkit.trainers.gloo -- "$@" &
+        pids+=("$!")
+    done
+    for ((rank = 0; rank < 2 && status == 0; rank++)); do
+        wait -n || status=$?
+    done
+    [ "$status" -eq 0 ] || kill "${pids[@]}" 2> /dev/null
+    wait
+    steps=$((steps + 1))
+    return "$status"
+}
+
+start python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

@@ -1,0 +1,51 @@
+#!/bin/bash
+# Made by toolkit 0.1.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
+#
+# Launch mode mpirun-container: the launcher in the image starts them
+
+set -u
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
+
+# How the job ended is left in a file, as a job of Slurm leaves it.
+rm -f exit-code
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the administrator" >&2
+    exit 127
+}
+
+# The ranks are none of an allocation or a step that this shell may be in.
+unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
+export TOOLKIT_JOB_DIR="$PWD"
+
+echo "job: $$, 2 ranks on $(hostname), mode mpirun-container"
+
+# Open MPI would bind each rank to one core, and refuse more ranks than cores, and root (a container's user).
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_hwloc_default_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+if [ "$(id -u)" -eq 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+
+# start WORDS: inside the image, once a rank.
+start() {
+    singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        mpirun -n 2 "$@"
+}
+
+# Is the world that MPI reports the one that was asked for? If not, end here and not after a night.
+start python -m toolkit.trainers.preflight --tasks 2 || {
+    status=$?
+    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+    exit "$status"
+}
+
+start python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

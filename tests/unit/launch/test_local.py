@@ -1,0 +1,238 @@
+"""A job on this machine alone: the mode that is chosen, the script that bash runs, the run to its end."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
+from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, spec
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
+from toolkit.launch import records
+from toolkit.launch.alone import run_local
+from toolkit.launch.localscript import choose_here, local_script
+from toolkit.model.job import FINAL_STATES
+from toolkit.model.prediction import Plan
+from toolkit.run.local import LocalRunner
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+LAPTOP = absent(HOST, "slurm")
+DIRECT = Plan(mode="srun-none", launcher=("srun", "--mpi=none"))
+CASES = {
+    "local-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
+    "local-gloo.sh": (spec(nodes=1, ranks_per_node=2, preflight=False), GLOO),
+    "local-direct.sh": (spec(nodes=1, preflight=False), DIRECT),
+}
+
+# Stands for the runtime: starts the words behind the image, as they are, on the machine itself.
+RUNTIME = '#!/bin/bash\nwhile [ "$1" != "$IMAGE" ]; do shift; done; shift; exec "$@"\n'
+# Stands for an mpirun: so many copies at once.
+MPIRUN = """#!/bin/bash
+n=$2; shift 2
+for ((rank = 0; rank < n; rank++)); do OMPI_COMM_WORLD_RANK=$rank "$@" & done
+wait
+"""
+
+hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=30)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder for a job, on a machine that has the stand-ins."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("IMAGE", "/my.sif")
+    monkeypatch.setenv("PATH", f"{tools(tmp_path)}:/usr/bin:/bin")
+    return tmp_path / "job"
+
+
+def tools(folder):
+    (folder / "bin").mkdir()
+    for name, text in (("singularity", RUNTIME), ("mpirun", MPIRUN)):
+        (folder / "bin" / name).write_text(text)
+        (folder / "bin" / name).chmod(0o755)
+    return folder / "bin"
+
+
+def case(folder, *command, ranks=1, **more):
+    return spec(
+        directory=str(folder), image="/my.sif", command=command, nodes=1, ranks_per_node=ranks,
+        binds=(), preflight=False, **more,
+    )  # fmt: skip
+
+
+def ran(folder, what, made, on_line=lambda _: None):
+    record = msgspec.structs.replace(RECORD, spec=what, mode=made.mode, plan=made)
+    return run_local(LocalRunner(), record, local_script(what, made, "why"), on_line)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_script_is_the_golden_one(name):
+    what, made = CASES[name]
+    assert local_script(what, made, "the launcher in the image starts them") == (GOLDEN / name).read_text()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_script_is_clean_shell(name):
+    subprocess.run(["bash", "-n", GOLDEN / name], check=True)
+    subprocess.run([shutil.which("shellcheck") or "shellcheck", GOLDEN / name], check=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(words=st.lists(hostile, min_size=1, max_size=4), because=hostile, value=hostile)
+@example(words=["$(touch broke)", "`touch broke`", "'\"", "a b"], because="\nrm -rf x", value="$HOME")
+@example(words=["-n", "*", "~", "!!"], because="x\\", value="';touch broke;'")
+@pytest.mark.parametrize("made", [CONTAINED, GLOO, DIRECT], ids=lambda plan: plan.mode)
+def test_hostile_words_arrive_as_they_are(tmp_path_factory, made, words, because, value):
+    folder = tmp_path_factory.mktemp("local")
+    print_all = 'printf "%s\\0" "$V" "$@" > "words.$HOSTNAME"'
+    what = case(folder, "bash", "-c", print_all, "bash", *words, env={"V": value})
+    script = folder / "job.sh"
+    made = msgspec.structs.replace(made, wrapper=(), env={})
+    script.write_text(local_script(what, made, because))
+    done = subprocess.run(
+        ["bash", str(script)],
+        env={"PATH": f"{tools(folder)}:/usr/bin:/bin", "IMAGE": "/my.sif", "HOSTNAME": "here"},
+        capture_output=True,
+        timeout=20,
+    )
+    assert done.returncode == 0, done.stderr
+    (file,) = folder.glob("words.*")
+    assert file.read_bytes().decode().split("\0")[:-1] == [value, *words]
+    assert sorted(p.name for p in folder.iterdir()) == ["bin", "exit-code", "job.sh", file.name]
+
+
+def test_the_launcher_in_the_image_is_chosen_without_any_slurm():
+    choice = choose_here(LAPTOP, IMAGE, 2, {"A": "1"})
+    assert (choice.plan.mode, choice.plan.inside, choice.forced) == ("mpirun-container", True, False)
+    assert choice.plan.env["A"] == "1"
+
+
+def test_slurm_that_does_not_answer_changes_nothing():
+    assert choose_here(unread(HOST, "slurm"), IMAGE, 2, {}).plan.mode == "mpirun-container"
+
+
+def test_without_a_launcher_in_the_image_gloo_is_taken():
+    bare = absent(IMAGE, "mpi", "mpirun")
+    assert choose_here(LAPTOP, bare, 2, {}).plan.mode == "gloo"
+
+
+def test_one_rank_needs_neither():
+    bare = absent(absent(IMAGE, "mpi", "mpirun"), "horovod")
+    assert choose_here(LAPTOP, bare, 1, {}).plan.mode == "srun-none"
+    with pytest.raises(CheckFailed, match="no launch mode"):
+        choose_here(LAPTOP, bare, 2, {})
+
+
+def test_a_mode_that_needs_slurm_is_refused_with_the_choices():
+    with pytest.raises(BadInput, match=r"srun-pmix.*mpirun-container, gloo"):
+        choose_here(HOST, IMAGE, 2, {}, "srun-pmix")
+
+
+def test_an_image_for_other_processors_is_refused():
+    with pytest.raises(CheckFailed):
+        choose_here(LAPTOP, image(architecture="aarch64"), 1, {})
+
+
+def test_without_a_runtime_it_says_what_there_is_instead():
+    with pytest.raises(Missing) as raised:
+        choose_here(absent(LAPTOP, "runtime"), IMAGE, 2, {})
+    assert "--cluster virtual" in raised.value.fix
+
+
+def test_more_than_one_node_is_refused():
+    with pytest.raises(BadInput, match="--nodes 2"):
+        local_script(spec(), CONTAINED, "why")
+
+
+def test_gpus_are_shown_to_the_ranks():
+    with_gpus = msgspec.structs.replace(LAPTOP, gpus=("NVIDIA T4",), gpu_driver="535.1")
+    assert choose_here(with_gpus, IMAGE, 2, {}, force=True).plan.container == ("--nv",)
+    assert choose_here(LAPTOP, IMAGE, 2, {}).plan.container == ()
+
+
+def test_every_rank_runs_and_the_record_tells_the_end(here):
+    lines = []
+    what = case(here, "sh", "-c", 'echo "rank $OMPI_COMM_WORLD_RANK in $TOOLKIT_JOB_DIR"', ranks=3)
+    record = ran(here, what, CONTAINED, lines.append)
+    assert (record.state, record.exit_code, record.id) == ("completed", 0, "")
+    assert record.started
+    assert record.ended
+    assert sorted(lines[1:]) == [f"rank {n} in {here}" for n in range(3)]
+    assert (here / "exit-code").read_text() == "0\n"
+    kept = (records.folder(record.key) / records.OUTPUT).read_text()
+    assert kept.splitlines() == lines == (here / "output.log").read_text().splitlines()
+    assert records.find(record.key) == record
+
+
+def test_the_exit_code_is_carried_through(here):
+    record = ran(here, case(here, "sh", "-c", "exit 7"), DIRECT)
+    assert (record.state, record.exit_code) == ("failed", 7)
+
+
+def test_ranks_without_a_launcher_are_told_their_places_and_find_each_other(here):
+    print_place = 'echo "rank $HOROVOD_RANK of $HOROVOD_SIZE"'
+    lines = []
+    record = ran(here, case(here, "sh", "-c", print_place, ranks=3), CARRIED, lines.append)
+    assert record.state == "completed", lines
+    assert sorted(lines[1:]) == [f"rank {n} of 3" for n in range(3)]
+
+
+def test_a_rank_that_fails_ends_the_others(here):
+    made = msgspec.structs.replace(GLOO, wrapper=())
+    end = 'if [ "$SLURM_PROCID" = 1 ]; then exit 9; fi; exec sleep 4321'
+    begun = time.monotonic()
+    record = ran(here, case(here, "sh", "-c", end, ranks=3), made)
+    assert (record.state, record.exit_code) == ("failed", 9)
+    assert time.monotonic() - begun < 20
+    assert not running("sleep 4321")
+
+
+@pytest.mark.parametrize("made", [CONTAINED, msgspec.structs.replace(GLOO, wrapper=())], ids=["mpi", "gloo"])
+def test_ctrl_c_ends_all_ranks_and_says_so(here, made):
+    def on_line(line):
+        if line == "begun":
+            raise KeyboardInterrupt
+
+    mark = f"sleep 43{os.getpid()}"
+    with pytest.raises(Interrupted, match="all ranks"):
+        ran(here, case(here, "sh", "-c", f"echo begun; exec {mark}", ranks=2), made, on_line)
+    assert not running(mark)
+    record = records.find(None)
+    assert record.state == "cancelled"
+    assert record.state in FINAL_STATES
+
+
+def test_what_an_allocation_set_does_not_reach_the_ranks(here, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    monkeypatch.setenv("PMIX_RANK", "5")
+    lines = []
+    ran(
+        here, case(here, "sh", "-c", 'echo "${SLURM_JOB_ID-none} ${PMIX_RANK-none}"'), CONTAINED, lines.append
+    )
+    assert lines[1:] == ["none none"]
+
+
+def test_every_value_in_the_template_is_quoted_or_checked():
+    """A new ``{{ }}`` must go through ``sh``, or be added here with the reason why it may not."""
+    checked = {
+        "version", "mode", "preflight_of",  # our own words
+        "because",  # one line of a comment
+        "ranks",  # a number
+        "start", "command", "preflight",  # quoted word by word
+        "runtime",  # a constant, in comments
+        '", once a rank" if launcher else ""',
+    }  # fmt: skip
+    text = (Path(__file__).parents[3] / "slurm" / "local.sh.j2").read_text()
+    used = [part.split("}}")[0].strip() for part in text.split("{{")[1:]]
+    assert used
+    assert [name for name in used if name not in checked and not name.endswith("| sh")] == []
+
+
+def running(command):
+    return subprocess.run(["pgrep", "-f", f"^{command}"], capture_output=True).returncode == 0

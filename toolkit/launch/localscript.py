@@ -1,0 +1,112 @@
+"""What runs a job on one machine without Slurm: the mode, and a script for plain bash; pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.data import package
+from toolkit.engine.predict import predict
+from toolkit.errors import BadInput, Missing
+from toolkit.launch import plan
+from toolkit.launch.choose import Choice, choose
+from toolkit.launch.script import PREFLIGHT, check_command
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.render import quoted_words, render
+
+MODES: tuple[Mode, ...] = ("mpirun-container", "gloo")
+"""What starts ranks on one machine without Slurm, the best first: the image's launcher; or the script itself,
+which Horovod's ranks find each other from."""
+
+DIRECT: Mode = "srun-none"
+"""One rank without any launcher: the same as what it is under ``srun --mpi=none``."""
+
+
+def choose_here(
+    host: HostFacts,
+    image: ImageFacts,
+    ranks: int,
+    env: Mapping[str, str],
+    mode: Mode | None = None,
+    *,
+    force: bool = False,
+) -> Choice:
+    """Choose how ``ranks`` ranks are started on this machine; ``host`` is what the probe says of it.
+
+    Raises:
+        BadInput: for a mode that needs Slurm.
+        CheckFailed: if a failure is predicted, and ``force`` is not given.
+        Missing: if there is no Apptainer or Singularity here.
+    """
+    allowed = (*MODES, DIRECT) if ranks == 1 else MODES
+    if mode is not None and mode not in allowed:
+        raise BadInput(f"--mode {mode}: not without Slurm; with --local: {', '.join(allowed)}")
+    if host.runtime is None and "runtime" in host.absent:
+        raise Missing(
+            "a SIF is started by Apptainer or Singularity, and neither is on this machine",
+            fix="install one; or use the virtual cluster, which needs Docker alone: "
+            "toolkit cluster up, then --cluster virtual in place of --local",
+        )
+    request = Request(nodes=1, ranks_per_node=ranks, batch=False, allocation=False, env=dict(env))
+    verdict = predict(_without_slurm(host), image, request)
+    works = next((m for m in allowed if verdict.of(m).outcome == "ok"), None)
+    verdict = msgspec.structs.replace(
+        verdict, predictions=tuple(verdict.of(m) for m in allowed), chosen=works
+    )
+    choice = choose(verdict, mode or works or (MODES[0] if force else None), force=force)
+    if not host.gpus or "--nv" in choice.plan.container:
+        return choice
+    shown = msgspec.structs.replace(choice.plan, container=(*choice.plan.container, "--nv"))
+    return replace(choice, plan=shown)
+
+
+def _without_slurm(host: HostFacts) -> HostFacts:
+    """Return what a machine is to ranks that Slurm does not start."""
+    kept = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
+    absent = {**host.absent, "slurm": "slurm: not used, as the ranks run on this machine alone"}
+    return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
+
+
+def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RUNTIME) -> str:
+    """Render ``slurm/local.sh.j2``: the job as ``bash job.sh`` runs it on this machine.
+
+    Raises:
+        BadInput: for values that no script can hold.
+    """
+    check_command(spec.command)
+    if spec.nodes != 1:
+        raise BadInput(f"--nodes {spec.nodes}: this machine is one node; with --local use --ranks-per-node")
+    return render(
+        "slurm",
+        "local.sh.j2",
+        {
+            "version": __version__,
+            "mode": made.mode,
+            "because": " ".join("".join(c if c.isprintable() else " " for c in because).split()),
+            "ranks": spec.ranks_per_node,
+            "launcher": made.inside,
+            "gloo": made.mode == "gloo",
+            "start": _lines(_start_words(spec, made, runtime), 8),
+            "command": _lines([spec.command], 4),
+            "preflight": _lines([PREFLIGHT], 4) if spec.preflight else "",
+            "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
+            "wrapper_file": plan.gloo_file(spec, made),
+            "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
+            "runtime": runtime,
+        },
+    )
+
+
+def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
+    """Return the words in front of a command: the whole launch line, less what only Slurm can do."""
+    if made.inside:
+        return plan.launch_words(spec, made, (), runtime)
+    outside = msgspec.structs.replace(made, launcher=("srun",))
+    return plan.launch_words(spec, outside, (), runtime)[1:]
+
+
+def _lines(groups: Sequence[Sequence[str]], indent: int) -> str:
+    return (" \\\n" + " " * indent).join(quoted_words(group) for group in groups)
