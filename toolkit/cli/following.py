@@ -56,7 +56,7 @@ def conclude(record: JobRecord, tell: Tell) -> None:
     """
     if record.state != "completed":
         raise failure(record)
-    tell.step(f"Job {record.id} is complete; for its figures: toolkit report {record.key}")
+    tell.step(f"Job {record.id or record.key} is complete; for its figures: toolkit report {record.key}")
 
 
 def failure(record: JobRecord) -> CheckFailed:
