@@ -5,7 +5,9 @@
 # The answer is a text: a version line, then a section a question ("@ name", raw lines behind "|",
 # "@rc N"), then "@end". Nothing stays on disk. No user name, address, token or whole environment leaves.
 # TOOLKIT_NODE=yes says that this is a compute node: Slurm's controller is not asked once more by each of them;
-# TOOLKIT_PLUGINS is then the folder of Slurm's plugins.
+# TOOLKIT_PLUGINS is then the folder of Slurm's plugins. TOOLKIT_SITE=yes asks for what a site profile holds, too:
+# TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of that profile, split at blanks, and are answered in
+# their order.
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -164,8 +166,91 @@ if [ -z "${TOOLKIT_NODE-}" ]; then
     ask mpi-list 5 'srun --mpi=list'
     ask slurm-config 5 'scontrol show config | grep -E "^ *(MpiDefault|MpiParams|ProctrackType|TaskPlugin|SlurmdSpoolDir|TmpFS|\
 PluginDir|JobContainerType|AuthType|SwitchType|LaunchParameters|PropagateResourceLimits|PropagateResourceLimitsExcept|\
-PMIx[A-Za-z]*) *="'
-    ask partitions 5 'sinfo -h -o "%P|%D|%a|%c|%m|%G"'
+ClusterName|AccountingStorageEnforce|JobRequeue|PreemptMode|MaxArraySize|PMIx[A-Za-z]*) *="'
+    ask partitions 5 'sinfo -h -e -o "%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z"'
+fi
+
+# Of whoever asks: the accounts that may be charged. What names a person is taken out as everywhere.
+# shellcheck disable=SC2016
+if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
+    ask features 5 'said=$(sinfo -h -o "%R|%f") || exit; printf "%s\n" "$said" | sort -u'
+    ask accounts 5 '
+        command -v sacctmgr >/dev/null || exit 127
+        person=$(id -un)
+        sacctmgr -n -P show user "$person" format=DefaultAccount | sed -n "/./s/^/default /p"
+        said=$(sacctmgr -n -P show assoc where user="$person" format=Account,Partition,QOS) || exit 1
+        printf "%s\n" "$said" | sed -n "/./s/^/may /p"'
+    # A login shell knows modules; they are loaded one after the other, as a job would.
+    ask modules 10 '
+        command -v bash >/dev/null || exit 127
+        text=$(
+            cat <<"@text@"
+                if [ -n "${LMOD_CMD-}" ]; then
+                    printf "system lmod %s\n" "${LMOD_VERSION-}"
+                elif type module >/dev/null 2>&1; then
+                    printf "system modules %s\n" "$(module --version 2>&1 | grep -o "[0-9][0-9.]*" | head -n 1)"
+                else
+                    printf "system none\n"
+                fi
+                if type module >/dev/null 2>&1; then
+                    for name in apptainer singularity Apptainer Singularity; do
+                        module -t avail "$name" 2>&1
+                    done | grep -i -E "^([A-Za-z0-9_.+-]+/)*(apptainer|singularity)(/[A-Za-z0-9_.+-]+)?(\([A-Za-z]+\))?$" |
+                        sort -u | sed "s/^/offers /"
+                fi
+                said=$(mktemp) || exit 1
+                for name in ${TOOLKIT_MODULES-}; do
+                    if ! type module >/dev/null 2>&1; then
+                        printf "failed there is no command module\n"
+                    elif module load "$name" >"$said" 2>&1 &&
+                        ! grep -q -i -E "unable to locate|unknown module|(^|[^a-z])error:" "$said"; then
+                        printf "loaded\n"
+                    else
+                        printf "failed %s\n" "$(grep "[A-Za-z]" "$said" | head -n 2 | paste -s -d " " -)"
+                    fi
+                done
+                rm -f "$said"
+                for name in apptainer singularity ${TOOLKIT_COMMANDS-}; do
+                    printf "command %s\n" "$(command -v "$name")"
+                done
+                printf "asked yes\n"
+@text@
+        )
+        bash -lc "$text"'
+fi
+
+# Folders that a profile names, and those that centres have: of a login shell at the login host, as in a job on a node.
+# shellcheck disable=SC2016
+if [ -n "${TOOLKIT_SITE-}" ]; then
+    ask places 5 '
+        text=$(
+            cat <<"@text@"
+                for name in HOME WORK SCRATCH PROJECT STORE PSCRATCH CSCRATCH CINECA_SCRATCH WORKDIR; do
+                    eval "value=\${$name-}"
+                    case $value in /*) [ -d "$value" ] && [ -w "$value" ] || continue ;; *) continue ;; esac
+                    printf "variable %s %s\n" "$name" "$value"
+                    printf "mount %s %s\n" "$name" "$(df -P "$value" | sed -n "2s/.*% //p")"
+                    printf "kind %s %s\n" "$name" "$(stat -f -c %T "$value")"
+                done
+                for name in ${TOOLKIT_FOLDERS-}; do
+                    eval "value=\"$name\""
+                    [ -d "$value" ] && printf "there yes\n" || printf "there no\n"
+                done
+                printf "asked yes\n"
+@text@
+        )
+        if [ -z "${TOOLKIT_NODE-}" ]; then
+            command -v bash >/dev/null && exec bash -lc "$text"
+            exec sh -lc "$text"
+        fi
+        sh -c "$text"
+        for folder in "${TMPDIR-}" /local /scratch/local /local/scratch /localscratch /local_scratch /lscratch /nvme \
+            /mnt/nvme /ssd /tmp; do
+            [ -n "$folder" ] && [ -d "$folder" ] && [ -w "$folder" ] || continue
+            case $(stat -f -c %T "$folder") in
+                ext* | xfs | btrfs | zfs | overlay* | f2fs) printf "disk %s\n" "$folder" ;;
+            esac
+        done'
 fi
 
 # Which libpmix Slurm opens: the path that its plugin names or is linked with, else the loader's own.

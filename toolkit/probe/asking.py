@@ -1,6 +1,7 @@
 """The one command by which a place is asked, its compute nodes included; pure but for the shipped scripts."""
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from toolkit.data import shipped
@@ -15,16 +16,30 @@ _NAME = re.compile(r"[A-Za-z0-9_.,-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What a site profile names and is looked for: modules, in the order of loading, programs, folders.
+
+    They are words that :mod:`toolkit.knowledge.sitefields` let pass; a folder may begin with a variable.
+    """
+
+    modules: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """Which compute nodes are asked beside the place itself.
 
     ``nodes`` is a number (``0`` for none), ``all``, or names as Slurm writes them; ``wait`` is how many
-    seconds they may stay in the queue. An empty ``partition`` is the default one.
+    seconds they may stay in the queue. An empty ``partition`` is the default one. With ``site`` the
+    questions for a site profile are asked too.
     """
 
     nodes: str = "1"
     wait: int = 5
     partition: str = ""
+    site: Words | None = None
 
     def __post_init__(self) -> None:
         if not _NODES.fullmatch(self.nodes) or self.nodes.startswith("-"):
@@ -47,10 +62,20 @@ def command(asked: Asked) -> Command:
     """Return what is run at the place: the probe alone, or the probe there and on its compute nodes."""
     folder = shipped("containers")
     script = (folder / "probe.sh").read_bytes()
+    told = _told(asked.site)
     if asked.none:
-        return Command.of("sh", "-s", stdin=script, timeout=asked.seconds)
+        return Command.of("sh", "-s", stdin=told + script, timeout=asked.seconds)
     before, _, after = (folder / "nodes.sh").read_bytes().partition(f"\n{_WHERE}".encode())
     words = ["sh", "-s", asked.nodes.lstrip("0") or asked.nodes, str(asked.wait)]
     if asked.partition:
         words.append(asked.partition)
-    return Command.of(*words, stdin=before + b"\n" + script + after, timeout=asked.seconds)
+    return Command.of(*words, stdin=told + before + b"\n" + script + after, timeout=asked.seconds)
+
+
+def _told(site: Words | None) -> bytes:
+    """Return the lines that have the questions for a site profile asked."""
+    if site is None:
+        return b""
+    words = {"MODULES": site.modules, "COMMANDS": site.commands, "FOLDERS": site.folders}
+    settings = ["TOOLKIT_SITE=yes", *(f"TOOLKIT_{k}={shlex.quote(' '.join(v))}" for k, v in words.items())]
+    return "".join(f"export {setting}\n" for setting in settings).encode()

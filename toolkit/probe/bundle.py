@@ -6,11 +6,13 @@ import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.facts import HostFacts
+from toolkit.model.sitefacts import SiteFacts
 from toolkit.probe.answers import separate
 from toolkit.probe.asking import Asked
 from toolkit.probe.evidence import VERSION, parse
 from toolkit.probe.facts import host_facts
 from toolkit.probe.group import Group, grouped
+from toolkit.probe.read.site import site_facts
 from toolkit.probe.view import view
 
 _FIX = "write a new one with: toolkit probe -o FACTS.json"
@@ -26,7 +28,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a place and the raw answer that they were read from; what ``toolkit probe -o`` writes.
 
     ``host`` is the view that the rules use, ``login`` the machine that was asked, ``groups`` its compute
-    nodes; ``silent`` says of nodes that did not answer why. ``toolkit.facts/1`` had ``host`` and ``raw``.
+    nodes; ``silent`` says of nodes that did not answer why. ``site`` is of the cluster as a whole; most of
+    it is asked for a site profile alone. ``toolkit.facts/1`` had ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"
@@ -34,6 +37,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     login: HostFacts | None = None
     groups: tuple[Group, ...] = ()
     silent: dict[str, str] = {}
+    site: SiteFacts = SiteFacts()
     raw: str
 
 
@@ -47,13 +51,15 @@ def read(raw: str, place: str, asked: Asked, *, cut: bool = False) -> Bundle:
     sections = parse(answers.place, place, cut=cut and not answers.ended)
     login = host_facts(place, sections)
     shared = {name: sections[name] for name in _SLURM if name in sections}
-    nodes = {n: host_facts(n, {**parse(said, n), **shared}) for n, said in answers.nodes.items()}
+    told = {n: parse(said, n) for n, said in answers.nodes.items()}
+    nodes = {n: host_facts(n, {**said, **shared}) for n, said in told.items()}
     groups = grouped(nodes)
     return Bundle(
         host=view(login, groups, answers.trouble),
         login=login,
         groups=groups,
         silent=answers.silent,
+        site=site_facts(sections, told[groups[0].nodes[0]] if groups else None),
         raw=raw,
     )
 
@@ -69,6 +75,15 @@ def load(path: Path) -> HostFacts:
     Raises:
         BadInput: if it is neither; the message names the field that is wrong.
     """
+    return load_bundle(path).host
+
+
+def load_bundle(path: Path) -> Bundle:
+    """Read the same files; what is not in them is not known.
+
+    Raises:
+        BadInput: if it is no such file; the message names the field that is wrong.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -80,21 +95,21 @@ def load(path: Path) -> HostFacts:
     try:
         schema = msgspec.json.decode(content, type=_Schema).schema
         if schema == "toolkit.host/1":
-            return msgspec.json.decode(content, type=HostFacts)
+            return Bundle(host=msgspec.json.decode(content, type=HostFacts), raw="")
         if schema not in {None, "toolkit.facts/1", "toolkit.facts/2"}:
             raise BadInput(
                 f"{path}: schema: {str(schema)[:40]!r} is not one of toolkit.facts/1, toolkit.facts/2,"
                 " toolkit.host/1",
                 fix=_FIX,
             )
-        return msgspec.json.decode(content, type=Bundle).host
+        return msgspec.json.decode(content, type=Bundle)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{path}: {error}", fix=_FIX) from error
 
 
-def _from_raw(path: Path, content: bytes) -> HostFacts:
+def _from_raw(path: Path, content: bytes) -> Bundle:
     try:
-        return read(content.decode("utf-8", "replace"), str(path), Asked()).host
+        return read(content.decode("utf-8", "replace"), str(path), Asked())
     except CheckFailed as error:
         if VERSION.encode() in content:
             raise BadInput(error.message, fix=_FIX) from error

@@ -3,11 +3,11 @@
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts
 from toolkit.probe.asking import Asked, command
-from toolkit.probe.bundle import Bundle, encode, load, read
+from toolkit.probe.bundle import Bundle, encode, load, load_bundle, read
 from toolkit.probe.evidence import VERSION
 from toolkit.run.command import Runner
 
-__all__ = ["Asked", "Bundle", "encode", "gather", "load", "probe"]
+__all__ = ["Asked", "Bundle", "encode", "gather", "load", "load_bundle", "probe"]
 
 
 def probe(runner: Runner, asked: Asked | None = None) -> HostFacts:

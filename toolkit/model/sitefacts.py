@@ -1,0 +1,77 @@
+"""What was read of a cluster as a whole; never what was concluded. ``None`` means unknown."""
+
+import msgspec
+
+
+class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition, as sinfo tells it; of unlike nodes the most that one of them has.
+
+    ``max_time`` is in Slurm's form or ``UNLIMITED``, ``max_nodes`` is ``None`` where a job may have all;
+    ``cores`` are physical ones, ``threads`` hardware threads a core, ``gpu`` the type of GRES.
+    ``gpus`` is 0 where GRES has none.
+    """
+
+    name: str
+    default: bool = False
+    up: bool = True
+    nodes: int = 0
+    cpus: int | None = None
+    memory_mb: int | None = None
+    gpus: int | None = None
+    gpu: str = ""
+    max_time: str = ""
+    max_nodes: int | None = None
+    cores: int | None = None
+    threads: int | None = None
+    features: tuple[str, ...] | None = None
+
+
+class Association(msgspec.Struct, frozen=True, kw_only=True):
+    """An account that the person may charge, with the QOS that go with it."""
+
+    account: str
+    qos: tuple[str, ...] = ()
+    default: bool = False
+
+
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder that a variable of a login shell names; ``mount`` is where its disk is mounted.
+
+    ``kind`` is the file system's, as ``stat -f`` calls it.
+    """
+
+    variable: str
+    path: str
+    mount: str = ""
+    kind: str = ""
+
+
+class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``toolkit init`` and ``toolkit site check`` ask beside the facts of machines.
+
+    ``cluster`` is Slurm's ClusterName, ``enforces`` what AccountingStorageEnforce names. ``modules`` is the
+    module system (``lmod 8.7``), empty where there is none; ``offers`` are modules with a container
+    runtime, the one that is loaded by default in front.
+
+    Words of a profile that were asked for are answered in their order: ``loaded`` holds what a module said
+    that did not load, ``""`` for one that did; ``commands`` the paths of programs in a login shell that has
+    loaded these modules, of ``apptainer`` and ``singularity`` first, ``""`` for none; ``there`` whether a
+    folder is there at the login host, ``there_nodes`` on a compute node.
+
+    ``folders`` are those that usual variables name, ``scratch`` those on a disk of the compute node that
+    can be written, ``up`` its network interfaces that are not down.
+    """
+
+    cluster: str = ""
+    enforces: tuple[str, ...] = ()
+    partitions: tuple[PartitionFacts, ...] | None = None
+    associations: tuple[Association, ...] | None = None
+    modules: str | None = None
+    offers: tuple[str, ...] | None = None
+    loaded: tuple[str, ...] | None = None
+    commands: tuple[str, ...] | None = None
+    folders: tuple[Folder, ...] | None = None
+    there: tuple[bool, ...] | None = None
+    there_nodes: tuple[bool, ...] | None = None
+    scratch: tuple[str, ...] | None = None
+    up: tuple[str, ...] | None = None

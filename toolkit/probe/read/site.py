@@ -1,0 +1,179 @@
+"""Read what was asked for a site profile: partitions, accounts, modules, folders; pure."""
+
+import re
+from collections.abc import Iterable
+
+from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFacts
+from toolkit.probe.evidence import Section, Sections
+from toolkit.probe.read import machine, slurm
+
+_COUNT = re.compile(r"(\d{1,9})", re.ASCII)
+_GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[A-Za-z][\w.+-]*):)?(?P<count>\d{1,4})", re.ASCII)
+_MARKED = re.compile(r"\([A-Za-z]+\)$")
+_SHORT = 6
+_MASKED = "-"
+"""What the probe puts in the place of a person's name: an account that is called so cannot be told."""
+
+
+def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
+    """Read the answer of the machine that was asked and that of one compute node."""
+    settings = slurm.settings(login.get("slurm-config", Section("slurm-config")))
+    asked, places = _whole(login, "modules"), _whole(login, "places")
+    there = _whole(node or {}, "places")
+    network = (node or login).get("network", Section("network"))
+    return SiteFacts(
+        cluster=settings.get("ClusterName", ""),
+        enforces=tuple(w for w in settings.get("AccountingStorageEnforce", "").split(",") if w.isalpha()),
+        partitions=partitions(login),
+        associations=_associations(login.get("accounts", Section("accounts"))),
+        modules=_system(asked),
+        offers=_offers(asked) if asked else None,
+        loaded=_loaded(asked),
+        commands=_commands(asked),
+        folders=tuple(_folders(places)) if places else None,
+        there=_there(places),
+        there_nodes=_there(there),
+        scratch=there.values("disk") if there else None,
+        up=_up(network) if network.ok else None,
+    )
+
+
+def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
+    """Read ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``; in the order of Slurm, the default one first.
+
+    Answers of older releases of the probe have six columns; then limits and cores are not known.
+    """
+    section = sections.get("partitions", Section("partitions"))
+    rows = [line.split("|") for line in section.lines if line.count("|") >= _SHORT - 1]
+    if not section.ok or not rows:
+        return None
+    features = _features(sections.get("features", Section("features")))
+    named: dict[str, list[list[str]]] = {}
+    for row in rows:
+        named.setdefault(row[0], []).append(row)
+    found = [_partition(name, of, features) for name, of in named.items()]
+    return tuple(sorted(found, key=lambda part: not part.default))
+
+
+def _partition(
+    name: str, rows: list[list[str]], features: dict[str, tuple[str, ...]] | None
+) -> PartitionFacts:
+    gpus = [_GPUS.search(row[5]) for row in rows]
+    counts = [int(found["count"]) if found else 0 for found in gpus]
+    first = rows[0]
+    whole = len(first) > _SHORT + 4
+    plain = name.removesuffix("*")
+    return PartitionFacts(
+        name=plain,
+        default=name.endswith("*"),
+        up=first[2] == "up",
+        nodes=sum(_number(row[1]) or 0 for row in rows),
+        cpus=_most(row[3] for row in rows),
+        memory_mb=_most(row[4] for row in rows),
+        gpus=max(counts),
+        gpu=next((found["type"] or "" for found in gpus if found), ""),
+        max_time=_time(first[6]) if whole else "",
+        max_nodes=_number(first[7].rpartition("-")[2]) if whole else None,
+        cores=_most(_product(row[8], row[9]) for row in rows) if whole else None,
+        threads=_most(row[10] for row in rows) if whole else None,
+        features=None if features is None else features.get(plain, ()),
+    )
+
+
+def _time(said: str) -> str:
+    return "UNLIMITED" if said in {"infinite", "n/a", ""} else said
+
+
+def _number(said: str) -> int | None:
+    found = _COUNT.match(said)
+    return int(found[1]) if found else None
+
+
+def _product(one: str, other: str) -> str:
+    first, second = _number(one), _number(other)
+    return str(first * second) if first and second else ""
+
+
+def _most(said: Iterable[str]) -> int | None:
+    numbers = [number for text in said if (number := _number(text))]
+    return max(numbers, default=None)
+
+
+def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
+    """Read ``partition|feature,feature`` lines: the features that some node of a partition has."""
+    if not section.ok:
+        return None
+    found: dict[str, dict[str, None]] = {}
+    for line in section.lines:
+        name, sign, words = line.partition("|")
+        if sign:
+            known = found.setdefault(name, {})
+            known.update(dict.fromkeys(w for w in words.split(",") if w and not w.startswith("(")))
+    return {name: tuple(words) for name, words in found.items()}
+
+
+def _associations(section: Section) -> tuple[Association, ...] | None:
+    """Read ``may ACCOUNT|PARTITION|QOS,QOS`` lines; an account may have one a partition."""
+    if not section.ok:
+        return None
+    default = next(iter(section.values("default")), "")
+    found: dict[str, dict[str, None]] = {}
+    for line in section.values("may"):
+        row = line.split("|")
+        if len(row) >= 3 and row[0] and row[0] != _MASKED:
+            found.setdefault(row[0], {}).update(dict.fromkeys(q for q in row[2].split(",") if q))
+    rows = (Association(account=a, qos=tuple(q), default=a == default) for a, q in found.items())
+    return tuple(sorted(rows, key=lambda row: not row.default))
+
+
+def _whole(sections: Sections, name: str) -> Section | None:
+    """Return a section of a login shell; ``None`` where its profile ended it before it had answered."""
+    section = sections.get(name, Section(name))
+    return section if section.ok and "asked yes" in section.lines else None
+
+
+def _system(section: Section | None) -> str | None:
+    said = section.values("system") if section else ()
+    return None if not said else "" if said[-1] == "none" else said[-1].strip()
+
+
+def _offers(section: Section) -> tuple[str, ...]:
+    rows = [row for row in section.values("offers") if not row.endswith("/")]
+    rows.sort(key=lambda row: not row.endswith(")"))
+    return tuple(dict.fromkeys(_MARKED.sub("", row) for row in rows))
+
+
+def _loaded(section: Section | None) -> tuple[str, ...] | None:
+    if section is None:
+        return None
+    rows = [line for line in section.lines if line == "loaded" or line.startswith("failed")]
+    return tuple("" if row == "loaded" else row[7:].strip() or "it did not load" for row in rows)
+
+
+def _commands(section: Section | None) -> tuple[str, ...] | None:
+    if section is None:
+        return None
+    rows = [line[8:].strip() for line in section.lines if line == "command" or line.startswith("command ")]
+    return tuple(row if row.startswith(("/", "~")) else "" for row in rows)
+
+
+def _folders(section: Section) -> Iterable[Folder]:
+    mounts = dict(_pair(row) for row in section.values("mount"))
+    kinds = dict(_pair(row) for row in section.values("kind"))
+    for row in section.values("variable"):
+        name, path = _pair(row)
+        yield Folder(variable=name, path=path, mount=mounts.get(name, ""), kind=kinds.get(name, ""))
+
+
+def _pair(row: str) -> tuple[str, str]:
+    name, _, value = row.partition(" ")
+    return name, value
+
+
+def _there(section: Section | None) -> tuple[bool, ...] | None:
+    return None if section is None else tuple(said == "yes" for said in section.values("there"))
+
+
+def _up(section: Section) -> tuple[str, ...]:
+    states = dict(_pair(row) for row in section.values("state"))
+    return tuple(name for name in machine.interfaces(section) if states.get(name) != "down")
