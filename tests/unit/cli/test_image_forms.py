@@ -12,6 +12,7 @@ from tests.unit.image.archives import docker_archive, oci_layout, tar, written
 from tests.unit.image.test_formats import PROCESS, layers
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.image import command as image
+from toolkit.cli.image import sif
 from toolkit.cli.prepare import find_image
 from toolkit.errors import BadInput
 
@@ -57,3 +58,21 @@ def test_launch_refuses_an_archive_before_it_asks_the_cluster(archive, tmp_path,
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "tag"),
+    [
+        ("tf2.15-cpu", "tf2.15-cpu", "toolkit/tf2.15-cpu:latest"),
+        ("toolkit/tf2.15-cpu:latest", "tf2.15-cpu", "toolkit/tf2.15-cpu:latest"),
+        ("docker-daemon:some/image:1.2", "image-1.2", "some/image:1.2"),
+    ],
+)
+def test_a_sif_is_made_of_a_recipe_or_of_an_image_in_the_engine(given, name, tag):
+    assert sif.named(given) == (name, tag)
+
+
+@pytest.mark.parametrize("given", ["docker://some/image:1.2", "some/where.tar:x y", "no/such.toml"])
+def test_a_sif_of_anything_else_is_refused(given):
+    with pytest.raises(BadInput):
+        sif.named(given)

@@ -1,20 +1,22 @@
-"""``toolkit image sif``: from an image in the Docker engine to one SIF file."""
+"""``toolkit image sif``: from an image in the Docker engine, a recipe's or any other, to one SIF file."""
 
 from pathlib import Path
 
 import click
 
 from toolkit.cli.image.common import JSON, print_json
+from toolkit.errors import BadInput
 from toolkit.image.packing import DEFAULT, PACKINGS, packing
 from toolkit.image.recipe import load
+from toolkit.image.reference import refer
 from toolkit.image.sif import convert
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 
 
 @click.command("sif")
-@click.argument("recipe")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (RECIPE.sif)")
+@click.argument("image", metavar="RECIPE|NAME:TAG")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (the name and .sif)")
 @click.option(
     "--for",
     "purpose",
@@ -27,17 +29,42 @@ from toolkit.run.engine import connect
 @JSON
 @click.pass_context
 def command(
-    ctx: click.Context, recipe: str, output: Path | None, purpose: str, fresh: bool, as_json: bool
+    ctx: click.Context, image: str, output: Path | None, purpose: str, fresh: bool, as_json: bool
 ) -> None:
-    """Turn the image of RECIPE into one SIF file, and write its checksum beside it."""
-    named = load(recipe)
+    """Turn the image of RECIPE, or any image of the engine, into one SIF file with its checksum beside it.
+
+    \b
+    Examples:
+      toolkit image sif tf2.15-cpu -o build/images/tf2.15-cpu.sif
+      toolkit image sif docker-daemon:some/image:latest
+    """
+    name, tag = named(image)
     client = connect()
-    target = output or Path(f"{named.name}.sif")
+    target = output or Path(f"{name}.sif")
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        made = convert(client, named.tag, target, tell, packing=packing(purpose), fresh=fresh)
+        made = convert(client, tag, target, tell, packing=packing(purpose), fresh=fresh)
     if as_json:
         print_json(made)
         return
     click.echo(f"{made.path}  {made.bytes / 1e6:.0f} MB  sha256:{made.sha256}")
     if made.untried:
         click.echo(f"  not started here: {made.untried}", err=True)
+
+
+def named(image: str) -> tuple[str, str]:
+    """Return a name for the file, and the one that the engine has for the image.
+
+    Raises:
+        BadInput: if it is neither a recipe nor the name of an image in the engine.
+    """
+    if ":" not in image or Path(image).exists():
+        recipe = load(image)
+        return recipe.name, recipe.tag
+    found = refer(image)
+    if found.transport != "docker-daemon":
+        raise BadInput(
+            f"{image}: a SIF is made here of images in the Docker engine",
+            fix=f"apptainer build X.sif {image}",
+        )
+    name = found.tag.partition("@")[0].removesuffix(":latest").rpartition("/")[2]
+    return name.replace(":", "-"), found.tag
