@@ -4,6 +4,7 @@
     ├── CheckFailed     1   what was checked does not hold, or the job failed
     ├── BadInput        2   the call or a file is wrong: file, line, field, choices
     ├── Missing         3   something needed is absent or unreachable: what, and how to get it
+    │   └── Lost        3   a connection broke, or could not be made anew; asking again may help
     └── Interrupted   130   the person pressed Ctrl-C, or the process was asked to end
 
 A message is one line that says what and where; ``fix`` is one line that says what to do.
@@ -41,6 +42,10 @@ class Missing(ToolkitError):
     """A program, a service, a file or a machine that is needed cannot be reached."""
 
     code = 3
+
+
+class Lost(Missing):
+    """A connection broke or could not be made; what was begun on the other side may go on there."""
 
 
 class Interrupted(ToolkitError):

@@ -3,6 +3,7 @@
 import contextlib
 import posixpath
 import time
+from collections.abc import Sequence
 
 import msgspec
 
@@ -15,9 +16,15 @@ from toolkit.run.command import Command, Completed, Runner
 EXIT_CODE = "exit-code"
 """The file of the job's folder in which the script leaves how it ended."""
 
+STOPPED = 75
+"""How a script ends that stopped in time, with a checkpoint written (EX_TEMPFAIL)."""
+
 _CANCEL_SECONDS = 5.0
 _CANCEL_PAUSE = 0.5
 """How long, and how often, Slurm is asked whether a cancelled job has come to its end."""
+
+_LOOK_PAUSES = (0.5, 2.0)
+"""How long after an sbatch without an answer Slurm is asked whether it has the job."""
 
 _KILLED_OVER_SSH = 255
 
@@ -35,7 +42,8 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
         # Until Slurm's number is known, nothing else is true; a process that is killed here leaves this.
-        record = _saved(record, state="unknown")
+        record = msgspec.structs.replace(record, state="unknown")
+        records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
         runner.write(path, script.encode(), 0o755)
     except BaseException:
@@ -43,7 +51,7 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
         raise
     try:
         number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory))
-        return _saved(record, id=number, state="pending")
+        return records.update(record, id=number, numbers=(number,), state="pending")
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted while sbatch ran; the job may have been submitted", fix=_look(record)
@@ -57,8 +65,61 @@ def refresh(runner: Runner, record: JobRecord, seconds: float = 60.0) -> tuple[J
     """
     if record.state in FINAL_STATES:
         return record, True
+    record = numbered(runner, record)
     status = query(runner, record.id, seconds)
     return conclude(runner, noted(record, status)), status.answer != "silent"
+
+
+def refresh_all(
+    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0
+) -> list[tuple[JobRecord, bool]]:
+    """Do as :func:`refresh` for jobs of one place: those that go on are asked for together.
+
+    Once Slurm does not answer, the rest is not asked for.
+    """
+    told: dict[str, JobStatus] = {}
+    if len(numbers := [record.id for record in there if record.id]) > 1:
+        with contextlib.suppress(Missing):
+            answer = runner.run(slurm.some(numbers, seconds))
+            told = slurm.parse_some(answer.text) if answer.ok else {}
+    looked: list[tuple[JobRecord, bool]] = []
+    silent = False
+    for record in there:
+        if status := told.get(record.id):
+            looked.append((noted(record, status), True))
+        elif silent:
+            looked.append((record, False))
+        else:
+            refreshed, answered = refresh(runner, record, seconds)
+            silent = not answered
+            looked.append((refreshed, answered))
+    return looked
+
+
+def numbered(runner: Runner, record: JobRecord) -> JobRecord:
+    """Find the number of a job whose submission was cut off, by its folder, which no other job has."""
+    if not record.id and (numbers := _numbers(runner, record)):
+        return records.update(record, id=numbers[-1], numbers=tuple(numbers))
+    return record
+
+
+def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
+    """Return the record of the job that goes on where this one stopped, ``None`` if there is none."""
+    if record.exit_code != STOPPED and not record.spec.chain:
+        return None
+    known = record.numbers or (record.id,)
+    later = [n for n in _numbers(runner, record) if n not in known and int(n) > int(record.id or 0)]
+    if not later:
+        return None
+    return records.update(
+        record,
+        id=later[-1],
+        numbers=(*known, *later),
+        restarts=record.restarts + len(later),
+        state="pending",
+        exit_code=None,
+        ended="",
+    )
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
@@ -75,21 +136,44 @@ def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
     return JobStatus("unknown", answer="forgotten" if slurm.says_forgotten(shown.errors) else "silent")
 
 
+def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[int, int] | None:
+    """Return the place of a waiting job and how many wait with it; ``None`` where that is not to be had."""
+    with contextlib.suppress(Missing):
+        answer = runner.run(slurm.waiting(partition))
+        return slurm.parse_waiting(answer.text, record.id) if answer.ok else None
+    return None
+
+
 def noted(record: JobRecord, status: JobStatus) -> JobRecord:
     """Keep what Slurm answered; where it did not, the last that was known stays."""
-    if status.answer == "silent" or (status.state, status.exit_code) == (record.state, record.exit_code):
+    if status.answer == "silent":
         return record
-    return _saved(record, state=status.state, exit_code=status.exit_code)
+    chained = max(len(record.numbers) - 1, 0)
+    changes: dict[str, object] = {
+        "state": status.state,
+        "exit_code": status.exit_code,
+        "restarts": max(record.restarts, chained + (status.restarts or 0)),
+        "nodes": status.nodes or record.nodes,
+        # Of one that waits it is only when Slurm expects it to begin.
+        "started": (status.started if status.state != "pending" else "") or record.started,
+        "ended": status.ended,
+    }
+    if all(getattr(record, name) == value for name, value in changes.items()):
+        return record
+    return records.update(record, **changes)
 
 
 def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     """Complete the record of a job that has ended, and bring its output and metrics here.
 
-    Where Slurm has forgotten the job, the status that the script left says how it ended.
+    Where Slurm has forgotten the job, the status that the script left says how it ended. One that stopped
+    and had itself submitted again goes on under its new number.
     """
     if record.state == "unknown" and (left := left_status(runner, record)) is not None:
-        record = _saved(record, state="failed" if left else "completed", exit_code=left)
+        record = records.update(record, state="failed" if left else "completed", exit_code=left)
     if record.state in FINAL_STATES:
+        if goes_on := successor(runner, record):
+            return goes_on
         for name in (records.OUTPUT, records.METRICS):
             if content := runner.read(posixpath.join(record.spec.directory, name)):
                 records.keep(record, name, content)
@@ -118,31 +202,43 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
         time.sleep(_CANCEL_PAUSE)
 
 
-def _saved(record: JobRecord, **changes: object) -> JobRecord:
-    record = msgspec.structs.replace(record, **changes)
-    records.save(record)
-    return record
+def _numbers(runner: Runner, record: JobRecord) -> list[str]:
+    """Return the numbers of the jobs of this record's folder that Slurm has just now."""
+    with contextlib.suppress(Missing):
+        answer = runner.run(slurm.mine())
+        return slurm.parse_mine(answer.text, record.spec.directory) if answer.ok else []
+    return []
 
 
 def _sbatch(runner: Runner, record: JobRecord, command: Command) -> str:
+    """Submit once, and never twice; where the answer did not come, Slurm is asked for the job."""
     try:
         answer = runner.run(command)
     except Missing as error:
         if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # there is no sbatch to start
             records.forget(record)
             raise
-        raise _in_doubt(record, runner, error.message) from error
+        return _found_or_doubt(record, runner, error.message)
     if answer.timed_out:
-        raise _in_doubt(record, runner, f"sbatch did not answer within {command.timeout:.0f} s")
+        return _found_or_doubt(record, runner, f"sbatch did not answer within {command.timeout:.0f} s")
     if answer.status < 0 or answer.status == _KILLED_OVER_SSH:
-        raise _in_doubt(record, runner, "sbatch was ended by a signal")
+        return _found_or_doubt(record, runner, "sbatch was ended by a signal")
     if not answer.ok:
         records.forget(record)
         raise _refused(runner, answer)
     number = slurm.parse_sbatch(answer.text)
     if number is None:
-        raise _in_doubt(record, runner, f"sbatch answered without a job number: {answer.text.strip()!r}")
+        said = f"sbatch answered without a job number: {answer.text.strip()!r}"
+        return _found_or_doubt(record, runner, said)
     return number
+
+
+def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
+    for pause in _LOOK_PAUSES:
+        time.sleep(pause)
+        if numbers := _numbers(runner, record):
+            return numbers[-1]
+    raise _in_doubt(record, runner, why)
 
 
 def _in_doubt(record: JobRecord, runner: Runner, why: str) -> Missing:

@@ -1,16 +1,22 @@
-"""Records of what was launched: a folder a job under the person's state folder, each file replaced whole."""
+"""Records of what was launched: a folder a job under the person's state folder, each file replaced whole.
 
+Several processes may have to do with one job: a reader never sees half a record, and a change is made to the
+record as it is, under a lock, not to the copy that a process read minutes ago.
+"""
+
+import contextlib
+import fcntl
 import secrets
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from toolkit.data import state_dir
 from toolkit.errors import BadInput
-from toolkit.model.job import JobRecord
+from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.local import LocalRunner
 
 RECORD = "record.json"
@@ -18,6 +24,10 @@ SCRIPT = "job.sh"
 OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
 """Files of a record's folder; the job's own folder on the cluster has the last three too."""
+
+_LOCK = ".lock"
+_LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
+"""A change takes milliseconds; whoever holds the lock for longer was stopped in the middle of one."""
 
 
 def jobs_dir() -> Path:
@@ -40,6 +50,22 @@ def save(record: JobRecord) -> None:
     LocalRunner().write(str(folder(record.key) / RECORD), text + b"\n", 0o600)
 
 
+def update(record: JobRecord, **changes: object) -> JobRecord:
+    """Change fields of a record as it is now, whoever wrote it last, and return it whole.
+
+    A job that another process saw come to its end does not go on because of an answer from before; it may
+    where Slurm started it again since, which ``restarts`` or ``id`` tells.
+    """
+    with _locked(folder(record.key)):
+        now = _kept(record)
+        changed = msgspec.structs.replace(now, **changes)
+        known = (now.id, now.restarts) == (changed.id, changed.restarts)
+        if known and now.state in FINAL_STATES and changed.state not in FINAL_STATES:
+            changed = msgspec.structs.replace(changed, state=now.state, exit_code=now.exit_code)
+        save(changed)
+    return changed
+
+
 def keep(record: JobRecord, name: str, content: bytes) -> None:
     """Write a file beside the record."""
     LocalRunner().write(str(folder(record.key) / name), content, 0o600)
@@ -51,6 +77,8 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
     for file in sorted(jobs_dir().glob(f"*/{RECORD}")):
         try:
             found.append(_read(file))
+        except FileNotFoundError:
+            continue  # forgotten in the meantime
         except BadInput as error:
             on_damage(error.message)
     return sorted(found, key=lambda record: (record.submitted, record.key))
@@ -62,6 +90,9 @@ def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) 
     Raises:
         BadInput: if there is none, or more than one.
     """
+    if wanted and "/" not in wanted:
+        with contextlib.suppress(OSError, BadInput):
+            return _read(folder(wanted) / RECORD)
     damaged: list[str] = []
     records = every(damaged.append)
     for message in damaged:
@@ -86,8 +117,35 @@ def forget(record: JobRecord) -> None:
     shutil.rmtree(folder(record.key), ignore_errors=True)
 
 
+@contextlib.contextmanager
+def _locked(where: Path) -> Iterator[None]:
+    """Hold the lock of a record; without one where the file system has none, or somebody keeps it."""
+    where.mkdir(parents=True, exist_ok=True)
+    with (where / _LOCK).open("a") as file:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(_LOCK_PAUSE)
+            except OSError:  # some network file systems know no locks
+                break
+        yield
+
+
+def _kept(record: JobRecord) -> JobRecord:
+    """Return a record as it is on disk, or the given one where there is none to be read."""
+    try:
+        return _read(folder(record.key) / RECORD)
+    except (OSError, BadInput):
+        return record
+
+
 def _read(file: Path) -> JobRecord:
     try:
         return msgspec.json.decode(file.read_bytes(), type=JobRecord)
+    except FileNotFoundError:
+        raise
     except (msgspec.DecodeError, OSError) as error:
         raise BadInput(f"{file}: not a job record: {error}") from error

@@ -9,9 +9,9 @@ import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import BadInput, Missing
+from toolkit.errors import BadInput, Lost, Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.ssh_connect import connect
 from toolkit.run.ssh_exchange import exchange
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _PACKET = 32768
 """Bytes of a write; OpenSSH's server takes no larger ones from paramiko."""
+
+_ANSWER_SECONDS = 90.0
+"""How long the far side may take to answer anything about files, or to begin a command."""
 
 _PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
 """HOST:PORT; more colons than one make an IPv6 address, which takes no port."""
@@ -41,7 +44,8 @@ class SshRunner:
         ):
             raise BadInput(f"--host {host}: {port[1]!r} is no port; ports are 1 to 65535")
         self._place = place or host
-        self._connection = connect(host, config)
+        self._host, self._config = host, config
+        self._connection: Any = connect(host, config)
 
     @property
     def place(self) -> str:
@@ -52,17 +56,20 @@ class SshRunner:
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
         with self._speaking(f"cannot run {command.words[0]}"):
-            channel = self._connection.create_session()
+            channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
             channel.exec_command(shell_line(command))
         try:
             return exchange(channel, command, on_line)
+        except Lost:
+            self.close()
+            raise
         finally:
             channel.close()
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "is the disk there full, or your quota used up? What was sent stays; the same command goes on"
         with self._speaking(f"cannot write {target}", fix):
-            sftp = self._connection.sftp()
+            sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
             _continue(sftp, source, target, progress or _unheard)
             sftp.chmod(target, stat.S_IMODE(source.stat().st_mode))
@@ -74,7 +81,7 @@ class SshRunner:
     def read(self, target: str, offset: int = 0) -> bytes:
         with self._speaking(f"cannot read {target}"):
             try:
-                with self._connection.sftp().open(target, "rb") as file:
+                with self._sftp().open(target, "rb") as file:
                     file.seek(offset)
                     content: bytes = file.read()
                     return content
@@ -82,13 +89,27 @@ class SshRunner:
                 return b""
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            with contextlib.suppress(Exception):  # it may be broken already
+                self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> Any:  # noqa: ANN401 - fabric ships no types
+        """Return the connection, made anew if it broke."""
+        if self._connection is None:
+            self._connection = connect(self._host, self._config)
+        return self._connection
+
+    def _sftp(self) -> "paramiko.SFTPClient":
+        sftp: paramiko.SFTPClient = self._connected().sftp()
+        sftp.get_channel().settimeout(_ANSWER_SECONDS)
+        return sftp
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
         """Give a name beside ``target`` to write to; it takes the target's place if all went well."""
         with self._speaking(f"cannot write {target}"):
-            sftp = self._connection.sftp()
+            sftp = self._sftp()
             beside = _beside(target)
             _make_folder(sftp, posixpath.dirname(target))
             try:
@@ -107,12 +128,17 @@ class SshRunner:
         try:
             yield
         except (OSError, EOFError, paramiko.SSHException) as error:
-            transport = self._connection.transport
-            if transport is None or not transport.is_active():
-                raise Missing(
+            if self._is_lost(error):
+                self.close()
+                raise Lost(
                     f"{self.place}: {what}: the SSH connection was lost", fix="run the same command again"
                 ) from error
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
+
+    def _is_lost(self, error: Exception) -> bool:
+        transport = self._connection.transport if self._connection is not None else None
+        alive = transport is not None and transport.is_active()
+        return not alive or isinstance(error, TimeoutError | EOFError) or "Timeout" in str(error)
 
 
 def shell_line(command: Command) -> str:

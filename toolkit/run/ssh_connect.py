@@ -4,17 +4,22 @@ fabric accepts unknown hosts and reads the person's own fabric and invoke files 
 strict policy and the configuration of our own.
 """
 
+import contextlib
 import shlex
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from toolkit.errors import BadInput, Missing
+from toolkit.errors import BadInput, Lost, Missing
 from toolkit.run.known_hosts import paths, plain_lines
 
 _SECONDS = 15
 _KEEPALIVE_SECONDS = 30
 """Routers forget a connection on which nothing is said while a job waits in the queue."""
+
+_SILENT_SECONDS = 90
+"""How long what was sent may stay without an answer; a keepalive is sent before."""
 
 _KEY_OF_ANOTHER_KIND = "key, expected"
 """paramiko reads a key file as every kind of key, and reports the last failure, not the refusal."""
@@ -28,7 +33,8 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
 
     Raises:
         BadInput: if the destination or the configuration cannot be understood.
-        Missing: if the host cannot be reached, is not known, or does not let us in.
+        Lost: if the host cannot be reached just now.
+        Missing: if it is not known, or does not let us in.
     """
     import fabric
     import paramiko
@@ -51,8 +57,19 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
     for hop in reversed(_hops(connection)):
         _check_port(hop, host, config)
         _open(hop, _trust(hop, paramiko), shlex.join(words), paramiko)
+        _notice_silence(hop.transport)
     connection.transport.set_keepalive(_KEEPALIVE_SECONDS)
     return connection
+
+
+def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
+    """Have the kernel end a connection whose other end answers nothing: a laptop slept, a cable was pulled.
+
+    It would otherwise be believed in for a quarter of an hour. What runs through a gateway ends with it.
+    """
+    if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
+        with contextlib.suppress(OSError):
+            transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENT_SECONDS * 1000)
 
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
@@ -122,9 +139,9 @@ def _open(hop: Any, known: Path, words: str, paramiko: Any) -> None:  # noqa: AN
             raise _unknown(hop, where, known, words) from error
         if _KEY_OF_ANOTHER_KIND in str(error):
             raise _not_let_in(hop, where, "none of its keys is accepted", words) from error
-        raise Missing(f"{where}: SSH failed: {error}") from error
+        raise Lost(f"{where}: SSH failed: {error}") from error
     except (OSError, EOFError) as error:
-        raise Missing(
+        raise Lost(
             f"{where}: cannot be reached over SSH: {error}", fix="is the host up and the name right?"
         ) from error
 
@@ -139,4 +156,10 @@ def _unknown(hop: Any, where: str, known: Path, words: str) -> Missing:  # noqa:
 
 
 def _not_let_in(hop: Any, where: str, why: str, words: str) -> Missing:  # noqa: ANN401 - see connect
-    return Missing(f"{where}: {hop.user} was not let in: {why}", fix=f"check that this works: {words}")
+    return Missing(
+        f"{where}: {hop.user} was not let in: {why}",
+        fix=f"check that this works: {words}",
+        detail=[
+            "if it asks for a password or a second factor: share a connection of ssh, as docs/jobs.md shows",
+        ],
+    )

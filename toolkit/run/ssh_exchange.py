@@ -7,7 +7,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from toolkit.errors import Missing
+from toolkit.errors import Lost
 from toolkit.run.command import Command, Completed, OnLine
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
     and we for it.
 
     Raises:
-        Missing: if the connection is lost.
+        Lost: if the connection is lost.
     """
     deadline = None if command.timeout is None else time.monotonic() + command.timeout
     out, err = _Lines(on_line), _Lines(on_line)
@@ -77,7 +77,7 @@ def _status(channel: "paramiko.Channel") -> int:
     if status != -1:
         return status
     if channel.transport is None or not channel.transport.is_active():
-        raise Missing("the SSH connection was lost while a command ran", fix="run the same command again")
+        raise Lost("the SSH connection was lost while a command ran", fix="run the same command again")
     return _BY_SIGNAL
 
 

@@ -12,9 +12,12 @@ from pathlib import Path
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, Runner
+from toolkit.run.patience import Patient, patiently
 
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
+_PATIENCE_SECONDS = 300.0
+"""How long a connection may be away before a copy that brings nothing new is given up."""
 
 _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORECASE)
 
@@ -36,19 +39,20 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """Copy what is missing or differs; return how many files were copied.
 
     A file gets its name once its bytes were checked there. What was copied when a connection broke stays
-    beside it, and the next call goes on from there.
+    beside it, and it, or else the next call, goes on from there once there is a connection again.
 
     Raises:
         CheckFailed: if a copy arrived with other bytes; it is removed again. Or if digests cannot be read.
         Missing: if the place cannot be reached any more, or takes no more bytes.
     """
+    patient = Patient(runner, lambda why: _tell_lost(tell, why), _PATIENCE_SECONDS)
     wanted = list(parcels)
-    there = remote_hashes(runner, [p.target for p in wanted])
+    there = remote_hashes(patient, [p.target for p in wanted])
     missing = [p for p in wanted if there.get(p.target) != p.sha256]
     for parcel in missing:
         size = parcel.source.stat().st_size
         tell.step(f"Copying {parcel.source.name} ({size / 1e6:.0f} MB) to {runner.place}")
-        _bring(runner, parcel, tell)
+        _bring(runner, patient, parcel, tell)
     return len(missing)
 
 
@@ -58,14 +62,14 @@ def part_name(parcel: Parcel) -> str:
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
 
 
-def _bring(runner: Runner, parcel: Parcel, tell: Tell) -> None:
+def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     part = part_name(parcel)
-    kept = _send(runner, parcel, part, tell)
+    kept = _send(direct, parcel, part, tell)
     found = remote_hashes(runner, [part])
     if kept and found.get(part) not in {None, parcel.sha256}:
         # What an earlier try left may be what is wrong.
         _remove(runner, part)
-        _send(runner, parcel, part, tell)
+        _send(direct, parcel, part, tell)
         found = remote_hashes(runner, [part])
     if part not in found:
         # Somebody else who copied the same file may have finished first.
@@ -78,8 +82,10 @@ def _bring(runner: Runner, parcel: Parcel, tell: Tell) -> None:
             f"{runner.place}: {parcel.target} arrived with other bytes than {parcel.source}",
             fix="run the same command again; if it happens twice, the disk there may be full or failing",
         )
-    doing = f"giving {parcel.target} its name on {runner.place}"
-    runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS)).require(doing)
+    moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
+    # The answer to a first try may be what was lost.
+    if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
+        moved.require(f"giving {parcel.target} its name on {runner.place}")
 
 
 def _remove(runner: Runner, path: str) -> None:
@@ -93,22 +99,33 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     """
     stopped = threading.Event()
     begun: list[int] = []
+    furthest = 0
 
     def progress(done: int, total: int) -> None:
+        nonlocal furthest
         if stopped.is_set():
             raise KeyboardInterrupt
         if not begun:
             begun.append(done)
             if done:
                 tell.step(f"Going on with {parcel.source.name} after {done / 1e6:.0f} MB")
+        furthest = max(furthest, done)
         tell.detail(f"{done / max(total, 1):.0%}")
+
+    def once() -> None:
+        begun.clear()
+        pool.submit(runner.send, parcel.source, part, progress).result()
 
     with ThreadPoolExecutor(1) as pool:
         try:
-            pool.submit(runner.send, parcel.source, part, progress).result()
+            patiently(once, lambda why: _tell_lost(tell, why), _PATIENCE_SECONDS, lambda: furthest)
         finally:
             stopped.set()
     return bool(begun and begun[0])
+
+
+def _tell_lost(tell: Tell, why: str) -> None:
+    tell.step(f"{why}; trying again")
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:

@@ -1,0 +1,86 @@
+"""Ask again where a connection broke: for what may be asked twice, with longer and longer pauses."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from toolkit.errors import Lost
+from toolkit.run.command import Command, Completed, OnBytes, OnLine, Runner
+
+_T = TypeVar("_T")
+
+OnLost = Callable[[str], None]
+"""Told why a connection broke, once for each time that it did."""
+
+_FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
+"""Seconds between two tries, doubled each time: a login node that restarts is not to be stormed."""
+
+
+class Patient:
+    """A runner for questions and copies: what a lost connection cut off is done once more.
+
+    Never hand it a command that must not run twice, such as sbatch. What is refused, because a host is
+    unknown or a second factor is asked for, is not tried again: centres lock people out for that.
+    """
+
+    def __init__(self, runner: Runner, on_lost: OnLost, seconds: float = 600.0) -> None:
+        self._runner, self._on_lost, self._seconds = runner, on_lost, seconds
+
+    @property
+    def place(self) -> str:
+        return self._runner.place
+
+    def run(self, command: Command) -> Completed:
+        return self._tried(lambda: self._runner.run(command))
+
+    def stream(self, command: Command, on_line: OnLine) -> Completed:
+        return self._tried(lambda: self._runner.stream(command, on_line))
+
+    def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+        arrived = 0
+
+        def heard(done: int, total: int) -> None:
+            nonlocal arrived
+            arrived = max(arrived, done)
+            if progress:
+                progress(done, total)
+
+        send = self._runner.send
+        patiently(lambda: send(source, target, heard), self._on_lost, self._seconds, lambda: arrived)
+
+    def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
+        self._tried(lambda: self._runner.write(target, content, mode))
+
+    def read(self, target: str, offset: int = 0) -> bytes:
+        return self._tried(lambda: self._runner.read(target, offset))
+
+    def close(self) -> None:
+        self._runner.close()
+
+    def _tried(self, call: Callable[[], _T]) -> _T:
+        return patiently(call, self._on_lost, self._seconds)
+
+
+def patiently(
+    call: Callable[[], _T], on_lost: OnLost, seconds: float, arrived: Callable[[], int] = lambda: 0
+) -> _T:
+    """Call until the connection holds, for ``seconds``; whatever brought more bytes there begins anew.
+
+    Raises:
+        Lost: if it was away for that long.
+    """
+    before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
+    while True:
+        try:
+            return call()
+        except Lost as error:
+            if arrived() > before:
+                before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
+            if time.monotonic() - began + pause > seconds:
+                raise
+            if not told:
+                on_lost(error.message)
+                told = True
+        time.sleep(pause)
+        pause = min(pause * 2, _LAST_PAUSE)
