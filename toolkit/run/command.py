@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from toolkit.errors import CheckFailed
+from toolkit.run.conversation import Conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,13 @@ class Runner(Protocol):
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
         """Run to the end, handing over each line of stdout and stderr as it is written."""
+
+    def converse(self, command: Command) -> Conversation:
+        """Start a command that is spoken to while it runs.
+
+        Raises:
+            Missing: if the program or the place cannot be reached.
+        """
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         """Make ``target`` as long as a file here by sending what it has not; its first bytes are believed.

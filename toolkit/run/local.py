@@ -1,5 +1,6 @@
 """Run commands on this machine; the only module that imports ``subprocess``."""
 
+import contextlib
 import os
 import select
 import selectors
@@ -9,9 +10,11 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 from toolkit.errors import Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
+from toolkit.run.conversation import Conversation
 
 _CHUNK = 4 << 20
 _GRACE = 5.0
@@ -57,6 +60,9 @@ class LocalRunner:
         out, err = bytes(collected["out"]), bytes(collected["err"])
         return Completed(command, process.returncode, out, err, timed_out)
 
+    def converse(self, command: Command) -> Conversation:
+        return _LocalConversation(command)
+
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         goal = Path(target)
         goal.parent.mkdir(parents=True, exist_ok=True)
@@ -98,13 +104,55 @@ class LocalRunner:
         pass
 
 
-def _start(command: Command) -> "subprocess.Popen[bytes]":
+class _LocalConversation:
+    """A command of this machine; its errors go to a file, so that it never waits for them to be read."""
+
+    def __init__(self, command: Command) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the conversation
+        try:
+            self._process = _start(command, stdin=subprocess.PIPE, stderr=self._errors)
+        except BaseException:
+            self._errors.close()
+            raise
+
+    def read(self) -> bytes:
+        return os.read(self._process.stdout.fileno(), 1 << 16) if self._process.stdout else b""
+
+    def write(self, content: bytes) -> None:
+        if self._process.stdin is None:
+            raise BrokenPipeError
+        self._process.stdin.write(content)
+        self._process.stdin.flush()
+
+    def errors(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read(1 << 16).decode("utf-8", "replace")
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._process.stdin:
+                self._process.stdin.close()
+        try:
+            self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            end_group(self._process)
+            self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+        self._errors.close()
+
+
+def _start(
+    command: Command, stdin: int | None = None, stderr: "int | IO[bytes]" = subprocess.PIPE
+) -> "subprocess.Popen[bytes]":
+    if stdin is None:
+        stdin = subprocess.DEVNULL if command.stdin is None else subprocess.PIPE
     try:
         return subprocess.Popen(
             list(command.words),
-            stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
+            stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             env={**os.environ, **command.env},
             cwd=command.cwd,
             start_new_session=True,

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from toolkit.errors import Lost
 from toolkit.run.command import Command, Completed, OnBytes, OnLine, Runner
+from toolkit.run.conversation import Conversation
 
 _T = TypeVar("_T")
 
@@ -36,6 +37,9 @@ class Patient:
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
         return self._tried(lambda: self._runner.stream(command, on_line))
+
+    def converse(self, command: Command) -> Conversation:
+        return self._tried(lambda: self._runner.converse(command))
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         arrived = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import BadInput, Lost, Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
+from toolkit.run.conversation import Conversation, SshConversation
 from toolkit.run.ssh_connect import connect
 from toolkit.run.ssh_exchange import exchange
 
@@ -65,6 +66,12 @@ class SshRunner:
             raise
         finally:
             channel.close()
+
+    def converse(self, command: Command) -> Conversation:
+        with self._speaking(f"cannot run {command.words[0]}"):
+            channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
+            channel.exec_command(shell_line(command))
+        return SshConversation(channel)
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "is the disk there full, or your quota used up? What was sent stays; the same command goes on"

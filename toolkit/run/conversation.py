@@ -1,0 +1,58 @@
+"""A command that goes on while it is spoken to: bytes to its input, bytes from its output."""
+
+import contextlib
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import paramiko
+
+_MOST_ERRORS = 1 << 16
+
+
+class Conversation(Protocol):
+    """One running command; several threads may write at once, one reads."""
+
+    def read(self) -> bytes:
+        """Return what it wrote next, as soon as there is something; nothing at its end."""
+
+    def write(self, content: bytes) -> None:
+        """Give it more input.
+
+        Raises:
+            OSError: if it takes no more.
+        """
+
+    def errors(self) -> str:
+        """Return what it wrote to its standard error, or the beginning of that."""
+
+    def close(self) -> None:
+        """End its input and let go of it; a command that reads its input to the end then ends too."""
+
+
+class SshConversation:
+    """A command on a channel of SSH."""
+
+    def __init__(self, channel: "paramiko.Channel") -> None:
+        self._channel = channel
+
+    def read(self) -> bytes:
+        try:
+            content: bytes = self._channel.recv(_MOST_ERRORS)
+        except (OSError, EOFError):
+            return b""
+        return content
+
+    def write(self, content: bytes) -> None:
+        self._channel.sendall(content)
+
+    def errors(self) -> str:
+        said = b""
+        with contextlib.suppress(OSError, EOFError):
+            while self._channel.recv_stderr_ready() and len(said) < _MOST_ERRORS:
+                said += self._channel.recv_stderr(_MOST_ERRORS)
+        return said.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            self._channel.shutdown_write()
+        self._channel.close()

@@ -1,0 +1,177 @@
+"""Carry connections over the input and output of a program: ``python3 relay.py PORT`` is the far end.
+
+On a compute node it connects to 127.0.0.1:PORT for each connection that the near end
+(:mod:`toolkit.run.tunnel`) has taken in, and it ends with its input. What is said is lines of text,
+``@ NUMBER KIND BASE64``: a launcher between the two may cut its output at line breaks, and a login shell may
+write a banner, which is passed over as any other line is. The file needs Python 3.8 and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import queue
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
+"""Connect; bytes; no more bytes in this direction; the connection is gone; the far end is there."""
+
+_CHUNK = 6144
+_MOST_WAITING = 64 << 20
+"""Bytes that are kept for a connection whose other side does not take them; then it is given up."""
+
+_CONNECT_SECONDS = 10
+
+
+class Connections:
+    """The connections of one end by number; ``write`` puts a line on the wire."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+        self._wire = threading.Lock()
+        self._open: dict[int, _Connection] = {}
+
+    def say(self, number: int, kind: str, content: bytes = b"") -> None:
+        """Put a line on the wire; ``OSError`` or ``ValueError`` if it is broken."""
+        line = f"@ {number} {kind} {base64.b64encode(content).decode('ascii')}\n"
+        with self._wire:
+            self._write(line.encode("ascii"))
+
+    def add(self, number: int, connection: socket.socket) -> None:
+        """Carry a connection under a number from now on."""
+        self._open[number] = _Connection(self, number, connection)
+        self._open[number].start()
+
+    def hear(self, line: bytes) -> tuple[str, int]:
+        """Take a line from the wire; return kind and number where no connection of ours is meant."""
+        said = _parsed(line)
+        if said is None:
+            return "", 0
+        number, kind, content = said
+        one = self._open.get(number)
+        if one is None:
+            return kind, number
+        if kind == DATA:
+            one.give(content)
+        elif kind == END:
+            one.give(b"")
+        elif kind == GONE:
+            one.stop()
+        return "", number
+
+    def forget(self, number: int) -> None:
+        """Carry a connection no more."""
+        self._open.pop(number, None)
+
+    def close(self) -> None:
+        """End all connections."""
+        for one in list(self._open.values()):
+            one.stop()
+
+
+def _parsed(line: bytes) -> tuple[int, str, bytes] | None:
+    words = line.split()
+    if len(words) not in (3, 4) or words[0] != b"@" or not words[1].isdigit():
+        return None
+    try:
+        content = base64.b64decode(words[3], validate=True) if len(words) == 4 else b""
+    except (binascii.Error, ValueError):
+        return None
+    return int(words[1]), words[2].decode("ascii", "replace"), content
+
+
+class _Connection:
+    """One connection, with a thread for each direction."""
+
+    def __init__(self, carried: Connections, number: int, connection: socket.socket) -> None:
+        self._carried, self._number, self._socket = carried, number, connection
+        self._waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._size, self._directions = 0, 2
+
+    def start(self) -> None:
+        for work in (self._from_socket, self._to_socket):
+            threading.Thread(target=work, daemon=True).start()
+
+    def give(self, content: bytes) -> None:
+        """Have bytes sent when the socket takes them; none mark the end."""
+        with self._lock:
+            self._size += len(content)
+            full = self._size > _MOST_WAITING
+        if full:
+            self.stop()
+        else:
+            self._waiting.put(content)
+
+    def stop(self) -> None:
+        self._carried.forget(self._number)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._waiting.put(b"")
+
+    def _from_socket(self) -> None:
+        try:
+            while content := self._socket.recv(_CHUNK):
+                self._carried.say(self._number, DATA, content)
+            self._carried.say(self._number, END)
+        except (OSError, ValueError):
+            self._give_up()
+        self._done()
+
+    def _to_socket(self) -> None:
+        try:
+            while content := self._waiting.get():
+                self._socket.sendall(content)
+                with self._lock:
+                    self._size -= len(content)
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._give_up()
+        self._done()
+
+    def _give_up(self) -> None:
+        self.stop()
+        with contextlib.suppress(OSError, ValueError):  # the wire may be what broke
+            self._carried.say(self._number, GONE)
+
+    def _done(self) -> None:
+        with self._lock:
+            self._directions -= 1
+            last = self._directions == 0
+        if last:
+            self._carried.forget(self._number)
+            self._socket.close()
+
+
+def main(port: int) -> None:
+    """Be the far end until the input ends."""
+    out = sys.stdout.buffer
+
+    def write(line: bytes) -> None:
+        out.write(line)
+        out.flush()
+
+    carried = Connections(write)
+    carried.say(0, HELLO)
+    for line in iter(sys.stdin.buffer.readline, b""):
+        kind, number = carried.hear(line)
+        if kind == OPEN:
+            try:
+                connection = socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS)
+            except OSError:
+                carried.say(number, GONE)
+                continue
+            connection.settimeout(None)
+            carried.add(number, connection)
+    carried.close()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,100 @@
+"""Let programs of this machine reach a port of a far one: a socket here, and a relay at the other end.
+
+The other end is :mod:`toolkit.run.relay`, started there by whatever can start a program, as srun in a job.
+Nothing has to listen on a login node, and no port has to be open between the two.
+"""
+
+import contextlib
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.run.conversation import Conversation
+from toolkit.run.relay import HELLO, OPEN, Connections
+
+_LONGEST_BANNER = 200
+"""How many lines may stand before the relay speaks."""
+
+
+class Tunnel:
+    """A listening socket of this machine; what connects to it is carried while :meth:`serve` runs."""
+
+    def __init__(self, port: int = 0) -> None:
+        """Listen on 127.0.0.1 alone; port 0 takes a free one.
+
+        Raises:
+            BadInput: if the port cannot be had.
+        """
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind(("127.0.0.1", port))
+        except OSError as error:
+            self._socket.close()
+            raise BadInput(f"--port {port}: {error.strerror} on 127.0.0.1", fix="leave --port out") from error
+        self._socket.listen(64)
+        self._numbers = itertools.count(1)
+        self._carried: Connections | None = None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port of this machine."""
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Carry connections until ``far``, which runs the relay, ends; ``on_ready`` is told when it speaks.
+
+        Raises:
+            CheckFailed: if the relay did not start.
+        """
+        carried = Connections(far.write)
+        lines = _lines(far)
+        banner: list[str] = []
+        while (line := next(lines, None)) is None or carried.hear(line)[0] != HELLO:
+            if line is None or len(banner) > _LONGEST_BANNER:
+                said = (*banner, *far.errors().splitlines())
+                raise CheckFailed("the tunnel's other end did not start", detail=said[-8:])
+            banner.append(line.decode("utf-8", "replace"))
+        self._carried = carried
+        try:
+            on_ready()
+            for line in lines:
+                carried.hear(line)
+        finally:
+            self._carried = None
+            carried.close()
+
+    def close(self) -> None:
+        """Stop listening; a connection that is carried ends with :meth:`serve`."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:  # it was closed
+                return
+            carried = self._carried
+            if carried is None:
+                connection.close()
+                continue
+            number = next(self._numbers)
+            try:
+                carried.say(number, OPEN)
+            except (OSError, ValueError):  # the wire broke; serve() notices
+                connection.close()
+                continue
+            carried.add(number, connection)
+
+
+def _lines(far: Conversation) -> Iterator[bytes]:
+    rest = b""
+    while chunk := far.read():
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
