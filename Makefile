@@ -2,8 +2,8 @@
 #
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
 # make test            all checks and tests, the integration tests against real Docker, Apptainer and Slurm included
-# make image           the training image and its SIF (RECIPE=name for another; FACTS=file for a cluster: what
-#                      `toolkit probe -o file` saved of it)
+# make image           the training image and its SIF (RECIPE=name for another; for a cluster: SITE=name of its
+#                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz)
 # make check           lint, types, import rules
 # make unit            the fast tests alone
@@ -16,6 +16,7 @@
 
 RECIPE ?= tf2.15-cpu
 FACTS  ?=
+SITE   ?=
 KEEP   ?=
 N      ?= 10000
 SEED   ?= 1
@@ -40,7 +41,7 @@ demo: $(VENV)/ready
 	@KEEP="$(KEEP)" scripts/with-engine.sh scripts/demo.sh $(BIN) "$(RECIPE)"
 
 image: $(VENV)/ready
-	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)" "$(FACTS)"
+	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")
 
 test: $(VENV)/ready
 	@$(MAKE) --no-print-directory check unit integration

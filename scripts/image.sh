@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Build the image of recipe $2 and its SIF with the toolkit of $1; both are reused where nothing changed.
-# With $3, facts that toolkit probe -o saved, the versions are those that start on that cluster.
+# What follows the recipe is for toolkit image solve, as in --facts FILE or --site NAME: the versions are then those that
+# start on that cluster.
 set -euo pipefail
 toolkit=$1/toolkit
 recipe=$2
-facts=${3:-}
+shift 2
 name=$(basename "${recipe%.toml}")
 sif=build/images/$name.sif
 cd "$(dirname "$0")/.."
 
-if [ -n "$facts" ]; then
+if [ $# -gt 0 ]; then
     mkdir -p build/recipes
-    echo "\$ toolkit image solve $recipe --facts $facts -o build/recipes/$name.toml"
-    "$toolkit" image solve "$recipe" --facts "$facts" -o "build/recipes/$name.toml"
+    echo "\$ toolkit image solve $recipe $* -o build/recipes/$name.toml"
+    "$toolkit" image solve "$recipe" "$@" -o "build/recipes/$name.toml"
     recipe=build/recipes/$name.toml
 fi
 echo "\$ toolkit image build $recipe"

@@ -49,6 +49,15 @@ def find(name: str) -> Path:
     )
 
 
+def facts_file(name: str) -> Path:
+    """Return where the facts of a site are kept: beside its profile. They need not be there.
+
+    Raises:
+        BadInput: naming the choices, if there is no such site.
+    """
+    return find(name).with_suffix(".facts.json")
+
+
 def site(name: str) -> Site:
     """Read the profile of a name or a path.
 

@@ -1,13 +1,14 @@
 """``toolkit image solve`` as a person sees it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from toolkit.cli.image import command
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.recipe import load
 
 CLUSTER = str(Path(__file__).parents[2] / "evidence" / "virtual-cluster-login.txt")
@@ -101,3 +102,21 @@ def test_facts_that_are_none_are_refused():
     Path("facts.json").write_text("{")
     assert isinstance(run("tf2.15-cpu", "--facts", "facts.json").exception, BadInput)
     assert isinstance(run("tf2.15-cpu", "--facts", "none.json").exception, BadInput)
+
+
+def test_a_site_stands_for_the_facts_beside_its_profile(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = tmp_path / "toolkit" / "sites"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text('schema = "toolkit.site/1"\ntitle = "Mine"\n')
+    missing = run("tf2.15-cpu", "--site", "mine").exception
+    assert isinstance(missing, Missing)
+    assert "mine.facts.json is not there" in missing.message
+    shutil.copy(CLUSTER, folder / "mine.facts.json")
+    assert run("tf2.15-cpu", "--site", "mine").stdout == run("tf2.15-cpu", "--facts", CLUSTER).stdout
+
+
+def test_facts_and_a_site_at_once_are_refused():
+    refused = run("tf2.15-cpu", "--site", "mine", "--facts", CLUSTER).exception
+    assert isinstance(refused, BadInput)
+    assert "leave one of them out" in refused.message

@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON, cluster_options, print_json
 from toolkit.image.lock import Moved, load_lock, lock_path, moved, own_path, save_lock, stale
 from toolkit.image.locking import lock_of
 from toolkit.image.recipe import load
+from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock, lock_sha256
-from toolkit.probe.probe import load as load_facts
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 
@@ -21,11 +21,11 @@ from toolkit.run.engine import connect
 @click.option(
     "--own", is_flag=True, help="Keep it in your folder of settings, not beside a recipe that came along"
 )
-@click.option("--facts", type=click.Path(path_type=Path), help="Lock for the cluster of this facts file")
+@cluster_options
 @JSON
 @click.pass_context
 def command(
-    ctx: click.Context, recipe: str, upgrade: bool, own: bool, facts: Path | None, as_json: bool
+    ctx: click.Context, recipe: str, upgrade: bool, own: bool, host: HostFacts | None, as_json: bool
 ) -> None:
     """Write RECIPE.lock.json, with which `toolkit image build` gives the same image again.
 
@@ -39,11 +39,10 @@ def command(
     """
     named = load(recipe)
     file, old = own_path(recipe) if own else lock_path(recipe), load_lock(recipe)
-    kept = old is not None and not upgrade and facts is None and not stale(old, named.recipe)
+    kept = old is not None and not upgrade and host is None and not stale(old, named.recipe)
     if kept and old is not None:
         _told(old, file, (), as_json=as_json, kept=True)
         return
-    host = load_facts(facts) if facts else None
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         lock = lock_of(client, named, tell, host, newer_base=upgrade)

@@ -5,13 +5,14 @@ from pathlib import Path
 import click
 
 from toolkit.cli.files import write_whole
-from toolkit.cli.image.common import FACTS, JSON, host_of, print_json
+from toolkit.cli.image.common import JSON, cluster_options, print_json
 from toolkit.cli.styles import width_of_stdout
 from toolkit.engine.solve import Conflict, solve
 from toolkit.errors import BadInput
 from toolkit.image.recipe import load
 from toolkit.image.solved import pinned, refusal
 from toolkit.knowledge.stacks import stacks
+from toolkit.model.facts import HostFacts
 from toolkit.report.fix import recipe_fields
 from toolkit.report.solution import lines
 from toolkit.report.toml import toml
@@ -22,13 +23,15 @@ _MARK = "# Made by toolkit image solve"
 
 @click.command("solve")
 @click.argument("recipe")
-@FACTS
+@cluster_options
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write a recipe of these versions"
 )
 @JSON
 @click.pass_context
-def command(ctx: click.Context, recipe: str, facts: Path | None, output: Path | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context, recipe: str, host: HostFacts | None, output: Path | None, as_json: bool
+) -> None:
     """Say which versions RECIPE gives, and why; with facts, for that cluster.
 
     Exits 1 if nothing satisfies RECIPE, and says which of its lines contradict each other, and what dropping
@@ -39,9 +42,10 @@ def command(ctx: click.Context, recipe: str, facts: Path | None, output: Path | 
       toolkit image solve tf2.15-cpu
       toolkit probe --host login.my-centre.example -o facts.json
       toolkit image solve tf2.15-cpu --facts facts.json -o my-centre.toml
+      toolkit image solve tf2.15-cpu --site my-centre
     """
     named = load(recipe)
-    found = solve(named.recipe, named.name, stacks(), host_of(facts))
+    found = solve(named.recipe, named.name, stacks(), host)
     if as_json:
         print_json(found)
     if isinstance(found, Conflict):
