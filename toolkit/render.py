@@ -1,5 +1,6 @@
 """The only Jinja environment: strict about names, and with the one place where words are quoted."""
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -34,6 +35,30 @@ def quoted(word: object) -> str:
 def quoted_words(words: Iterable[object]) -> str:
     """Quote each word and join them with spaces."""
     return " ".join(quoted(word) for word in words)
+
+
+def quoted_around(word: str, pieces: Mapping[str, str]) -> str:
+    """Quote a word, but write each of ``pieces`` that it holds as the text of shell that belongs to it."""
+    if not any(piece in word for piece in pieces):
+        return quoted(word)
+    pattern = "|".join(re.escape(piece) for piece in sorted(pieces, key=len, reverse=True))
+    parts = re.split(f"({pattern})", word)
+    return "".join(pieces[part] if i % 2 else quoted(part) for i, part in enumerate(parts) if part)
+
+
+def with_variables(text: str) -> str:
+    """Quote a text in which ``$NAME`` and ``${NAME}`` are variables of the shell, and nothing else is.
+
+    >>> print(with_variables("$WORK/a b"))
+    "${WORK:?}"'/a b'
+    """
+    parts = re.split(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))", text)
+    words = []
+    for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
+        words += [quoted(plain)] if plain else []
+        # A variable that is not set would turn a path into another one: the script ends there.
+        words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
+    return "".join(words) or "''"
 
 
 @cache

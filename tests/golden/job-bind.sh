@@ -13,18 +13,18 @@
 
 set -u
 
+# Everything that the job writes goes here.
+job_dir=/work/ada/toolkit/runs/mnist-1
+mkdir -p -- "$job_dir" || exit 1
+cd -- "$job_dir" || exit 1
+
 # How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
 # again, after the failure of a node, has not ended yet.
-rm -f exit-code
+rm -f exit-code stop-asked
 leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
-
-# srun of Slurm 22.05 to 23.02 does not read SLURM_CPUS_PER_TASK; this is right in every release.
-if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then
-    export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
-fi
 
 command -v singularity > /dev/null || {
     echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
@@ -33,13 +33,14 @@ command -v singularity > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode bind"
 
-# Is the world that MPI reports the one that Slurm started? If not, end here and not after a night.
+# Is the world that MPI reports the one that was started? If not, end here and not after a night.
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
         singularity exec --bind /opt/ompi --bind /opt/ucx/lib --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        env LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi python -m toolkit.trainers.preflight --tasks "$SLURM_NTASKS"
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi \
+        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
@@ -51,4 +52,5 @@ fi
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
     singularity exec --bind /opt/ompi --bind /opt/ucx/lib --bind /work/ada/toolkit/runs/mnist-1 \
     /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-    env LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist
+    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi \
+    python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

@@ -23,15 +23,17 @@ def launch_words(
 ) -> list[list[str]]:
     """Return the whole launch line for ``command``, in groups that a script shows a line each.
 
-    The groups are the launcher, variables to drop, the container with its options, and the ranks' command.
+    The groups are the launcher, variables to drop, the container with its options, the image, variables to
+    set, and the ranks' command.
     """
-    inner = [*_inside_env({**plan.env, **spec.env}), *_wrapper_words(spec, plan), *command]
+    env = _inside_env({**plan.env, **spec.env})
+    inner = [*_wrapper_words(spec, plan), *command]
     container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds))]
     launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
     if plan.inside:
-        groups = [_without(plan.unset), container, [spec.image], launcher, inner]
+        groups = [_without(plan.unset), container, [spec.image], launcher, env, inner]
     else:
-        groups = [launcher, _without(plan.unset), container, [spec.image], inner]
+        groups = [launcher, _without(plan.unset), container, [spec.image], env, inner]
     return [group for group in groups if group]
 
 
@@ -45,6 +47,8 @@ def _count_words(spec: JobSpec, launcher: str) -> list[str]:
             "--kill-on-bad-exit=1",
             "--label",
         ]
+    if launcher == "aprun":
+        return ["-n", str(spec.ranks), "-N", str(spec.ranks_per_node)]
     return ["-n", str(spec.ranks)]
 
 

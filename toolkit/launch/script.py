@@ -1,89 +1,96 @@
 """Make the job script: a text that runs with plain sbatch and is readable by the person who keeps it."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from toolkit import __version__
 from toolkit.data import package
-from toolkit.errors import BadInput
+from toolkit.launch import header, preflight
+from toolkit.launch.checks import as_name, check_command, check_names, check_spec, check_time
 from toolkit.launch.plan import gloo_file, launch_words
+from toolkit.launch.preflight import PREFLIGHT
+from toolkit.launch.surroundings import Around, settled
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
-from toolkit.render import quoted_words, render
+from toolkit.model.site import Site
+from toolkit.render import quoted_around, render, with_variables
 
-PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
-"""What is run in the container first; ``--tasks "$SLURM_NTASKS"`` is added by the script."""
+__all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
 
 PREFLIGHT_SECONDS = 300
 """After this long a start-up that hangs is ended; wiring up thousands of ranks takes a minute or two."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}")
-_TIME = re.compile(r"(\d+-\d{1,2}(:\d{1,2}){0,2}|\d+(:\d{1,2}){0,2})")
+RESTARTS = 100
+"""How often a job goes on by itself where nobody says how often: one that never gets anywhere has an end."""
+
+_NOWHERE = Around()
 
 
-def job_script(spec: JobSpec, plan: Plan, because: str, runtime: str = "singularity") -> str:
-    """Render ``slurm/job.sh.j2`` for one job.
+def job_script(
+    spec: JobSpec,
+    plan: Plan,
+    because: str,
+    runtime: str = "singularity",
+    around: Around = _NOWHERE,
+    notes: Sequence[str] = (),
+) -> str:
+    """Render the script of one job from ``slurm/job.sh.j2``, or ``job.aprun.sh.j2`` at a site without Slurm.
+
+    ``because`` says why the mode was taken, ``notes`` are more lines of comment at the top.
 
     Raises:
         BadInput: for values that Slurm could not take or that no script can hold.
     """
-    _check(spec)
+    check_spec(spec)
+    site = around.site
+    whole = settled(spec, plan, around)
+    pieces = _pieces(spec, site)
+    cobalt = site is not None and site.scheduler == "cobalt"
+    checked = preflight.words(spec, site, around.image)
     return render(
         "slurm",
-        "job.sh.j2",
+        "job.aprun.sh.j2" if cobalt else "job.sh.j2",
         {
             "version": __version__,
             "spec": spec,
+            "header": header.cobalt_lines(spec, site) if site and cobalt else header.sbatch_lines(spec, site),
             "mode": plan.mode,
             "because": _comment(because),
-            "launch": _lines(launch_words(spec, plan, spec.command, runtime), 4),
-            "preflight": _lines(launch_words(spec, plan, PREFLIGHT, runtime), 8),
+            "notes": [_comment(note) for note in notes],
+            "folder": quoted_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
+            "modules": _modules(spec, site),
+            "purge": site is not None and site.purge,
+            "launch": _lines(launch_words(spec, whole, spec.command, runtime), 4, pieces),
+            "preflight": _lines(
+                launch_words(preflight.with_image(spec, checked), whole, checked, runtime), 8, pieces
+            ),
             "preflight_seconds": PREFLIGHT_SECONDS,
             "preflight_of": "Gloo" if plan.mode == "gloo" else "MPI",
             "wrapper_file": gloo_file(spec, plan),
             "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
             "runtime": runtime,
+            "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain),
+            "goes_on": bool(spec.requeue or spec.chain),
+            "restarts": spec.chain or RESTARTS,
         },
     )
 
 
-def check_names(**names: str | None) -> None:
-    """Refuse what Slurm could read otherwise than as a name; each is given by its option."""
-    for option, value in names.items():
-        if value is not None and not _NAME.fullmatch(value):
-            raise BadInput(
-                f"--{option} {value!r}: Slurm's names may hold letters, digits and . _ + @ = - "
-                "and start with a letter or digit"
-            )
+def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
+    """Return the words behind ``module`` for each module, those of the site first, each once."""
+    of_site = (*site.modules, *site.container.modules) if site else ()
+    words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
+    return [one if one[0] == "swap" else ["load", *one] for one in words]
 
 
-def check_time(time: str) -> None:
-    """Refuse a time limit that sbatch would not take."""
-    if not _TIME.fullmatch(time):
-        raise BadInput(f"--time {time!r}: use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does")
+def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
+    """Return the parts of words that the job's own shell has to make up, and how it does.
 
-
-def check_command(command: Sequence[str]) -> None:
-    """Refuse a job that has nothing to run."""
-    if not command:
-        raise BadInput(
-            "there is no command to run: name a trainer, or give a command after --",
-            fix="toolkit launch mnist, or: toolkit launch --image FILE.sif -- COMMAND",
-        )
-
-
-def as_name(text: str) -> str:
-    """Make a name that Slurm takes from the word that a command begins with."""
-    return re.sub(r"[^A-Za-z0-9._+@=-]", "-", text).lstrip("._+@=-")[:64] or "job"
-
-
-def _check(spec: JobSpec) -> None:
-    check_names(name=spec.name, partition=spec.partition, account=spec.account)
-    check_time(spec.time)
-    check_command(spec.command)
-    for option, count in (("nodes", spec.nodes), ("ranks-per-node", spec.ranks_per_node)):
-        if count < 1:
-            raise BadInput(f"--{option} {count}: at least 1")
+    Only what stands in a site profile may name variables; what a person gives arrives as it is.
+    """
+    texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
+    pieces = {text: with_variables(text) for text in texts if "$" in text}
+    # Each job of an array has a folder of its own.
+    return {**pieces, spec.directory: '"$job_dir"'} if spec.array else pieces
 
 
 def _comment(text: str) -> str:
@@ -91,6 +98,8 @@ def _comment(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _lines(groups: Sequence[Sequence[str]], indent: int) -> str:
+def _lines(groups: Sequence[Sequence[str]], indent: int, pieces: Mapping[str, str]) -> str:
     """Quote every word and give each group a line, so that a person can read a long command."""
-    return (" \\\n" + " " * indent).join(quoted_words(group) for group in groups)
+    return (" \\\n" + " " * indent).join(
+        " ".join(quoted_around(word, pieces) for word in group) for group in groups
+    )

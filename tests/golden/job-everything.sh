@@ -1,0 +1,159 @@
+#!/bin/bash
+# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+#
+# Launch mode srun-pmix: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2
+#SBATCH --ntasks=8
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=12
+#SBATCH --mem=180G
+#SBATCH --time=1-00:00:00
+#SBATCH --partition=gpus,develgpus
+#SBATCH --account=train
+#SBATCH --qos=high
+#SBATCH --constraint=ib&mem192
+#SBATCH --reservation=course
+#SBATCH --nodelist=node[1-4]
+#SBATCH --exclude=node3
+#SBATCH --licenses=scratch:1
+#SBATCH --array=0-7%2
+#SBATCH --dependency=afterok:12:13
+#SBATCH --begin=now+2hours
+#SBATCH --mail-type=END,FAIL
+#SBATCH --mail-user=ada@example.org
+#SBATCH --gres=gpu:v100:4
+#SBATCH --exclusive
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@300
+#SBATCH --output=output-%a.log
+#SBATCH --error=error-%a.log
+#SBATCH --open-mode=append
+#SBATCH --comment='a b'
+#SBATCH --switches=1
+
+set -u
+
+# Everything that the job writes goes here.
+job_dir=/work/ada/toolkit/runs/mnist-1
+job_dir="$job_dir/$SLURM_ARRAY_TASK_ID"
+mkdir -p -- "$job_dir" || exit 1
+[ -e "$job_dir/job.sh" ] || cp -- "$0" "$job_dir/job.sh"
+cd -- "$job_dir" || exit 1
+
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code stop-asked
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+# srun of Slurm 22.05 to 23.02 does not read SLURM_CPUS_PER_TASK; this is right in every release.
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-12}"
+
+# A batch shell need not know `module`; where it is set up differs from one centre to the next.
+set +u
+if ! command -v module > /dev/null; then
+    for file in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/lmod.sh \
+        /etc/profile.d/z00_lmod.sh /etc/profile.d/modules.sh /usr/share/lmod/lmod/init/bash \
+        /usr/share/Modules/init/bash /opt/modules/default/init/bash /opt/cray/pe/modules/default/init/bash; do
+        if [ -r "$file" ]; then
+            # shellcheck disable=SC1090
+            . "$file"
+            break
+        fi
+    done
+fi
+module load GCC/12.3.0 || {
+    echo "job: $(hostname) cannot do: module" load GCC/12.3.0 >&2
+    exit 1
+}
+module swap cray-mpich cray-mpich-abi || {
+    echo "job: $(hostname) cannot do: module" swap cray-mpich cray-mpich-abi >&2
+    exit 1
+}
+set -u
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
+    exit 127
+}
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
+
+# Is the world that MPI reports the one that was started? If not, end here and not after a night.
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
+    srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix --cpu-bind=sockets --gpu-bind=closest \
+        env -u OMPI_MCA_btl \
+        singularity exec --nv --pwd /work/ada --bind "$job_dir" \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
+        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-8}"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+# Slurm asks the job to stop: by USR1 300 s before the time limit, by SIGTERM where others go first. The ranks look
+# for the file stop-asked; when it is there they write a checkpoint and end with status 75.
+asked=0
+# shellcheck disable=SC2317
+ask_to_stop() {
+    asked=$((asked + 1))
+    echo "job: asked to stop; a checkpoint is written" >&2
+    [ -e stop-asked ] || : > stop-asked
+}
+trap ask_to_stop USR1 TERM
+
+# In the background, as a shell hears of a signal only when no command stands in its way.
+srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix --cpu-bind=sockets --gpu-bind=closest \
+    env -u OMPI_MCA_btl \
+    singularity exec --nv --pwd /work/ada --bind "$job_dir" \
+    /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+    env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
+    python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist &
+ranks=$!
+status=
+until [ -n "$status" ]; do
+    heard=$asked
+    wait "$ranks"
+    status=$?
+    # A signal ends the waiting and not the ranks.
+    [ "$heard" -eq "$asked" ] || status=
+done
+# The first rank to end lets srun end those that are a moment behind, and tell of that: the checkpoint counts.
+if [ "$status" -gt 128 ] && [ -e stop-asked ] &&
+    [ -n "$(find checkpoints -newer stop-asked -type f -print -quit 2> /dev/null)" ]; then
+    status=75
+fi
+rm -f stop-asked
+
+if [ "$status" -eq 75 ]; then
+    restarts=$(cat restarts 2> /dev/null || echo 0)
+    # Not where the job was cancelled or is past its limit: then Slurm has ended it for good.
+    state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)
+    if [ "$restarts" -ge 5 ]; then
+        echo "job: stopped with a checkpoint; it went on 5 times, which is as often as it may" >&2
+        rm -f restarts
+    elif [ "$state" = RUNNING ]; then
+        echo $((restarts + 1)) > restarts
+        # The same job waits in the queue again, and has not ended: no status is left. Slurm ends this script.
+        trap - EXIT USR1 TERM
+        if scontrol requeue "$SLURM_JOB_ID"; then
+            echo "job: stopped with a checkpoint; goes on as soon as Slurm starts it again" >&2
+            sleep 300
+        fi
+        echo "job: this cluster does not let a job back into the queue; another one is submitted" >&2
+        trap leave_status EXIT
+        next=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" \
+            ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
+            echo "job: stopped with a checkpoint; job ${next%%;*} goes on" >&2
+    fi
+fi
+[ "$status" -eq 0 ] || exit "$status"

@@ -1,0 +1,126 @@
+"""The scripts that are kept under tests/golden, and the stand-ins that run one without Slurm.
+
+python -m tests.unit.launch.scripts     writes them anew; read them by eye before they are committed
+"""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
+from toolkit.launch.script import job_script
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+BECAUSE = "PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm"
+
+EVERYTHING = spec(
+    ranks_per_node=4,
+    cpus_per_rank=12,
+    gpus_per_node=4,
+    gpu="v100",
+    gpu_bind="closest",
+    cpu_bind="sockets",
+    memory="180G",
+    time="1-00:00:00",
+    partition="gpus,develgpus",
+    account="train",
+    qos="high",
+    constraint="ib&mem192",
+    reservation="course",
+    nodelist="node[1-4]",
+    exclude="node3",
+    licenses="scratch:1",
+    mail_type="END,FAIL",
+    mail_user="ada@example.org",
+    array="0-7%2",
+    dependency="afterok:12:13",
+    begin="now+2hours",
+    exclusive=True,
+    requeue=True,
+    warning=300,
+    chain=5,
+    output="output-%a.log",
+    error="error-%a.log",
+    workdir="/work/ada",
+    modules=("GCC/12.3.0", "swap cray-mpich cray-mpich-abi"),
+    sbatch=("--comment='a b'", "--switches=1"),
+    trainer="mnist",
+)
+"""A job with a word in every field."""
+
+CASES = {
+    "job-srun-pmix.sh": (spec(cpus_per_rank=4, partition="gpu", account="train"), SRUN),
+    "job-mpirun-host.sh": (spec(preflight=False), MPIRUN),
+    "job-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
+    "job-gloo.sh": (spec(ranks_per_node=2), GLOO),
+    "job-bind.sh": (SPEC, BIND),
+    "job-stops.sh": (spec(trainer="mnist", warning=120), SRUN),
+    "job-everything.sh": (EVERYTHING, SRUN),
+}
+__all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
+
+_STAND_IN = """#!/bin/bash
+printf '%s\\0' "$(($# + 1))" "${0##*/}" "$@" >> "$RECORDED"
+case "${0##*/}" in squeue) echo RUNNING ;; esac
+exit "${ENDS:-0}"
+"""
+PROGRAMS = ("srun", "singularity", "mpirun", "aprun", "sbatch", "squeue")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a script ended, and the words of every program that it called, the program's name first."""
+
+    status: int
+    calls: list[list[str]]
+    said: str
+
+
+def made(name: str) -> str:
+    case, plan = CASES[name]
+    return job_script(case, plan, BECAUSE)
+
+
+def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
+    """Run a script by bash in ``folder``, with stand-ins for all that it starts."""
+    programs, recorded = folder / "bin", folder / "recorded"
+    programs.mkdir(exist_ok=True)
+    for program in PROGRAMS:
+        (programs / program).write_text(_STAND_IN)
+        (programs / program).chmod(0o755)
+    recorded.write_bytes(b"")
+    file = folder / "job.sh"
+    file.write_text(script, newline="")
+    done = subprocess.run(
+        ["bash", file],
+        cwd=folder,
+        env={
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "SLURM_JOB_ID": "1",
+            "SLURM_NTASKS": "1",
+            "SLURM_JOB_NODELIST": "n",
+            "RECORDED": str(recorded),
+            "ENDS": str(ends),
+            **environment,
+        },
+        capture_output=True,
+        timeout=60,
+    )
+    return Ran(
+        done.returncode, _calls(recorded.read_bytes()), (done.stdout + done.stderr).decode(errors="replace")
+    )
+
+
+def _calls(recorded: bytes) -> list[list[str]]:
+    """Return what the stand-ins were called with; each wrote how many words it got before them."""
+    words, calls = recorded.decode().split("\0")[:-1], []
+    while words:
+        count = int(words[0])
+        calls.append(words[1 : count + 1])
+        words = words[count + 1 :]
+    return calls
+
+
+if __name__ == "__main__":
+    for name in CASES:
+        (GOLDEN / name).write_text(made(name))

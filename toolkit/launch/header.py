@@ -1,0 +1,125 @@
+"""The ``#SBATCH`` lines (or ``#COBALT`` ones) of a job: every field that says something; pure."""
+
+from collections.abc import Iterator
+
+from toolkit.errors import BadInput
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Site
+
+SIGNAL = "USR1"
+"""What Slurm sends to the script before the time limit."""
+
+
+def sbatch_lines(spec: JobSpec, site: Site | None = None) -> list[str]:
+    """Return what stands behind ``#SBATCH``, a line each; all values were checked."""
+    site_lines = site.defaults.sbatch if site else ()
+    pairs = [
+        ("job-name", spec.name),
+        ("nodes", spec.nodes),
+        ("ntasks", spec.ranks),
+        ("ntasks-per-node", spec.ranks_per_node),
+        ("cpus-per-task", spec.cpus_per_rank),
+        ("threads-per-core", 1 if spec.cpus_per_rank and threads(spec, site) > 1 else None),
+        ("mem", spec.memory),
+        ("mem-per-cpu", spec.memory_per_cpu),
+        ("time", spec.time),
+        ("partition", spec.partition),
+        ("account", spec.account),
+        ("qos", spec.qos),
+        ("constraint", _constraint(spec, site)),
+        ("reservation", spec.reservation),
+        ("nodelist", spec.nodelist),
+        ("exclude", spec.exclude),
+        ("licenses", spec.licenses),
+        ("array", spec.array),
+        ("dependency", spec.dependency),
+        ("begin", spec.begin),
+        ("mail-type", spec.mail_type),
+        ("mail-user", spec.mail_user),
+    ]
+    lines = [f"--{name}={value}" for name, value in pairs if value not in (None, "")]
+    lines += [f"--{line}" for line in _gpus(spec, site)]
+    lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
+    # The signal goes to the script alone (B:), which tells the trainer.
+    lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
+    lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
+    # A job that is started again adds to what it wrote before.
+    return [*lines, "--open-mode=append", *dict.fromkeys((*site_lines, *spec.sbatch))]
+
+
+def cobalt_lines(spec: JobSpec, site: Site) -> list[str]:
+    """Return what stands behind ``#COBALT``; Cobalt knows a part of what Slurm does.
+
+    Raises:
+        BadInput: for a field that Cobalt has nothing for.
+    """
+    for name in ("qos", "constraint", "nodelist", "exclude", "array", "begin", "gpus_per_node", "chain",
+                 "requeue", "warning", "memory", "reservation", "licenses"):  # fmt: skip
+        if getattr(spec, name):
+            raise BadInput(
+                f"--{name.replace('_', '-')}: Cobalt at this site has no such option; leave it out"
+            )
+    pairs = [
+        ("-n", spec.nodes),
+        ("-t", minutes(spec.time)),
+        ("-q", spec.partition),
+        ("-A", spec.account),
+        ("--jobname", spec.name),
+        ("-o", spec.output),
+        ("-e", spec.error),
+        ("-M", spec.mail_user),
+        ("--dependencies", spec.dependency.partition(":")[2] or None),
+    ]
+    lines = [f"{name} {value}" for name, value in pairs if value not in (None, "")]
+    return [*lines, *dict.fromkeys((*site.defaults.sbatch, *spec.sbatch))]
+
+
+def threads(spec: JobSpec, site: Site | None) -> int:
+    """Return the hardware threads of a core in the job's partition; 1 where they are not known."""
+    partition = site.partition(spec.partition or "") if site else None
+    return (partition.threads if partition else None) or 1
+
+
+def has_gpus(spec: JobSpec, site: Site | None) -> bool:
+    """Tell whether ranks get GPUs: they are asked for, or come with the partition."""
+    if spec.gpus_per_node is not None:
+        return spec.gpus_per_node > 0
+    partition = site.partition(spec.partition or "") if site else None
+    comes = site is not None and site.gpus.ask in {"partition", "constraint"}
+    return comes and bool(partition and partition.gpus)
+
+
+def minutes(time: str) -> int:
+    """Return a time limit in Slurm's form as whole minutes, rounded up.
+
+    >>> [minutes(t) for t in ("90", "1:30", "1:00:01", "1-2", "2-0:30")]
+    [90, 2, 61, 1560, 2910]
+    """
+    days, _, rest = time.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if days:
+        hours, mins, seconds = (*parts, 0, 0)[:3]
+    elif len(parts) == 3:
+        hours, mins, seconds = parts
+    else:
+        hours, (mins, seconds) = 0, (*parts, 0)[:2]
+    return int(days or 0) * 1440 + hours * 60 + mins + (1 if seconds else 0)
+
+
+def _gpus(spec: JobSpec, site: Site | None) -> Iterator[str]:
+    count = spec.gpus_per_node
+    if not count:
+        return
+    ask, name = (site.gpus.ask, site.gpus.gres) if site else ("gres", "gpu")
+    if ask == "gres":
+        kind = f":{spec.gpu}" if spec.gpu and ":" not in name else ""
+        yield f"gres={name}{kind}:{count}"
+    elif ask == "gpus-per-node":
+        yield f"gpus-per-node={f'{spec.gpu}:' if spec.gpu else ''}{count}"
+
+
+def _constraint(spec: JobSpec, site: Site | None) -> str:
+    """Return the features that nodes must have; some sites give out GPUs by one."""
+    if spec.constraint or site is None or site.gpus.ask != "constraint" or not spec.gpus_per_node:
+        return spec.constraint
+    return site.gpus.gres

@@ -1,0 +1,47 @@
+"""The words of the check that runs before a training, as far as the image's own version of it knows them."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.launch.header import has_gpus
+from toolkit.launch.plan import bind
+from toolkit.model.facts import ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Site
+from toolkit.versions import within
+
+PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
+"""What is run in the container first; ``--tasks`` is added by the script."""
+
+_KNOWS_MORE = ">=0.2"
+"""Releases of toolkit whose preflight looks at nodes, GPUs, free space and the image too."""
+
+
+def words(spec: JobSpec, site: Site | None, image: ImageFacts | None) -> tuple[str, ...]:
+    """Return the command of the preflight; images of before 0.2 have one that counts ranks alone."""
+    release = (image.stack or {}).get("toolkit") if image else None
+    if not isinstance(release, str) or not within(release, _KNOWS_MORE):
+        return PREFLIGHT
+    gpus = spec.gpus_per_node or 0
+    if not spec.gpus_per_node and site and has_gpus(spec, site):
+        partition = site.partition(spec.partition or "")
+        gpus = (partition.gpus if partition else None) or 0
+    more = ["--nodes", str(spec.nodes), "--output", spec.directory]
+    more += ["--gpus-per-node", str(gpus)] if gpus else []
+    return (*PREFLIGHT, *more, *(("--image", spec.image) if _bindable(spec.image) else ()))
+
+
+def with_image(spec: JobSpec, preflight: Sequence[str]) -> JobSpec:
+    """Return the specification with the image's own file bound in, where the preflight looks at it."""
+    if "--image" not in preflight:
+        return spec
+    return msgspec.structs.replace(spec, binds=(*spec.binds, bind(spec.image, read_only=True)))
+
+
+def _bindable(path: str) -> bool:
+    try:
+        return bool(bind(path))
+    except BadInput:
+        return False
