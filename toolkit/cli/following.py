@@ -1,15 +1,20 @@
 """Follow a job on the screen, and say in words how it ended and why."""
 
-import click
+import sys
+import time
 
 from toolkit.engine.explain import explain, suspects
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.launch import output, records
+from toolkit.launch import jobs, output, records
 from toolkit.launch.follow import follow
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
+from toolkit.report import pace, states
 from toolkit.run.command import Runner
+
+_PLAIN_SECONDS = 60.0
+"""How often a log is told of progress; a terminal is told all the time."""
 
 
 def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = False) -> JobRecord:
@@ -19,33 +24,74 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         Interrupted: on Ctrl-C, which leaves the job as it is and says how to come back.
         Missing: if the place, or Slurm there, is not reached any more; the same holds.
     """
-    last: list[JobStatus] = []
-
-    def on_state(status: JobStatus) -> None:
-        shown = (status.state, status.reason, status.answer)
-        changed = not last or shown != (last[-1].state, last[-1].reason, last[-1].answer)
-        if changed and status.state not in FINAL_STATES:
-            tell.step(f"Job {record.id} {_state_in_words(status)}")
-        last[:] = [status]
-
-    def on_line(line: str) -> None:
-        if not quiet:
-            click.echo(output.shown(line))
-
+    watch = _Watch(record, tell, quiet=quiet)
     try:
-        return follow(runner, record, on_line, on_state)
+        return follow(
+            runner,
+            record,
+            watch.line,
+            watch.state,
+            on_metrics=watch.metrics,
+            on_again=watch.again,
+            on_lost=watch.lost,
+        )
     except Missing as error:
         # "Run it again", which a lost connection is told with, would launch a second job.
         raise Missing(
-            f"job {record.id} goes on, but {runner.place} is not reached any more",
+            f"job {watch.name} goes on, but {runner.place} is not reached any more",
             fix=f"toolkit jobs logs --follow {record.key}",
             detail=[error.message],
         ) from error
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped following; job {record.id} goes on",
+            f"stopped following; job {watch.name} goes on",
             fix=f"toolkit jobs logs --follow {record.key}   (to end it: toolkit jobs cancel {record.key})",
         ) from None
+
+
+class _Watch:
+    """Says what changes, once; on a terminal the progress of a training stands behind the last step."""
+
+    def __init__(self, record: JobRecord, tell: Tell, *, quiet: bool) -> None:
+        self.name = record.id or record.key
+        self._tell, self._quiet = tell, quiet
+        self._live = sys.stderr.isatty()
+        self._said: object = None
+        self._status: JobStatus | None = None
+        self._done, self._since, self._told = 0, time.monotonic(), float("-inf")
+
+    def line(self, text: str) -> None:
+        if not self._quiet:
+            self._tell.output(output.shown(text))
+
+    def state(self, status: JobStatus) -> None:
+        # When Slurm expects a job to start changes by the minute, and is worth no line of its own.
+        shown = (status.state, status.reason, status.answer, status.place, status.restarts)
+        if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
+            todo = states.todo(status, self.name)
+            self._tell.step(f"Job {self.name} {states.in_words(status)}{'; ' if todo else ''}{todo}")
+        self._said, self._status = shown, status
+
+    def metrics(self, content: bytes) -> None:
+        running = self._status is not None and self._status.state == "running"
+        if not running or (now := pace.pace(content)) is None:
+            return
+        moment = time.monotonic()
+        new = now.done != self._done
+        if new:
+            self._done, self._since = now.done, moment
+        if self._live:
+            self._tell.detail(pace.in_words(now, moment - self._since))
+        elif new and now.done and moment - self._told >= _PLAIN_SECONDS:
+            self._told = moment
+            self._tell.step(f"Job {self.name}: {pace.in_words(now)}")
+
+    def again(self, record: JobRecord) -> None:
+        self._tell.step(f"Job {states.again_in_words(record)}")
+        self.name, self._said = record.id, None
+
+    def lost(self, why: str) -> None:
+        self._tell.step(f"{why}; job {self.name} goes on, and is looked for again")
 
 
 def conclude(record: JobRecord, tell: Tell) -> None:
@@ -61,6 +107,12 @@ def conclude(record: JobRecord, tell: Tell) -> None:
 
 def failure(record: JobRecord) -> CheckFailed:
     """Say why a job failed, from what it wrote: the first rank that failed, the cause, what mends it."""
+    if record.exit_code == jobs.STOPPED:
+        return CheckFailed(
+            f"job {record.id or record.key} stopped before its time was up, with a checkpoint, "
+            "and is not started again",
+            fix=f"to go on from the checkpoint: toolkit jobs resume {record.key}",
+        )
     folder = records.folder(record.key)
     try:
         text = (folder / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
@@ -90,13 +142,3 @@ def failure(record: JobRecord) -> CheckFailed:
         fix=fixes[0] if fixes else f"read all of its output: toolkit jobs logs {record.key}",
         detail=detail,
     )
-
-
-def _state_in_words(status: JobStatus) -> str:
-    if status.answer == "silent":
-        return "goes on as far as is known; Slurm does not answer just now, and is asked again"
-    if status.state == "pending":
-        return f"waits: {status.reason}" if status.reason else "waits"
-    if status.state == "running":
-        return f"runs on {status.nodes}" if status.nodes else "runs"
-    return "is in a state that Slurm does not tell"

@@ -1,5 +1,10 @@
-"""Follow a job to its end: hand over its output as it grows, and Slurm's answers as they change."""
+"""Follow a job to its end: hand over its output as it grows, and Slurm's answers as they change.
 
+The end is that of the work, not of one run: a job that Slurm starts again, or that had itself submitted again
+before its time was up, is followed on.
+"""
+
+import dataclasses
 import posixpath
 import time
 from collections.abc import Callable, Iterator
@@ -9,18 +14,33 @@ from toolkit.launch import jobs, records
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Runner
+from toolkit.run.patience import OnLost, Patient
 
 _OUTPUT_SECONDS = 0.5
 """How often new output is looked for."""
+
+_METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
+"""How often new metrics are looked for, and how many bytes of them a second may cost."""
+
+_PLACE_SECONDS = 30.0
+"""How often it is asked who else waits: an answer may hold thousands of jobs."""
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
 """How often Slurm is asked, at first and later: a controller serves thousands of people."""
 
 _SILENT_SECONDS = 600.0
-"""A controller may restart, or be moved to another machine; after this long it is taken for gone."""
+"""A controller may restart, or be moved to another machine; after this long it is taken for gone.
+
+So is a connection that cannot be made anew."""
 
 _SETTLE_SECONDS = 1.0
 """How long a shared file system is given to show the last lines of a job that has ended."""
+
+_IN_TURN = {"Priority", "Resources"}
+"""Reasons of jobs that wait for nothing but their turn."""
+
+OnMetrics = Callable[[bytes], None]
+"""Takes the content of the metrics file, each time that it was looked at, changed or not."""
 
 
 def follow(
@@ -28,23 +48,59 @@ def follow(
     record: JobRecord,
     on_line: Callable[[str], None],
     on_state: Callable[[JobStatus], None] = lambda _: None,
+    *,
+    on_metrics: OnMetrics | None = None,
+    on_again: Callable[[JobRecord], None] = lambda _: None,
+    on_lost: OnLost = lambda _: None,
 ) -> JobRecord:
     """Hand over the job's output as it grows until the job has ended; return the final record.
 
-    The output is kept beside the record, however the following ends.
+    The output is kept beside the record, however the following ends. ``on_again`` is told of a job that
+    goes on where this one stopped, under a new number. A connection that breaks is made anew for minutes;
+    ``on_lost`` is told that it broke.
 
     Raises:
         Missing: if the place is not reached any more, or Slurm there does not answer for minutes.
     """
-    reader = _Tail(runner, posixpath.join(record.spec.directory, records.OUTPUT), on_line)
+    runner = Patient(runner, on_lost, _SILENT_SECONDS)
+    record = jobs.numbered(runner, record)
+    folder = record.spec.directory
+    reader = _Tail(runner, posixpath.join(folder, records.OUTPUT), on_line)
+    metrics = _Metrics(runner, posixpath.join(folder, records.METRICS), on_metrics) if on_metrics else None
+
+    def look() -> None:
+        reader.read()
+        if metrics:
+            metrics.look()
+
     try:
-        for status in _states(runner, record, reader.read):
-            on_state(status)
-            record = jobs.noted(record, status)
-        _settle(reader)
+        while True:
+            for status in _states(runner, record, look):
+                on_state(status)
+                record = jobs.noted(record, status)
+            _settle(reader)
+            if metrics:
+                metrics.look(at_once=True)
+            record = jobs.conclude(runner, record)
+            if record.state != "pending":
+                return record
+            on_again(record)
     finally:
         records.keep(record, records.OUTPUT, bytes(reader.seen))
-    return jobs.conclude(runner, record)
+
+
+class _Metrics:
+    """Reads the metrics now and then, all of them: a run that goes on writes the file anew."""
+
+    def __init__(self, runner: Runner, path: str, on_metrics: OnMetrics) -> None:
+        self._runner, self._path, self._on_metrics = runner, path, on_metrics
+        self._next = 0.0
+
+    def look(self, *, at_once: bool = False) -> None:
+        if at_once or time.monotonic() >= self._next:
+            content = self._runner.read(self._path)
+            self._on_metrics(content)
+            self._next = time.monotonic() + max(_METRICS_SECONDS, len(content) / _METRICS_BYTES)
 
 
 class _Tail:
@@ -71,30 +127,49 @@ class _Tail:
             self._rest = b""
 
 
-def _states(runner: Runner, record: JobRecord, read: Callable[[], bool]) -> Iterator[JobStatus]:
+def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
     """Yield Slurm's answers until a final one, reading output in between."""
     pause, heard, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
+    goes_on = record.spec.requeue or record.spec.chain > 0
+    queue = _Queue(runner, record)
     while True:
         status = jobs.query(runner, record.id)
         asked = time.monotonic()
         if status.answer == "silent":
             # A status left by a run before a requeue counts no more, hence: only once it runs.
-            if running and jobs.left_status(runner, record) is not None:
+            left = jobs.left_status(runner, record) if running else None
+            if left is not None and not (left == jobs.STOPPED and goes_on):
                 yield JobStatus("unknown", answer="forgotten")
                 return
             _give_up(runner, asked - heard)
         else:
             heard, running = asked, status.state == "running"
-        yield status
+        yield queue.placed(status)
         if status.state in FINAL_STATES or status.answer == "forgotten":
             return
         while (passed := time.monotonic() - asked) < pause:
-            read()
+            look()
             # The script's last act; a look at a file spares the controller and tells sooner.
-            if passed >= _FIRST_QUERY and jobs.left_status(runner, record) is not None:
+            if running and passed >= _FIRST_QUERY and jobs.left_status(runner, record) is not None:
                 break
             time.sleep(_OUTPUT_SECONDS)
         pause = min(pause * 1.5, _LAST_QUERY)
+
+
+class _Queue:
+    """Adds to an answer the place in the queue, asked for now and then."""
+
+    def __init__(self, runner: Runner, record: JobRecord) -> None:
+        self._runner, self._record = runner, record
+        self._asked, self._place = float("-inf"), (0, 0)
+
+    def placed(self, status: JobStatus) -> JobStatus:
+        if status.state != "pending" or status.reason not in _IN_TURN:
+            return status
+        if time.monotonic() - self._asked >= _PLACE_SECONDS:
+            self._asked = time.monotonic()
+            self._place = jobs.place_in_queue(self._runner, self._record, status.partition) or (0, 0)
+        return dataclasses.replace(status, place=self._place)
 
 
 def _give_up(runner: Runner, silent: float) -> None:

@@ -12,6 +12,7 @@ from toolkit.launch import records, slurm
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Command, Completed, Runner
+from toolkit.run.patience import Patient
 
 EXIT_CODE = "exit-code"
 """The file of the job's folder in which the script leaves how it ended."""
@@ -22,6 +23,9 @@ STOPPED = 75
 _CANCEL_SECONDS = 5.0
 _CANCEL_PAUSE = 0.5
 """How long, and how often, Slurm is asked whether a cancelled job has come to its end."""
+
+_WRITE_SECONDS = 60.0
+"""How long a connection may be away while the script is written."""
 
 _LOOK_PAUSES = (0.5, 2.0)
 """How long after an sbatch without an answer Slurm is asked whether it has the job."""
@@ -45,7 +49,8 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
-        runner.write(path, script.encode(), 0o755)
+        # Written twice it is the same file; sbatch below is another matter.
+        Patient(runner, lambda _: None, _WRITE_SECONDS).write(path, script.encode(), 0o755)
     except BaseException:
         records.forget(record)
         raise
@@ -56,6 +61,37 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
         raise Interrupted(
             "interrupted while sbatch ran; the job may have been submitted", fix=_look(record)
         ) from None
+
+
+def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
+    """Submit the script of a job that has ended once more, in its folder: trainers go on from a checkpoint.
+
+    The record stays the same one, and gets one more number.
+
+    Raises:
+        CheckFailed: if the job goes on, or sbatch refuses.
+        Missing: if its script is not there any more, or it is not known whether sbatch submitted it.
+    """
+    if record.state not in FINAL_STATES:
+        raise CheckFailed(
+            f"job {record.id or record.key} is {record.state}; it has to end before it can go on",
+            fix=f"toolkit jobs wait {record.key}, or toolkit jobs cancel {record.key}",
+        )
+    path = posixpath.join(record.spec.directory, records.SCRIPT)
+    if not runner.read(path):
+        raise Missing(
+            f"{runner.place}: {path} is not there any more", fix=f"toolkit launch --from-job {record.key}"
+        )
+    number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory), forget=False)
+    return records.update(
+        record,
+        id=number,
+        numbers=(*(record.numbers or (record.id,)), number),
+        restarts=record.restarts + 1,
+        state="pending",
+        exit_code=None,
+        ended="",
+    )
 
 
 def refresh(runner: Runner, record: JobRecord, seconds: float = 60.0) -> tuple[JobRecord, bool]:
@@ -210,13 +246,17 @@ def _numbers(runner: Runner, record: JobRecord) -> list[str]:
     return []
 
 
-def _sbatch(runner: Runner, record: JobRecord, command: Command) -> str:
-    """Submit once, and never twice; where the answer did not come, Slurm is asked for the job."""
+def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
+    """Submit once, and never twice; where the answer did not come, Slurm is asked for the job.
+
+    With ``forget`` the record of a job that never came to be is removed.
+    """
     try:
         answer = runner.run(command)
     except Missing as error:
         if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # there is no sbatch to start
-            records.forget(record)
+            if forget:
+                records.forget(record)
             raise
         return _found_or_doubt(record, runner, error.message)
     if answer.timed_out:
@@ -224,7 +264,8 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command) -> str:
     if answer.status < 0 or answer.status == _KILLED_OVER_SSH:
         return _found_or_doubt(record, runner, "sbatch was ended by a signal")
     if not answer.ok:
-        records.forget(record)
+        if forget:
+            records.forget(record)
         raise _refused(runner, answer)
     number = slurm.parse_sbatch(answer.text)
     if number is None:
@@ -236,7 +277,8 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command) -> str:
 def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
     for pause in _LOOK_PAUSES:
         time.sleep(pause)
-        if numbers := _numbers(runner, record):
+        known = {*record.numbers, record.id}
+        if numbers := [n for n in _numbers(runner, record) if n not in known]:
             return numbers[-1]
     raise _in_doubt(record, runner, why)
 

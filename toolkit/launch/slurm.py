@@ -53,7 +53,8 @@ class JobStatus:
 
     ``started`` is when it began, of one that waits when Slurm expects it to, and ``ended`` when it ended,
     in the cluster's own time; empty where that is not known. ``restarts`` counts those by Slurm; ``None``
-    where the answer does not hold it. ``partition`` may name several with commas.
+    where the answer does not hold it. ``partition`` may name several with commas. ``place`` is that among
+    those that wait for their turn, and how many they are; zeros where it was not asked for.
     """
 
     state: JobState
@@ -65,6 +66,7 @@ class JobStatus:
     ended: str = ""
     restarts: int | None = None
     partition: str = ""
+    place: tuple[int, int] = (0, 0)
 
 
 def sbatch(script: str, directory: str) -> Command:

@@ -12,6 +12,9 @@ class Tell(Protocol):
     def detail(self, text: str) -> None:
         """Give one line of a step's own output, such as a line of a build log."""
 
+    def output(self, text: str) -> None:
+        """Print a line that was asked for to standard output, where what is told does not disturb it."""
+
 
 class Silent:
     """A listener that hears and says nothing."""
@@ -20,4 +23,7 @@ class Silent:
         pass
 
     def detail(self, text: str) -> None:
+        pass
+
+    def output(self, text: str) -> None:
         pass

@@ -1,6 +1,7 @@
 """Progress on stderr: a live line on a terminal, plain dated lines elsewhere."""
 
 import os
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.status import Status
 
-_RECENT = 60
-"""Lines of detail that fit behind a step on a terminal, in characters."""
+_MARGIN = 4
+"""Columns of a terminal that a spinner needs."""
 
 
 class Progress:
@@ -46,8 +47,17 @@ class Progress:
         elif self._status:
             from rich.markup import escape
 
-            shown = "".join(c for c in text.strip() if c.isprintable())[:_RECENT]
-            self._status.update(f"{escape(self._text)} [dim]{escape(shown)}[/dim]")
+            # A line that is longer than the terminal would not be taken away again.
+            columns = shutil.get_terminal_size().columns - _MARGIN
+            step = self._text[:columns]
+            shown = "".join(c for c in text.strip() if c.isprintable())[: max(columns - len(step) - 1, 0)]
+            self._status.update(f"{escape(step)} [dim]{escape(shown)}[/dim]")
+            self._status.start()
+
+    def output(self, text: str) -> None:
+        if self._status:
+            self._status.stop()  # the next detail brings it back, below what is printed now
+        print(text, flush=True)
 
     def __enter__(self) -> Self:
         return self

@@ -114,6 +114,9 @@ class Told:
     def detail(self, text):
         pass
 
+    def output(self, text):
+        print(text)
+
 
 def options(image, **changes):
     given = {

@@ -5,10 +5,11 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, RUNNING, Recorded
-from toolkit.errors import Missing
+from toolkit.errors import Lost, Missing
 from toolkit.launch import follow as following
 from toolkit.launch import records
 from toolkit.launch.follow import follow
+from toolkit.run import patience
 
 DIRECTORY = RECORD.spec.directory
 
@@ -20,6 +21,8 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setattr(following, "_FIRST_QUERY", 0.02)
     monkeypatch.setattr(following, "_LAST_QUERY", 0.02)
     monkeypatch.setattr(following, "_SETTLE_SECONDS", 0.02)
+    monkeypatch.setattr(following, "_METRICS_SECONDS", 0.0)
+    monkeypatch.setattr(patience, "_FIRST_PAUSE", 0.01)
 
 
 def test_following_hands_over_each_line_once_and_keeps_output_and_metrics():
@@ -85,3 +88,106 @@ def test_a_state_of_a_later_slurm_is_waited_through():
 def test_the_scripts_own_status_counts_where_nobody_remembers(left, state):
     slurm = Recorded({f"{DIRECTORY}/exit-code": left}, scontrol=[GONE])
     assert follow(slurm, msgspec.structs.replace(RECORD, state="running"), print).state == state
+
+
+WAITING = (
+    "JobId=7 JobState=PENDING Reason={} Restarts={} StartTime=Unknown Partition=batch "
+    "ExitCode=0:0 NodeList=(null)"
+)
+STOPPED = FAILED.replace("ExitCode=3:0", "ExitCode=75:0 EndTime=2026-11-21T20:00:00")
+LOST = Lost("login: the SSH connection was lost")
+
+
+def test_a_job_that_slurm_starts_again_is_followed_on():
+    again = RUNNING.replace("ExitCode", "Restarts=1 ExitCode")
+    slurm = Recorded(scontrol=[RUNNING, WAITING.format("BeginTime", 1), again, DONE])
+    seen = []
+    record = follow(slurm, RECORD, print, lambda s: seen.append((s.state, s.restarts)))
+    assert seen == [("running", None), ("pending", 1), ("running", 1), ("completed", None)]
+    assert (record.state, record.restarts) == ("completed", 1)
+
+
+def test_a_job_that_had_itself_submitted_again_is_followed_under_its_new_number():
+    spec = msgspec.structs.replace(RECORD.spec, chain=2)
+    queue = f"7|{DIRECTORY}\n8|{DIRECTORY}\n9|/elsewhere\n"
+    slurm = Recorded(scontrol=[RUNNING, STOPPED, RUNNING, DONE], squeue=[queue])
+    told = []
+    first = msgspec.structs.replace(RECORD, spec=spec)
+    record = follow(slurm, first, print, on_again=told.append)
+    assert (record.state, record.id, record.numbers, record.restarts) == ("completed", "8", ("7", "8"), 1)
+    assert [r.id for r in told] == ["8"]
+    assert ("scontrol", "--oneliner", "show", "job", "8") in slurm.ran
+    assert records.find("8").state == "completed"
+
+
+def test_a_job_that_stopped_for_time_and_is_not_started_again_has_ended():
+    record = follow(Recorded(scontrol=[RUNNING, STOPPED], squeue=[f"7|{DIRECTORY}\n"]), RECORD, print)
+    assert (record.state, record.exit_code, record.ended) == ("failed", 75, "2026-11-21T20:00:00")
+
+
+def test_a_job_that_stopped_for_time_while_the_controller_is_away_is_waited_for():
+    spec = msgspec.structs.replace(RECORD.spec, requeue=True)
+    slurm = Recorded(
+        {f"{DIRECTORY}/exit-code": b"75\n"},
+        scontrol=[RUNNING, AWAY, AWAY, WAITING.format("BeginTime", 1), DONE],
+    )
+    assert follow(slurm, msgspec.structs.replace(RECORD, spec=spec), print).state == "completed"
+
+
+def test_a_status_of_the_run_before_does_not_hurry_the_questions_while_the_job_waits(monkeypatch):
+    monkeypatch.setattr(following, "_LAST_QUERY", 0.3)
+    monkeypatch.setattr(following, "_FIRST_QUERY", 0.1)
+    waiting = WAITING.format("BeginTime", 1)
+    slurm = Recorded({f"{DIRECTORY}/exit-code": b"75\n"}, scontrol=[waiting, waiting, DONE])
+    looked = []
+    slurm.read = lambda target, offset=0: looked.append(target) or b""
+    follow(slurm, RECORD, print)
+    assert not any(target.endswith("exit-code") for target in looked)
+
+
+def test_the_place_in_the_queue_comes_with_the_answer_of_a_job_that_waits_for_its_turn():
+    slurm = Recorded(
+        scontrol=[WAITING.format("Priority", 0), WAITING.format("JobHeldUser", 0), DONE],
+        squeue=["3|Resources\n7|Priority\n"],
+    )
+    seen = []
+    follow(slurm, RECORD, print, lambda s: seen.append(s.place))
+    assert seen == [(2, 2), (0, 0), (0, 0)]
+    assert any("--partition=batch" in words for words in slurm.ran)
+
+
+def test_metrics_are_handed_over_whole_while_the_job_runs():
+    slurm = Recorded({f"{DIRECTORY}/metrics.jsonl": b"1\n"}, scontrol=[RUNNING, RUNNING, DONE])
+    seen = []
+
+    def on_metrics(content):
+        seen.append(content)
+        slurm.files[f"{DIRECTORY}/metrics.jsonl"] = b"2\n"
+
+    follow(slurm, RECORD, print, on_metrics=on_metrics)
+    assert seen[0] == b"1\n"
+    assert seen[-1] == b"2\n"
+
+
+def test_a_connection_that_breaks_is_made_anew_and_no_line_comes_twice():
+    slurm = Recorded({f"{DIRECTORY}/output.log": b"one\n"}, scontrol=[RUNNING, LOST, LOST, RUNNING, DONE])
+    read, broken = slurm.read, []
+
+    def breaking(target, offset=0):
+        if offset and len(broken) < 2:
+            broken.append(target)
+            raise LOST
+        slurm.files[f"{DIRECTORY}/output.log"] = b"one\ntwo\n"
+        return read(target, offset)
+
+    slurm.read = breaking
+    lines, lost = [], []
+    assert follow(slurm, RECORD, lines.append, on_lost=lost.append).state == "completed"
+    assert lines == ["one", "two"]
+    assert len(lost) == 2
+
+
+def test_a_connection_that_stays_away_is_given_up(monkeypatch):
+    monkeypatch.setattr(following, "_SILENT_SECONDS", 0.05)
+    with pytest.raises(Lost, match="connection was lost"):
+        follow(Recorded(scontrol=[RUNNING, LOST]), RECORD, print)

@@ -19,6 +19,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(jobs, "_CANCEL_PAUSE", 0.01)
     monkeypatch.setattr(jobs, "_CANCEL_SECONDS", 0.05)
+    monkeypatch.setattr(jobs, "_LOOK_PAUSES", (0.0,))
 
 
 def kept(name):
@@ -157,3 +158,86 @@ def test_what_cannot_be_cancelled_is_told():
         jobs.cancel(slurm, NEW)
     assert "squeue --me" in caught.value.fix
     assert slurm.ran == []
+
+
+FOLDER = RECORD.spec.directory
+STOPPED = FAILED.replace("ExitCode=3:0", "ExitCode=75:0")
+
+
+@pytest.mark.parametrize("answer", [None, Missing("login: the SSH connection was lost"), (255, "", "")])
+def test_a_submission_whose_answer_was_lost_is_found_by_its_folder_and_not_made_twice(answer):
+    slurm = Recorded(sbatch=[answer], squeue=[f"40|/elsewhere\n41|{FOLDER}\n"])
+    record = jobs.submit(slurm, NEW, "x")
+    assert (record.id, record.numbers, record.state) == ("41", ("41",), "pending")
+    assert [words[0] for words in slurm.ran].count("sbatch") == 1
+
+
+def test_a_job_in_doubt_gets_its_number_when_it_is_asked_for():
+    slurm = Recorded(squeue=[f"41|{FOLDER}\n"], scontrol=[RUNNING])
+    record, _ = jobs.refresh(slurm, msgspec.structs.replace(NEW, state="unknown"))
+    assert (record.id, record.state) == ("41", "running")
+
+
+def test_where_and_when_it_ran_and_how_often_is_kept():
+    shown = "JobState=RUNNING Restarts=2 StartTime=2026-11-21T19:00:00 NodeList=node[1-2] ExitCode=0:0"
+    ended = shown.replace("RUNNING", "COMPLETED") + " EndTime=2026-11-21T20:00:00"
+    slurm = Recorded(scontrol=[shown, ended, (1, "", "")])
+    record, _ = jobs.refresh(slurm, RECORD)
+    record, _ = jobs.refresh(slurm, record)
+    assert records.find(RECORD.key) == record
+    assert (record.restarts, record.nodes, record.started, record.ended) == (
+        2,
+        "node[1-2]",
+        "2026-11-21T19:00:00",
+        "2026-11-21T20:00:00",
+    )
+
+
+def test_jobs_of_one_place_that_go_on_are_asked_for_together():
+    many = [msgspec.structs.replace(RECORD, key=f"k{n}", id=str(n)) for n in range(1, 101)]
+    told = "".join(f"{n}|RUNNING|None|node1|2026-11-21T19:00:00\n" for n in range(1, 100))
+    slurm = Recorded(squeue=[told], scontrol=[DONE])
+    looked = jobs.refresh_all(slurm, many)
+    assert [record.state for record, _ in looked] == [*["running"] * 99, "completed"]
+    assert all(reached for _, reached in looked)
+    assert len(slurm.ran) == 2
+
+
+def test_once_slurm_is_silent_the_others_are_not_asked_for():
+    many = [msgspec.structs.replace(RECORD, key=f"k{n}", id=str(n)) for n in range(3)]
+    slurm = Recorded(squeue=[AWAY], scontrol=[AWAY])
+    assert [reached for _, reached in jobs.refresh_all(slurm, many)] == [False] * 3
+    assert len([words for words in slurm.ran if words[0] == "scontrol"]) == 1
+
+
+def test_a_job_that_stopped_in_time_goes_on_under_the_number_of_its_successor():
+    slurm = Recorded(scontrol=[STOPPED], squeue=[f"7|{FOLDER}\n8|{FOLDER}\n"])
+    record, _ = jobs.refresh(slurm, RECORD)
+    assert (record.state, record.id, record.numbers, record.restarts) == ("pending", "8", ("7", "8"), 1)
+
+
+def test_a_job_that_failed_has_no_successor_that_it_is_asked_for():
+    slurm = Recorded(scontrol=[FAILED], squeue=[f"8|{FOLDER}\n"])
+    assert jobs.refresh(slurm, RECORD)[0].state == "failed"
+    assert not any(words[0] == "squeue" for words in slurm.ran)
+
+
+def test_going_on_submits_the_same_script_under_the_same_record():
+    ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"])
+    record = jobs.resubmit(slurm, ended)
+    assert slurm.ran == [("sbatch", "--parsable", f"{FOLDER}/job.sh")]
+    assert (record.key, record.id, record.numbers, record.state) == (RECORD.key, "9", ("7", "9"), "pending")
+    assert record.exit_code is None
+
+
+def test_what_cannot_go_on_is_told_and_its_record_stays():
+    records.save(RECORD)
+    with pytest.raises(CheckFailed, match="it has to end before"):
+        jobs.resubmit(Recorded(), RECORD)
+    ended = msgspec.structs.replace(RECORD, state="timeout")
+    with pytest.raises(Missing, match=r"job\.sh is not there any more"):
+        jobs.resubmit(Recorded(), ended)
+    with pytest.raises(CheckFailed, match="refused"):
+        jobs.resubmit(Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[(1, "", REFUSAL)]), ended)
+    assert records.find(None) == RECORD

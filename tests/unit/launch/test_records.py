@@ -1,4 +1,7 @@
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -6,6 +9,8 @@ import pytest
 from tests.unit.launch.examples import RECORD
 from toolkit.errors import BadInput
 from toolkit.launch import records
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -97,3 +102,58 @@ def test_keys_are_unique_and_records_of_many_threads_survive():
     for thread in threads:
         thread.join()
     assert {r.key for r in records.every()} == set(keys)
+
+
+def test_a_change_is_made_to_the_record_as_it_is_and_not_as_it_was_read():
+    records.save(RECORD)
+    records.update(RECORD, nodes="node1")
+    assert records.update(RECORD, started="now").nodes == "node1"
+
+
+def test_an_answer_from_before_its_end_does_not_bring_a_job_back():
+    records.save(RECORD)
+    records.update(RECORD, state="completed", exit_code=0)
+    late = records.update(RECORD, state="running", nodes="node1")
+    assert (late.state, late.exit_code, late.nodes) == ("completed", 0, "node1")
+    assert records.update(RECORD, state="running", restarts=1).state == "running"
+
+
+def test_a_lock_that_somebody_keeps_holds_nobody_up_for_long(monkeypatch):
+    monkeypatch.setattr(records, "_LOCK_SECONDS", 0.05)
+    records.save(RECORD)
+    with records._locked(records.folder(RECORD.key)):
+        assert records.update(RECORD, nodes="node1").nodes == "node1"
+
+
+_MANY = """
+import sys, msgspec
+from tests.unit.launch.examples import RECORD
+from toolkit.launch import records
+me, field = sys.argv[1:]
+shared = msgspec.structs.replace(RECORD, key="shared")
+for number in range(13):
+    record = msgspec.structs.replace(RECORD, key=records.new_key("job"), id="", state="unknown")
+    records.save(record)
+    records.update(record, id=f"{me}{number:02}", state="pending")
+    records.update(shared, **{field: f"{me}-{number}"})
+    records.every(sys.exit)
+"""
+
+
+def test_eight_processes_at_once_lose_no_record_and_no_change(tmp_path):
+    fields = ["nodes", "started", "ended", "host", "cluster", "ssh_config", "predicted", "place"]
+    records.save(keyed("shared", "1"))
+    words = [sys.executable, "-c", _MANY]
+    running = [
+        subprocess.Popen([*words, str(number), field], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        for number, field in enumerate(fields, 1)
+    ]
+    said = [process.communicate(timeout=60)[1] for process in running]
+    assert [process.returncode for process in running] == [0] * 8, said
+    shared = records.find("shared")
+    assert [getattr(shared, field) for field in fields] == [f"{n}-12" for n in range(1, 9)]
+    made = [record for record in records.every() if record.key != "shared"]
+    assert sorted(record.id for record in made) == sorted(
+        f"{n}{i:02}" for n in range(1, 9) for i in range(13)
+    )
+    assert {record.state for record in made} == {"pending"}

@@ -1,0 +1,52 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.report.pace import Pace, duration, in_words, pace
+
+HEADER = {"record": "header", "schema": "toolkit.metrics/1", "epochs": 12, "versions": {}}
+
+
+def lines(*records):
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def epoch(number, seconds=10.0):
+    return {"record": "epoch", "epoch": number, "seconds": seconds, "images_per_second": 4321.4}
+
+
+def test_what_is_done_and_what_is_left_are_told():
+    now = pace(lines(HEADER, epoch(1, 99.0), epoch(2), epoch(3), epoch(4)))
+    assert now == Pace(done=4, epochs=12, images_per_second=4321.4, seconds_left=80.0)
+    assert in_words(now) == "epoch 5 of 12, 4,321 images/s, about 80 s left"
+    assert in_words(now, since=75) == "epoch 5 of 12, 4,321 images/s, about 5 s left"
+
+
+def test_before_the_first_epoch_nothing_is_guessed():
+    assert in_words(pace(lines(HEADER))) == "epoch 1 of 12"
+
+
+def test_all_done_and_going_on_are_told():
+    short = {**HEADER, "epochs": 1}
+    assert in_words(pace(lines(short, epoch(1)))) == "1 of 1 epochs are done, 4,321 images/s"
+    assert in_words(pace(lines(HEADER, {"record": "resumed"}))).endswith("resumed 1 time")
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff\n", b"{}\n", b"[1]\n", b'{"record": "header", "epochs": 0}\n'])
+def test_what_are_no_metrics_say_nothing(text):
+    assert pace(text) is None
+
+
+@given(st.binary(max_size=200))
+def test_a_file_that_is_being_written_is_read_as_far_as_it_goes(rest):
+    assert pace(lines(HEADER) + b"\n" + rest) is not None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 s"), (89, "89 s"), (600, "10 min"), (7200, "2 h"), (12000, "3 h 20 min"), (190000, "2 d 4 h")],
+)
+def test_durations_have_the_units_that_matter(seconds, said):
+    assert duration(seconds) == said

@@ -1,0 +1,97 @@
+"""How far a training is and how long it will still take, from its metrics; pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+_RECENT = 3
+"""Epochs whose speed counts for what is still to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """``done`` of ``epochs`` are finished; ``images_per_second`` is that of the last one, 0 before it.
+
+    ``seconds_left`` is that of the epochs that are not finished, training alone, and ``None`` before the
+    first one. ``resumed`` counts how often the training went on from a checkpoint.
+    """
+
+    done: int
+    epochs: int
+    images_per_second: float
+    seconds_left: float | None
+    resumed: int = 0
+
+
+class _Line(msgspec.Struct):
+    record: str = ""
+    epochs: int = 0
+    epoch: int = 0
+    seconds: float = 0.0
+    images_per_second: float = 0.0
+
+
+def pace(metrics: bytes) -> Pace | None:
+    """Read how far a training is; ``None`` where the metrics hold no header, or are none of toolkit's.
+
+    Lines of other kinds, of a later release or cut off, are passed over.
+    """
+    lines = [line for text in metrics.splitlines() if (line := _line(text)) is not None]
+    headers = [line for line in lines if line.record == "header"]
+    if not headers or headers[-1].epochs < 1:
+        return None
+    done = [line for line in lines if line.record == "epoch"]
+    return Pace(
+        done=len(done),
+        epochs=headers[-1].epochs,
+        images_per_second=done[-1].images_per_second if done else 0.0,
+        seconds_left=_seconds_left([line.seconds for line in done], headers[-1].epochs),
+        resumed=sum(line.record == "resumed" for line in lines),
+    )
+
+
+def _line(text: bytes) -> _Line | None:
+    try:
+        return msgspec.json.decode(text, type=_Line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _seconds_left(seconds: Sequence[float], epochs: int) -> float | None:
+    if not seconds:
+        return None
+    recent = seconds[-_RECENT:]
+    return max(epochs - len(seconds), 0) * sum(recent) / len(recent)
+
+
+def in_words(now: Pace, since: float = 0.0) -> str:
+    """Say it in a line: ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
+
+    ``since`` are the seconds that passed since the last epoch ended.
+    """
+    if now.done >= now.epochs:
+        parts = [f"{now.done} of {now.epochs} epochs are done"]
+    else:
+        parts = [f"epoch {now.done + 1} of {now.epochs}"]
+    if now.images_per_second:
+        parts.append(f"{now.images_per_second:,.0f} images/s")
+    if now.seconds_left is not None and now.done < now.epochs:
+        parts.append(f"about {duration(max(now.seconds_left - since, 0.0))} left")
+    if now.resumed:
+        parts.append(f"resumed {now.resumed} time{'s' if now.resumed > 1 else ''}")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Say how long in the two units that matter: ``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
