@@ -1,30 +1,42 @@
 """Write values as TOML, for files that a person reads and changes."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
-Value = str | int | bool | tuple[str, ...] | list[str] | Mapping[str, "Value"]
+Value = str | int | bool | tuple[str, ...] | list[str] | list[Mapping[str, "Value"]] | Mapping[str, "Value"]
+
+_PLAIN = re.compile(r"[ !#-\[\]-~\n]*", re.ASCII)
+"""Lines that need no escapes between three quotation marks."""
 
 
 def toml(value: Mapping[str, Value]) -> str:
-    """Return a table and the tables in it; empty values and ``None`` are left out."""
+    """Return a table and the tables in it, also lists of tables; empty values and ``None`` are left out."""
     return "\n".join(_table("", value)).strip() + "\n"
 
 
-def _table(name: str, value: Mapping[str, Value]) -> Iterator[str]:
+def _table(name: str, value: Mapping[str, Value], *, headed: bool = False) -> Iterator[str]:
     held = {key: item for key, item in value.items() if item not in (None, "", (), []) and item != {}}
     tables = {key: item for key, item in held.items() if isinstance(item, Mapping)}
-    if name and (len(tables) < len(held) or not held):
+    rows = {
+        key: item for key, item in held.items() if isinstance(item, list) and isinstance(item[0], Mapping)
+    }
+    if name and not headed and (len(tables) + len(rows) < len(held) or not held):
         yield f"\n[{name}]"
     for key, plain in held.items():
-        if key not in tables:
+        if key not in tables and key not in rows:
             yield f"{_key(key)} = {_plain(plain)}"
     for key, table in tables.items():
         yield from _table(f"{name}.{_key(key)}" if name else _key(key), table)
+    for key, several in rows.items():
+        path = f"{name}.{_key(key)}" if name else _key(key)
+        for row in several:
+            yield f"\n[[{path}]]"
+            yield from _table(path, row, headed=True)
 
 
 def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _text(key)
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _basic(key)
 
 
 def _plain(item: object) -> str:
@@ -39,5 +51,11 @@ def _plain(item: object) -> str:
 
 
 def _text(text: str) -> str:
+    if text.endswith("\n") and _PLAIN.fullmatch(text):
+        return f'"""\n{text}"""'
+    return _basic(text)
+
+
+def _basic(text: str) -> str:
     # A basic string of TOML is one of JSON, but for the one control character that JSON leaves as it is.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

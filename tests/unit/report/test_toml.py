@@ -9,12 +9,29 @@ from toolkit.report.toml import toml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 PLAIN = st.one_of(TEXT, st.integers(-(2**40), 2**40), st.booleans(), st.lists(TEXT, min_size=1))
+LINES = st.lists(st.text("ab\"\\ #'", max_size=5), min_size=1).map(lambda lines: "\n".join(lines) + "\n")
 TABLE = st.dictionaries(TEXT, PLAIN, min_size=1)
 
 
 @given(st.dictionaries(TEXT, st.one_of(PLAIN, TABLE, st.dictionaries(TEXT, TABLE, min_size=1)), min_size=1))
 def test_a_table_comes_back_as_it_was(value):
     assert tomllib.loads(toml(value)) == value
+
+
+@given(
+    st.dictionaries(TEXT, st.lists(st.dictionaries(TEXT, st.one_of(PLAIN, TABLE), min_size=1), min_size=1))
+)
+def test_lists_of_tables_come_back_as_they_were(value):
+    assert tomllib.loads(toml({"plain": 1, **value})) == {"plain": 1, **value}
+
+
+@given(LINES)
+def test_lines_come_back_as_they_were(text):
+    assert tomllib.loads(toml({"notes": text})) == {"notes": text}
+
+
+def test_lines_are_written_as_lines():
+    assert toml({"notes": "one\ntwo\n"}) == 'notes = """\none\ntwo\n"""\n'
 
 
 def test_what_is_empty_is_left_out():

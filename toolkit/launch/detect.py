@@ -1,0 +1,244 @@
+"""Draft a site profile from what a cluster said, with the questions that only a person can answer; pure."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.knowledge.sitefields import PATH, objections
+from toolkit.knowledge.strict import near
+from toolkit.model.facts import HostFacts
+from toolkit.model.prediction import Mode
+from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
+from toolkit.model.sitefacts import Folder, PartitionFacts, SiteFacts
+
+_TIME = "01:00:00"
+_HOME = "$HOME/toolkit"
+_FAST = re.compile(r"hsn\d|ib\d|ibp|ibs|ipogif|opa\d", re.ASCII)
+"""Interfaces of fast networks: Slingshot, InfiniBand, Aries, Omni-Path."""
+_VIRTUAL = re.compile(r"docker|virbr|br-|podman|bridge", re.ASCII)
+_LASTING = ("WORK", "PROJECT", "STORE")
+"""Variables of folders that are not emptied; they come before scratch, which is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person knows and a cluster does not tell; ``option`` answers it too.
+
+    ``default`` is what is taken where nobody is asked; ``choices`` are all there are, none if that is open.
+    """
+
+    option: str
+    text: str
+    default: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A profile as far as it is known; ``gaps`` are lines on what could not be told and stayed open."""
+
+    site: Site
+    questions: tuple[Question, ...]
+    gaps: tuple[str, ...]
+
+
+def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", day: str = "") -> Draft:
+    """Return a profile from facts.
+
+    ``reached`` is what ``ssh`` takes to get there, ``day`` is written into the profile as its source.
+
+    Raises:
+        BadInput: if there is no Slurm to write a profile of.
+    """
+    if host.slurm is None:
+        raise BadInput(
+            f"{host.place}: no profile can be made: {host.cite('slurm')}",
+            fix="run it on a login node of a cluster with Slurm, or name one with --host",
+        )
+    parts = tuple(_partition(part) for part in facts.partitions or () if part.up)
+    questions = tuple(_questions(host, facts, parts))
+    gaps = tuple(_gaps(host, facts, questions))
+    site = Site(
+        schema="toolkit.site/1",
+        title=name,
+        notes="".join(f"{gap}\n" for gap in ("Nothing was run here yet.", *gaps)),
+        architecture=host.architecture or "x86_64",
+        host=reached,
+        directory=_directory(facts),
+        scratch=_scratch(host, facts),
+        network=_network(host, facts),
+        fabric=_fabric(host),
+        container=Container(
+            command=_command(host, facts),
+            modules=() if _found(host, facts) else (facts.offers or ())[:1],
+            binds=tuple(_binds(facts)),
+        ),
+        launch=_launch(host),
+        gpus=Gpus(ask="partition" if host.gpus and not any(part.gpus for part in parts) else "gres"),
+        defaults=Defaults(partition=_usual(parts), account=_account(facts), time=_TIME),
+        partitions=parts,
+        sources=(f"toolkit init{f', {day}' if day else ''}: what {host.place} said",),
+    )
+    return Draft(site, questions, gaps)
+
+
+def answered(found: Draft, answers: Mapping[str, str]) -> Site:
+    """Return the profile with a person's answers, by the name of the option (``--account``).
+
+    Raises:
+        BadInput: naming the option and the choices, if an answer is none of them or will not do.
+    """
+    known = {question.option: question.choices for question in found.questions}
+    site = found.site
+    for option, value in answers.items():
+        choices = known.get(option, ())
+        if option == "--partition":
+            choices = tuple(part.name for part in site.partitions)
+        if choices and value and value not in choices:
+            raise BadInput(
+                f"{option} {value}: there is no such one{near(value, choices)}; choices: {', '.join(choices)}"
+            )
+        site = _with(site, option, value)
+        for objection in objections(site):
+            raise BadInput(f"{option}: {objection.path}: {objection.what}")
+    return site
+
+
+def _with(site: Site, option: str, value: str) -> Site:
+    replace = msgspec.structs.replace
+    if option == "--directory":
+        return replace(site, directory=value)
+    if option == "--module":
+        return replace(site, container=replace(site.container, modules=(value,) if value else ()))
+    return replace(site, defaults=replace(site.defaults, **{option.removeprefix("--"): value}))
+
+
+def _questions(host: HostFacts, facts: SiteFacts, parts: tuple[Partition, ...]) -> Iterator[Question]:
+    if len(parts) > 1 and not any(part.default for part in parts):
+        names = tuple(part.name for part in parts)
+        yield Question("--partition", "Slurm has no default partition; which one is usual", names[0], names)
+    accounts = tuple(row.account for row in facts.associations or ())
+    if len(accounts) > 1:
+        yield Question("--account", "Which account are jobs charged to", accounts[0], accounts)
+    elif not accounts and "associations" in facts.enforces:
+        yield Question("--account", "Slurm wants an account; which one", "")
+    offers = facts.offers or ()
+    if not _found(host, facts) and len(offers) > 1:
+        yield Question("--module", "Which module brings the container runtime", offers[0], offers)
+
+
+def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) -> Iterator[str]:
+    if host.compute_nodes is None:
+        yield f"No compute node answered ({_why(host)}): scratch and network are left out."
+    if facts.partitions is None:
+        yield "Partitions are not known: sinfo did not answer."
+    if not _found(host, facts) and not facts.offers:
+        yield "No Apptainer or Singularity was found, on PATH or as a module: set container.command."
+    if facts.folders is None:
+        yield "The login shell did not tell its folders: look at directory and container.binds."
+    if any(q.option == "--account" and not q.default for q in questions):
+        yield "Slurm wants an account and did not tell which: set defaults.account."
+
+
+def _why(host: HostFacts) -> str:
+    return (host.unknown.get("compute_nodes") or host.absent.get("compute_nodes") or "").removeprefix(
+        "compute nodes: "
+    ) or "none was asked"
+
+
+def _partition(part: PartitionFacts) -> Partition:
+    return Partition(
+        name=part.name,
+        default=part.default,
+        max_time=part.max_time,
+        max_nodes=part.max_nodes,
+        nodes=part.nodes or None,
+        cores=part.cores or part.cpus,
+        threads=part.threads,
+        memory_mb=part.memory_mb,
+        gpus=part.gpus or None,
+        gpu=part.gpu,
+        features=part.features or (),
+    )
+
+
+def _usual(parts: tuple[Partition, ...]) -> str:
+    default = next((part.name for part in parts if part.default), "")
+    return default or (parts[0].name if parts else "")
+
+
+def _account(facts: SiteFacts) -> str:
+    return facts.associations[0].account if facts.associations else ""
+
+
+def _found(host: HostFacts, facts: SiteFacts) -> bool:
+    """Tell whether a container runtime is on PATH: that of compute nodes if they were asked."""
+    if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
+        return False
+    return host.runtime is not None or any((facts.commands or ())[:2])
+
+
+def _command(host: HostFacts, facts: SiteFacts) -> str:
+    if host.runtime is not None:
+        return posixpath.basename(host.runtime.path) or "singularity"
+    for name, path in zip(("apptainer", "singularity"), facts.commands or (), strict=False):
+        if path:
+            return name
+    return (
+        "apptainer"
+        if any("apptainer" in offer.lower() for offer in (facts.offers or ())[:1])
+        else "singularity"
+    )
+
+
+def _directory(facts: SiteFacts) -> str:
+    known = {folder.variable: folder for folder in facts.folders or ()}
+    usable = [name for name in known if name != "HOME"]
+    usable.sort(key=lambda name: _LASTING.index(name) if name in _LASTING else len(_LASTING))
+    return f"${usable[0]}/toolkit" if usable else _HOME
+
+
+def _binds(facts: SiteFacts) -> Iterator[str]:
+    """Yield where the disks of the usual folders are mounted; the home folder is there without that."""
+    folders = {folder.variable: folder for folder in facts.folders or ()}
+    home = folders.pop("HOME", Folder(variable="HOME", path="~"))
+    mounts = {f.mount for f in folders.values() if f.mount not in {"", "/", "/tmp", home.mount}}  # noqa: S108
+    yield from sorted(mount for mount in mounts if PATH.fullmatch(mount) and "/-" not in mount)
+
+
+def _scratch(host: HostFacts, facts: SiteFacts) -> str:
+    """Return a folder on a disk of the node; one that is made for each job is named by its variable."""
+    for path in facts.scratch or ():
+        if path == host.tmpdir and re.search(r"\d|/-", path):
+            return "$TMPDIR"
+        if PATH.fullmatch(path) and "/-" not in path:
+            return path
+    return ""
+
+
+def _network(host: HostFacts, facts: SiteFacts) -> str:
+    if host.compute_nodes is None:
+        return ""
+    usable = [name for name in facts.up or () if not _VIRTUAL.match(name)]
+    return next((name for name in usable if _FAST.match(name)), next(iter(usable), ""))
+
+
+def _fabric(host: HostFacts) -> str:
+    if host.fabrics:
+        return ", ".join(host.fabrics)
+    if host.infiniband:
+        return "InfiniBand or RoCE"
+    return "Ethernet" if host.infiniband == () and host.compute_nodes else ""
+
+
+def _launch(host: HostFacts) -> Launch:
+    """Return what Slurm offers: PMIx before PMI-2; the doctor judges it together with an image."""
+    types = (host.slurm.mpi_types if host.slurm else None) or ()
+    default = (host.slurm.mpi_default if host.slurm else None) or ""
+    by_pmix = [name for name in (default, *types) if "pmix" in name]
+    mode: Mode | None = "srun-pmix" if by_pmix else "srun-pmi2" if "pmi2" in types else None
+    return Launch(mode=mode, mpi=by_pmix[0] if by_pmix else "pmi2" if mode else "")

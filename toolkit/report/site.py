@@ -1,0 +1,119 @@
+"""Show site profiles: as the file that a person keeps, as a page, as a line of a list, as JSON."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from toolkit.model.site import Partition, Site
+from toolkit.report.table import table
+from toolkit.report.toml import toml
+
+_HEAD = """\
+# {title}: written by toolkit init. Every key is explained in `toolkit site show example`.
+# Change what you know better; `toolkit site check` says what no longer holds on the cluster.
+
+"""
+
+
+def profile(site: Site) -> str:
+    """Return the text of a profile; what is as it is by default is left out."""
+    return _HEAD.format(title=site.title) + toml(_said(site))
+
+
+def _said(value: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields that differ from their defaults, those without a default always."""
+    found: dict[str, Any] = {}
+    for field in msgspec.structs.fields(value):
+        here = getattr(value, field.name)
+        if not field.required and here == field.default:
+            continue
+        if isinstance(here, msgspec.Struct):
+            found[field.encode_name] = _said(here)
+        elif isinstance(here, tuple) and here and isinstance(here[0], msgspec.Struct):
+            found[field.encode_name] = [_said(row) for row in here]
+        else:
+            found[field.encode_name] = here
+    return found
+
+
+def listed(sites: Mapping[str, Site]) -> str:
+    """Return the table of all profiles."""
+    rows = [
+        (name, one.architecture, one.scheduler, one.tested, f"{one.title}, {one.centre}".rstrip(", "))
+        for name, one in sites.items()
+    ]
+    return table(("name", "processor", "scheduler", "tested", "what it is"), rows)
+
+
+def as_json(name: str, site: Site) -> dict[str, Any]:
+    """Return a profile for programs: its fields, and its name."""
+    return {"name": name, **msgspec.to_builtins(site)}
+
+
+def page(name: str, file: str, site: Site) -> Iterator[str]:
+    """Yield the lines of what a person wants to know of a site."""
+    yield f"{name}: {site.title}" + (f", {site.centre}" if site.centre else "")
+    yield f"  {file}"
+    yield ""
+    for label, value in _facts(site):
+        if value:
+            yield f"  {label:11}{value}"
+    if site.partitions:
+        yield ""
+        yield from (f"  {line}" for line in _partitions(site.partitions).splitlines())
+    if site.notes.strip():
+        yield ""
+        yield from (f"  {line}".rstrip() for line in site.notes.strip().splitlines())
+    if site.sources:
+        yield ""
+        yield from (f"  source: {source}" for source in site.sources)
+
+
+def _facts(site: Site) -> Iterator[tuple[str, str]]:
+    launch, usual = site.launch, site.defaults
+    tested = {"run": "jobs were run there", "rendered": "scripts were rendered and read, nothing was run"}
+    yield "tested", tested[site.tested]
+    yield "processor", site.architecture
+    yield "scheduler", f"{site.scheduler}, ranks by {launch.launcher}"
+    yield "host", site.host
+    yield "modules", " ".join((*(["purge,"] if site.purge else []), *site.modules))
+    yield "setup", "; ".join(site.setup)
+    yield "container", " ".join((site.container.command, *(f"(module {m})" for m in site.container.modules)))
+    yield "binds", " ".join(site.container.binds)
+    yield "launch", " ".join(filter(None, (launch.mode, launch.mpi and f"--mpi={launch.mpi}", *launch.srun)))
+    yield "GPUs", f"by {site.gpus.ask}" if any(part.gpus for part in site.partitions) else ""
+    yield "network", ", ".join(filter(None, (site.fabric, site.network)))
+    yield "directory", site.directory
+    yield "scratch", site.scratch
+    yield "variables", " ".join(f"{key}={value}" for key, value in site.env.items())
+    yield "kept", " ".join(site.keep)
+    said = _said(usual)
+    extra = said.pop("sbatch", ())
+    yield "usually", " ".join((*(f"{key}={value}" for key, value in said.items()), *extra))
+
+
+def _partitions(parts: tuple[Partition, ...]) -> str:
+    titles = ("partition", "time", "nodes", "cores", "threads", "memory MB", "GPUs", "features")
+    rows = [
+        (
+            part.name + ("*" if part.default else ""),
+            part.max_time or "?",
+            _most(part),
+            *(_known(number) for number in (part.cores, part.threads, part.memory_mb)),
+            f"{part.gpus} {part.gpu}".strip() if part.gpus else "-",
+            " ".join(part.features) or "-",
+        )
+        for part in parts
+    ]
+    return table(titles, rows)
+
+
+def _most(part: Partition) -> str:
+    if part.max_nodes and part.nodes:
+        return f"{part.max_nodes} of {part.nodes}"
+    return _known(part.max_nodes or part.nodes)
+
+
+def _known(number: int | None) -> str:
+    return "?" if number is None else str(number)
