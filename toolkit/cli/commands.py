@@ -7,6 +7,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("toolkit.cli.explain", "Say what job output means and what mends it"),
     "launch": ("toolkit.cli.launch", "Run a trainer or any command as a Slurm job"),
     "jobs": ("toolkit.cli.jobs", "List, show, follow and cancel launched jobs"),
+    "notebook": ("toolkit.cli.notebook", "Open Jupyter in an image on a compute node"),
     "report": ("toolkit.cli.report", "Make a table, a plot and JSON from a job"),
     "data": ("toolkit.cli.data", "Fetch and verify data sets"),
     "cluster": ("toolkit.cli.cluster", "Run a virtual Slurm cluster in Docker"),

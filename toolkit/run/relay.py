@@ -3,10 +3,9 @@
 On a compute node it connects to 127.0.0.1:PORT for each connection that the near end
 (:mod:`toolkit.run.tunnel`) has taken in, and it ends with its input. What is said is lines of text,
 ``@ NUMBER KIND BASE64``: a launcher between the two may cut its output at line breaks, and a login shell may
-write a banner, which is passed over as any other line is. The file needs Python 3.8 and nothing else.
+write a banner, which is passed over as any other line is. The file needs Python 3.6, which
+nodes of RHEL 8 have, and nothing else.
 """
-
-from __future__ import annotations
 
 import base64
 import binascii
@@ -33,10 +32,10 @@ _CONNECT_SECONDS = 10
 class Connections:
     """The connections of one end by number; ``write`` puts a line on the wire."""
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: "Callable[[bytes], None]") -> None:
         self._write = write
         self._wire = threading.Lock()
-        self._open: dict[int, _Connection] = {}
+        self._open = {}  # type: dict[int, _Connection]
 
     def say(self, number: int, kind: str, content: bytes = b"") -> None:
         """Put a line on the wire; ``OSError`` or ``ValueError`` if it is broken."""
@@ -49,7 +48,7 @@ class Connections:
         self._open[number] = _Connection(self, number, connection)
         self._open[number].start()
 
-    def hear(self, line: bytes) -> tuple[str, int]:
+    def hear(self, line: bytes) -> "tuple[str, int]":
         """Take a line from the wire; return kind and number where no connection of ours is meant."""
         said = _parsed(line)
         if said is None:
@@ -76,7 +75,7 @@ class Connections:
             one.stop()
 
 
-def _parsed(line: bytes) -> tuple[int, str, bytes] | None:
+def _parsed(line: bytes) -> "tuple[int, str, bytes] | None":
     words = line.split()
     if len(words) not in (3, 4) or words[0] != b"@" or not words[1].isdigit():
         return None
@@ -92,7 +91,7 @@ class _Connection:
 
     def __init__(self, carried: Connections, number: int, connection: socket.socket) -> None:
         self._carried, self._number, self._socket = carried, number, connection
-        self._waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._waiting = queue.Queue()  # type: queue.Queue[bytes]
         self._lock = threading.Lock()
         self._size, self._directions = 0, 2
 
@@ -118,7 +117,7 @@ class _Connection:
 
     def _from_socket(self) -> None:
         try:
-            while content := self._socket.recv(_CHUNK):
+            for content in iter(lambda: self._socket.recv(_CHUNK), b""):
                 self._carried.say(self._number, DATA, content)
             self._carried.say(self._number, END)
         except (OSError, ValueError):
@@ -127,7 +126,7 @@ class _Connection:
 
     def _to_socket(self) -> None:
         try:
-            while content := self._waiting.get():
+            for content in iter(self._waiting.get, b""):
                 self._socket.sendall(content)
                 with self._lock:
                     self._size -= len(content)

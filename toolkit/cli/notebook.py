@@ -1,0 +1,76 @@
+"""``toolkit notebook``: Jupyter inside an image on a compute node, and one URL for this machine."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.places import open_runner, place_options
+from toolkit.report.progress import Progress
+
+_COUNT = click.IntRange(min=1)
+
+
+@click.command("notebook")
+@click.option("--image", default="tf2.15-cpu", show_default=True, help="SIF file, or name of a recipe")
+@click.option("--packages", default="", metavar="DIR", help="Folder there with Jupyter, for an image without")
+@click.option("--folder", default="", metavar="DIR", help="What it shows; WORK or HOME there by default")
+@click.option("--directory", metavar="DIR", help="Folder on the cluster for images and runs")
+@click.option("--time", help="Time limit, as sbatch takes it; 2 hours by default")
+@click.option("--cpus", type=_COUNT, help="Cores")
+@click.option("--gpus", type=_COUNT, help="GPUs")
+@click.option("--memory", default="", help="Memory, as in 16G")
+@click.option("--partition", help="Slurm partition")
+@click.option("--account", help="Slurm account")
+@click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Bind a folder of the cluster")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable inside the container")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of this machine; a free one")
+@click.option("--keep", is_flag=True, help="Leave the job running when the tunnel is closed")
+@click.option("--attach", metavar="JOB", help="Open the tunnel to a notebook that runs already")
+@click.option("--site", metavar="NAME", help="Site profile: partition, account, modules, binds")
+@click.option("--dry-run", is_flag=True, help="Print the job script and stop")
+@click.option("--json", "as_json", is_flag=True, help="Print URL and job as one line of JSON")
+@place_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    attach: str | None,
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    port: int,
+    keep: bool,
+    **given: object,
+) -> None:
+    """Start Jupyter in an image on a compute node, and open a tunnel to it.
+
+    The URL holds the token: whoever has it can use the notebook. Ctrl-C ends tunnel and job.
+
+    \b
+    Examples:
+      toolkit notebook --host login --image my.sif --time 4:00:00
+      toolkit notebook --cluster demo --packages /work/ada/jupyter
+    """
+    from toolkit.cli.notebook_job import Options, prepared
+    from toolkit.cli.notebook_tunnel import Session, attached, started
+
+    session = Session(port=port, keep=keep, as_json=as_json)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
+        if attach is not None:
+            attached(attach, session, tell)
+            return
+        options = msgspec.convert(given, Options)
+        runner = open_runner(host, cluster, ssh_config)
+        try:
+            job = prepared(runner, options, tell, remote=host is not None or cluster is not None)
+            if dry_run:
+                click.echo(job.script, nl=False)
+                return
+            config = str(ssh_config.resolve()) if ssh_config else None
+            record = msgspec.structs.replace(job.record, host=host, cluster=cluster, ssh_config=config)
+            started(runner, msgspec.structs.replace(job, record=record), session, tell)
+        finally:
+            runner.close()

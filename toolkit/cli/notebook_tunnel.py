@@ -1,0 +1,157 @@
+"""Submit a notebook's job, wait until Jupyter listens, and keep the tunnel to it open."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.following import failure
+from toolkit.cli.notebook_job import Prepared
+from toolkit.cli.places import open_runner
+from toolkit.errors import BadInput, Interrupted, Missing, ToolkitError
+from toolkit.launch import jobs, notebook, records
+from toolkit.launch.slurm import JobStatus
+from toolkit.model.job import FINAL_STATES, JobRecord
+from toolkit.model.progress import Tell
+from toolkit.report import states
+from toolkit.run.command import Runner
+from toolkit.run.stage import stage
+from toolkit.run.tunnel import Tunnel
+
+SCHEMA = "toolkit.notebook/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How the tunnel is opened here; ``keep`` leaves the job when it is closed."""
+
+    port: int
+    keep: bool
+    as_json: bool
+
+
+def started(runner: Runner, job: Prepared, session: Session, tell: Tell) -> None:
+    """Submit the job and serve it until Ctrl-C or its end.
+
+    Raises:
+        Interrupted: on Ctrl-C, after the job was ended, unless it is kept.
+        CheckFailed: if the job ends before Jupyter listens.
+        Missing: if the image has no Jupyter.
+    """
+    with _listening(session) as tunnel:
+        stage(runner, job.parcels, tell)
+        token = notebook.prepare(runner, job.record.spec, job.runtime)
+        tell.step(f"Submitting to Slurm on {runner.place}")
+        record = jobs.submit(runner, job.record, job.script)
+        _use(runner, record, token, tunnel, session, tell)
+
+
+def attached(wanted: str, session: Session, tell: Tell) -> None:
+    """Open the tunnel to a notebook that was started before; ``wanted`` is its key or Slurm's number.
+
+    Raises:
+        BadInput: if there is no such job, or it is no notebook.
+        Missing: if it has ended.
+    """
+    record = records.find(wanted)
+    if not notebook.is_notebook(record.spec):
+        raise BadInput(f"--attach {wanted}: {record.key} is no notebook", fix="toolkit jobs list")
+    runner = open_runner(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
+    try:
+        record, _ = jobs.refresh(runner, record)
+        if record.state in FINAL_STATES:
+            raise Missing(f"{record.key} has ended: {record.state}", fix="toolkit notebook")
+        with _listening(session) as tunnel:
+            token = notebook.token_of(runner, record)
+            _use(runner, record, token, tunnel, session, tell)
+    finally:
+        runner.close()
+
+
+def _use(runner: Runner, record: JobRecord, token: str, tunnel: Tunnel, session: Session, tell: Tell) -> None:
+    """See a notebook to its end, or to the end of the person's patience."""
+    try:
+        record, place = notebook.wait_until_ready(runner, record, _teller(record, tell))
+        if place is None:
+            raise _ended_early(record)
+        url = notebook.address(tunnel.port, token)
+
+        far = runner.converse(notebook.relay_command(record, place))
+        try:
+            tunnel.serve(far, lambda: _show(record, place, url, session, tell))
+        finally:
+            far.close()
+        record, _ = jobs.refresh(runner, record)
+    except KeyboardInterrupt:
+        raise _closed(runner, record, session) from None
+    if record.state not in FINAL_STATES:
+        raise Missing(
+            f"the tunnel to job {record.id} broke; the job goes on",
+            fix=f"toolkit notebook --attach {record.key}",
+        )
+    notebook.clear(runner, record)
+    tell.step(f"Job {record.id} has ended: {record.state}; the notebook is closed")
+
+
+def _show(record: JobRecord, place: notebook.Place, url: str, session: Session, tell: Tell) -> None:
+    if session.as_json:
+        told = {"schema": SCHEMA, "url": url, "job": record.id, "key": record.key, "host": place.host}
+        click.echo(msgspec.json.encode(told).decode())
+        return
+    end = "closes the tunnel; the job goes on" if session.keep else "closes the tunnel and ends the job"
+    tell.step(f"Jupyter runs on {place.host}; Ctrl-C {end}")
+    click.echo(url)
+
+
+def _closed(runner: Runner, record: JobRecord, session: Session) -> Interrupted:
+    """End what a person has ended, and say what is left of it."""
+    if session.keep:
+        return Interrupted(
+            f"the tunnel is closed; job {record.id} goes on",
+            fix=f"toolkit notebook --attach {record.key}   (to end it: toolkit jobs cancel {record.key})",
+        )
+    try:
+        record = jobs.cancel(runner, record)
+        notebook.clear(runner, record)
+    except ToolkitError as error:
+        return Interrupted(
+            f"the tunnel is closed; job {record.id} may go on: {error.message}",
+            fix=f"toolkit jobs cancel {record.key}",
+        )
+    return Interrupted(f"the notebook is closed, and job {record.id} is {record.state}")
+
+
+def _ended_early(record: JobRecord) -> ToolkitError:
+    if record.exit_code == notebook.NO_JUPYTER:
+        return Missing(
+            f"there is no Jupyter in {record.spec.image}",
+            fix="give a folder on the cluster that pip install --target has filled: --packages DIR "
+            "(docs/notebook.md), or an image whose recipe has it",
+        )
+    return failure(record)
+
+
+def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
+    """Return what says how a job waits, each time that there is news."""
+    said: list[str] = []
+
+    def on_state(status: JobStatus) -> None:
+        words = states.in_words(status)
+        if status.state not in FINAL_STATES and status.answer != "forgotten" and words not in said[-1:]:
+            tell.step(f"Job {record.id} {words}")
+        said.append(words)
+
+    return on_state
+
+
+@contextlib.contextmanager
+def _listening(session: Session) -> Iterator[Tunnel]:
+    """Listen before anything is begun, as the port may be taken."""
+    tunnel = Tunnel(session.port)
+    try:
+        yield tunnel
+    finally:
+        tunnel.close()
