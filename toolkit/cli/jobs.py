@@ -1,28 +1,21 @@
 """``toolkit jobs``: what was launched from here, and what became of it."""
 
-import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar, get_args
 
 import click
 import msgspec
 
-from toolkit.errors import ToolkitError
+from toolkit.cli.reaching import find, find_all, looked_after, reached, refreshed, tell_damage
 from toolkit.launch import records
-from toolkit.model.job import FINAL_STATES, JobRecord
+from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.report.progress import Progress
-
-if TYPE_CHECKING:
-    from toolkit.run.command import Runner
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_LIST_SECONDS = 10.0
-"""How long the list waits for one answer of Slurm; it is a look, not an inquiry."""
-
-_PLACES_AT_ONCE = 8
+_STATES: tuple[str, ...] = get_args(JobState)
 
 
 def _job_argument(function: _F) -> _F:
@@ -36,7 +29,9 @@ def _json_option(text: str) -> Callable[[_F], _F]:
 @click.group("jobs", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, show, follow and cancel launched jobs.
+    """List, show, follow, go on with and cancel launched jobs.
+
+    JOB is the key of a job, the beginning of one, or Slurm's number.
 
     Example: toolkit jobs list
     """
@@ -45,38 +40,66 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command("list")
+@click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in this state")
+@click.option("--site", help="Only jobs of this site, host or virtual cluster")
+@click.option("--since", metavar="WHEN", help="Only jobs launched since: 2h, 3d or a date")
 @_json_option("Print JSON")
-def list_jobs(as_json: bool = False) -> None:
+def list_jobs(
+    states: tuple[str, ...] = (), site: str | None = None, since: str | None = None, as_json: bool = False
+) -> None:
     """List the jobs launched from here, the oldest first, after asking Slurm about those that go on."""
-    found = _looked_after(records.every(_tell_damage))
+    chosen = [r for r in records.every(tell_damage) if site is None or site in _names(r)]
+    if since is not None:
+        from toolkit.cli.since import since as moment
+
+        begin = moment(since, dt.datetime.now().astimezone())
+        chosen = [r for r in chosen if dt.datetime.fromisoformat(r.submitted) >= begin]
+    found = [(r, ok) for r, ok in looked_after(chosen) if not states or r.state in states]
     if as_json:
-        listed = [{**msgspec.to_builtins(record), "reached": reached} for record, reached in found]
+        listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
         click.echo(msgspec.json.encode({"schema": "toolkit.jobs/1", "jobs": listed}).decode())
         return
+    from toolkit.report.job import state
     from toolkit.report.table import table
 
     rows = [
         (
             r.key,
             r.id,
-            r.state if reached else f"{r.state} (not reached)",
+            state(r) if ok else f"{state(r)} (not reached)",
             r.mode,
             f"{r.spec.nodes} x {r.spec.ranks_per_node}",
             r.place,
             dt.datetime.fromisoformat(r.submitted).isoformat(timespec="seconds"),
         )
-        for r, reached in found
+        for r, ok in found
     ]
     click.echo(table(("job", "slurm", "state", "mode", "nodes x ranks", "where", "submitted"), rows))
 
 
 @command.command("show")
 @_job_argument
-@_json_option("Print JSON, as it does in any case")
-def show(job: str | None, as_json: bool) -> None:  # noqa: ARG001 - every reading command takes --json
-    """Print the record of JOB (the last one by default) as JSON, after asking Slurm."""
-    record = _refreshed(_find(job))
-    click.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())
+@click.option("--json/--text", "as_json", default=None, help="JSON, or text; text only on a terminal")
+def show(job: str | None, as_json: bool | None) -> None:
+    """Print all that is known of JOB (the last one by default), after asking Slurm.
+
+    On a terminal that is a text for people, with the cause of a failure; elsewhere it is the record as JSON.
+    """
+    record = refreshed(find(job))
+    if as_json is None:
+        as_json = not sys.stdout.isatty()
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())
+        return
+    from toolkit.report.job import job_text
+
+    click.echo(job_text(record))
+    if record.state in FINAL_STATES and record.state != "completed":
+        from toolkit.cli.following import failure
+
+        why = failure(record)
+        fix = [f"fix: {why.fix}"] if why.fix else []
+        click.echo("\n".join(["", f"{why.message}", *(f"    {line}" for line in why.detail), *fix]))
 
 
 @command.command("logs")
@@ -85,132 +108,120 @@ def show(job: str | None, as_json: bool) -> None:  # noqa: ARG001 - every readin
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool) -> None:
     """Print the output of JOB (the last one by default)."""
-    record = _find(job)
+    record = find(job)
     if follow and record.state not in FINAL_STATES:
         _follow(ctx, record)
         return
-    record = _refreshed(record)
+    record = refreshed(record)
     kept = records.folder(record.key) / records.OUTPUT
     if record.state in FINAL_STATES and kept.is_file():
         click.echo(kept.read_text(encoding="utf-8", errors="replace"), nl=False)
         return
-    with _runner(record) as runner:
+    with reached(record) as runner:
         output = runner.read(f"{record.spec.directory}/{records.OUTPUT}")
     click.echo(output.decode("utf-8", "replace"), nl=False)
 
 
 @command.command("wait")
-@_job_argument
-@_json_option("Print the record at the end")
+@click.argument("jobs", metavar="[JOB]...", nargs=-1)
+@click.option("--any", "first", is_flag=True, help="Until one of them has ended")
+@_json_option("Print the record at the end, of several a list")
 @click.pass_context
-def wait(ctx: click.Context, job: str | None, as_json: bool) -> None:
-    """Wait until JOB (the last one by default) has ended; exit 1 if it failed."""
-    record = _find(job)
+def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
+    """Wait until every JOB (the last one by default) has ended; exit 1 if one of them failed."""
+    found = find_all(jobs)
+    if len(found) == 1:
+        _wait_for_one(ctx, found[0], as_json=as_json)
+        return
+    from toolkit.cli.following import failure
+    from toolkit.cli.waiting import outcome, wait_for
+
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
+        ended = wait_for(found, tell, first=first)
+        _print_several(ended, as_json=as_json)
+        if error := outcome(ended, failure):
+            raise error
+
+
+@command.command("cancel")
+@click.argument("jobs", metavar="[JOB]...", nargs=-1)
+@_json_option("Print the record, of several a list")
+def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
+    """End every JOB (the last one by default)."""
+    from toolkit.launch import jobs as doors
+
+    ended = []
+    for record in find_all(jobs):
+        said = f"has ended already: {record.state}"
+        if record.state not in FINAL_STATES:
+            with reached(record) as runner:
+                record, _ = doors.refresh(runner, record)  # noqa: PLW2901 - it is the same one, as it is now
+                said = f"has ended already: {record.state}"
+                if record.state not in FINAL_STATES:
+                    record = doors.cancel(runner, record)  # noqa: PLW2901 - as above
+                    said = _cancelled(record)
+        ended.append(record)
+        if not as_json:
+            click.echo(f"job {record.id or record.key} {said}")
+    if as_json:
+        _print_several(ended, as_json=True)
+
+
+@command.command("resume")
+@_job_argument
+@_json_option("Print the record")
+def resume(job: str | None, as_json: bool) -> None:
+    """Submit JOB (the last one by default) again in its folder, where it goes on from its checkpoint."""
+    from toolkit.launch import jobs as doors
+
+    record = find(job)
+    with reached(record) as runner:
+        record, _ = doors.refresh(runner, record)
+        record = doors.resubmit(runner, record)
+    if as_json:
+        _print_several([record], as_json=True)
+    else:
+        click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+
+
+def _cancelled(record: JobRecord) -> str:
+    return "is cancelled" if record.state == "cancelled" else f"was told to end, and is {record.state}"
+
+
+def _names(record: JobRecord) -> set[str]:
+    """Return what a person may call the place of a job."""
+    return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
+
+
+def _print_several(found: list[JobRecord], *, as_json: bool) -> None:
+    if not as_json:
+        for record in found:
+            click.echo(f"{record.key} {record.state}")
+    elif len(found) == 1:
+        click.echo(msgspec.json.encode(found[0]).decode())
+    else:
+        listed = [{**msgspec.to_builtins(record), "reached": True} for record in found]
+        click.echo(msgspec.json.encode({"schema": "toolkit.jobs/1", "jobs": listed}).decode())
+
+
+def _wait_for_one(ctx: click.Context, record: JobRecord, *, as_json: bool) -> None:
     if record.state not in FINAL_STATES:
         _follow(ctx, record, quiet=True, as_json=as_json)
         return
     if as_json:
-        _print(record)
+        _print_several([record], as_json=True)
     if record.state != "completed":
         from toolkit.cli.following import failure
 
         raise failure(record)
 
 
-@command.command("cancel")
-@_job_argument
-@_json_option("Print the record")
-def cancel(job: str | None, as_json: bool) -> None:
-    """End JOB (the last one by default)."""
-    from toolkit.launch import jobs
-
-    record = _find(job)
-    said = f"has ended already: {record.state}"
-    if record.state not in FINAL_STATES:
-        with _runner(record) as runner:
-            record, _ = jobs.refresh(runner, record)
-            said = f"has ended already: {record.state}"
-            if record.state not in FINAL_STATES:
-                record = jobs.cancel(runner, record)
-                said = (
-                    "is cancelled"
-                    if record.state == "cancelled"
-                    else f"was told to end, and is {record.state}"
-                )
-    if as_json:
-        _print(record)
-    else:
-        click.echo(f"job {record.id or record.key} {said}")
-
-
-def _print(record: JobRecord) -> None:
-    click.echo(msgspec.json.encode(record).decode())
-
-
 def _follow(ctx: click.Context, record: JobRecord, *, quiet: bool = False, as_json: bool = False) -> None:
     from toolkit.cli.following import conclude, watch_job
 
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
-        with _runner(record) as runner:
+        with reached(record) as runner:
             record = watch_job(runner, record, tell, quiet=quiet)
         if as_json:
-            _print(record)
+            _print_several([record], as_json=True)
         conclude(record, tell)
-
-
-def _looked_after(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Refresh the records of jobs that go on, all places at once, and say of each whether it was reached."""
-    places: dict[tuple[str | None, ...], list[JobRecord]] = {}
-    for record in found:
-        if record.state not in FINAL_STATES:
-            places.setdefault((record.host, record.cluster, record.ssh_config), []).append(record)
-    if not places:
-        return [(record, True) for record in found]
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(_PLACES_AT_ONCE) as pool:
-        looked = {r.key: (r, ok) for place in pool.map(_look, places.values()) for r, ok in place}
-    return [looked.get(record.key, (record, True)) for record in found]
-
-
-def _look(there: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask about the jobs of one place over one connection, until it does not answer any more."""
-    from toolkit.launch import jobs
-
-    looked: dict[str, JobRecord] = {}
-    with contextlib.suppress(ToolkitError), _runner(there[0]) as runner:
-        for record in there:
-            refreshed, answered = jobs.refresh(runner, record, _LIST_SECONDS)
-            if not answered:
-                break
-            looked[record.key] = refreshed
-    return [(looked.get(record.key, record), record.key in looked) for record in there]
-
-
-def _find(job: str | None) -> JobRecord:
-    return records.find(job, _tell_damage)
-
-
-def _tell_damage(message: str) -> None:
-    click.echo(f"toolkit: passed over {message}", err=True)
-
-
-def _refreshed(record: JobRecord) -> JobRecord:
-    if record.state in FINAL_STATES:
-        return record
-    from toolkit.launch import jobs
-
-    with _runner(record) as runner:
-        return jobs.refresh(runner, record)[0]
-
-
-@contextlib.contextmanager
-def _runner(record: JobRecord) -> Iterator["Runner"]:
-    from toolkit.cli.places import open_runner
-
-    config = Path(record.ssh_config) if record.ssh_config else None
-    runner = open_runner(record.host, record.cluster, config)
-    try:
-        yield runner
-    finally:
-        runner.close()

@@ -181,8 +181,8 @@ def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[i
 
 
 def noted(record: JobRecord, status: JobStatus) -> JobRecord:
-    """Keep what Slurm answered; where it did not, the last that was known stays."""
-    if status.answer == "silent":
+    """Keep what Slurm answered; where it did not, or in a word of a later release, what was known stays."""
+    if status.answer == "silent" or (status.answer, status.state) == ("told", "unknown"):
         return record
     chained = max(len(record.numbers) - 1, 0)
     changes: dict[str, object] = {

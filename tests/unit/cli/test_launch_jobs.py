@@ -1,5 +1,6 @@
 """``toolkit jobs`` and the following of a job, against recorded answers of Slurm."""
 
+import datetime as dt
 import json
 
 import msgspec
@@ -8,14 +9,17 @@ from click.testing import CliRunner
 
 from tests.unit.cli.test_launch import Told
 from tests.unit.launch.examples import RECORD
-from tests.unit.launch.recorded import AWAY, DONE, FAILED, RUNNING, Recorded
-from toolkit.cli import following, places
+from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, RUNNING, Recorded
+from toolkit.cli import following, places, waiting
 from toolkit.cli.jobs import command
-from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.cli.since import since
+from toolkit.errors import BadInput, CheckFailed, Lost, Missing
 from toolkit.launch import follow, records
+from toolkit.run import patience
 
 OUTPUT = f"{RECORD.spec.directory}/output.log"
-LOST = Missing("login: cannot run scontrol: the SSH connection was lost", fix="run the same command again")
+LOST = Lost("login: cannot run scontrol: the SSH connection was lost", fix="run the same command again")
+STOPPED = FAILED.replace("ExitCode=3:0", "ExitCode=75:0")
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +28,10 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setattr(follow, "_FIRST_QUERY", 0.02)
     monkeypatch.setattr(follow, "_OUTPUT_SECONDS", 0.01)
     monkeypatch.setattr(follow, "_SETTLE_SECONDS", 0.02)
+    monkeypatch.setattr(follow, "_METRICS_SECONDS", 0.0)
+    monkeypatch.setattr(follow, "_SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(patience, "_FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(waiting, "_FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -156,3 +164,181 @@ def test_no_job_is_told_with_what_to_do():
     error = jobs("show").exception
     assert isinstance(error, BadInput)
     assert "toolkit launch" in error.fix
+
+
+def test_the_list_is_narrowed_by_state_site_and_time(reached):
+    now = dt.datetime.now(dt.UTC)
+    long_ago = (now - dt.timedelta(days=3)).isoformat()
+    save("a", state="completed", submitted=long_ago)
+    save("b", state="failed", submitted=now.isoformat())
+    save("c", state="completed", host="other", submitted=now.isoformat())
+
+    def keys(*words):
+        return [job["key"] for job in json.loads(jobs("list", "--json", *words).stdout)["jobs"]]
+
+    assert keys("--state", "completed") == ["a", "c"]
+    assert keys("--state", "completed", "--state", "failed") == ["a", "b", "c"]
+    assert keys("--site", "login") == ["a", "b"]
+    assert keys("--since", "2h") == ["b", "c"]
+    assert keys("--since", "1w", "--site", "other") == ["c"]
+    assert isinstance(jobs("list", "--since", "yesterday").exception, BadInput)
+
+
+def test_the_state_that_is_asked_for_is_that_of_now(reached):
+    save("a")
+    reached["login"] = Recorded(scontrol=[DONE])
+    assert "a " in jobs("list", "--state", "completed").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("90m", "2026-11-21T16:30:00+01:00"),
+        ("2h", "2026-11-21T16:00:00+01:00"),
+        ("1w", "2026-11-14T18:00:00+01:00"),
+        ("2026-11-20", "2026-11-20T00:00:00+01:00"),
+        ("2026-11-20T12:00:00+00:00", "2026-11-20T13:00:00+01:00"),
+    ],
+)
+def test_spans_and_dates_are_read(text, meant):
+    now = dt.datetime.fromisoformat("2026-11-21T18:00:00+01:00")
+    assert since(text, now) == dt.datetime.fromisoformat(meant)
+
+
+@pytest.mark.parametrize("text", ["", "2", "h", "-1h", "999999w", "2026-13-01", "1h; id"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(BadInput, match="--since"):
+        since(text, dt.datetime.now(dt.UTC))
+
+
+def test_show_as_text_tells_where_it_is_and_why_it_failed(reached):
+    save(numbers=("5", "7"), restarts=1, started="2026-11-21T19:00:12", nodes="node[1-2]")
+    said = b"srun: error: node2: task 1: Exited with exit code 3\n1: no data\n"
+    reached["login"] = Recorded({OUTPUT: said}, scontrol=[FAILED])
+    text = jobs("show", "--text").stdout
+    for part in (
+        "failed, started again once, exit code 3",
+        "7 (before: 5) on this machine",
+        "2 x 1 ranks",
+        f"{RECORD.spec.directory}/job.sh",
+        "srun-pmix (predicted: ok)",
+        "sha256:00",
+        "2026-11-21 19:00, the cluster's time",
+        "node[1-2]",
+        "no data",
+        "fix: ",
+    ):
+        assert part in text
+
+
+def test_waiting_for_several_tells_each_and_fails_with_all_that_failed(reached):
+    save("a", id="1")
+    save("b", id="2", host="other")
+    save("c", state="failed", exit_code=4)
+    reached["login"], reached["other"] = Recorded(scontrol=[RUNNING, DONE]), Recorded(scontrol=[FAILED])
+    done = jobs("wait", "a", "b", "c")
+    assert done.stdout.splitlines() == ["a completed", "b failed", "c failed"]
+    assert isinstance(done.exception, CheckFailed)
+    assert done.exception.message == "2 of 3 jobs did not complete"
+    assert any("exit code 4" in line for line in done.exception.detail)
+
+
+def test_waiting_for_any_ends_with_the_first_and_its_outcome(reached):
+    save("a", id="1")
+    save("b", id="2", host="other")
+    reached["login"], reached["other"] = Recorded(scontrol=[RUNNING]), Recorded(scontrol=[RUNNING, DONE])
+    done = jobs("wait", "--any", "a", "b", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["key"] == "b"
+    both = jobs("wait", "b", "a", "--any")
+    assert both.stdout == "b completed\n"
+
+
+def test_waiting_for_several_survives_a_place_that_is_away_for_a_while(reached):
+    save("a", id="1")
+    save("b", id="2")
+    reached["login"] = Recorded(squeue=[LOST, ""], scontrol=[LOST, AWAY, DONE])
+    done = jobs("wait", "a", "b")
+    assert done.exit_code == 0, done.exception
+    assert "trying again" in done.stderr
+
+
+def test_waiting_for_a_place_that_stays_away_is_given_up(reached, monkeypatch):
+    monkeypatch.setattr(waiting, "_PATIENCE_SECONDS", 0.05)
+    save("a", id="1")
+    save("b", id="2")
+    reached["login"] = Recorded(squeue=[AWAY], scontrol=[AWAY])
+    error = jobs("wait", "a", "b").exception
+    assert isinstance(error, Lost)
+    assert "does not answer" in error.message
+
+
+def test_jobs_that_slurm_has_forgotten_are_not_waited_for(reached):
+    save("a", id="1")
+    save("b", id="2")
+    reached["login"] = Recorded(squeue=[""], scontrol=[GONE])
+    assert jobs("wait", "a", "b").stdout == "a unknown\nb unknown\n"
+
+
+def test_several_are_cancelled(reached):
+    save("a", id="1")
+    save("b", id="2", state="completed")
+    ended = RUNNING.replace("RUNNING", "CANCELLED")
+    reached["login"] = Recorded(scancel=[""], scontrol=[RUNNING, ended])
+    said = jobs("cancel", "a", "b").stdout.splitlines()
+    assert said == ["job 1 is cancelled", "job 2 has ended already: completed"]
+    listed = json.loads(jobs("cancel", "a", "b", "--json").stdout)["jobs"]
+    assert [job["state"] for job in listed] == ["cancelled", "completed"]
+
+
+def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):
+    record = save()
+    script = f"{RECORD.spec.directory}/job.sh"
+    reached["login"] = Recorded({script: b"x"}, scontrol=[STOPPED], squeue=[""], sbatch=["9\n"])
+    error = jobs("wait").exception
+    assert "stopped before its time was up" in error.message
+    assert error.fix.endswith(f"toolkit jobs resume {record.key}")
+    assert "job 9 is submitted" in jobs("resume").stdout
+    assert records.find("9").numbers == ("7", "9")
+
+
+METRICS = (
+    b'{"record": "header", "epochs": 2}\n'
+    b'{"record": "epoch", "epoch": 1, "seconds": 5.0, "images_per_second": 1200.0}\n'
+)
+
+
+def test_progress_is_told_in_a_log_once_an_epoch(monkeypatch):
+    monkeypatch.setattr(following, "_PLAIN_SECONDS", 0.0)
+    tell = Told()
+    slurm = Recorded({f"{RECORD.spec.directory}/metrics.jsonl": METRICS}, scontrol=[RUNNING, RUNNING, DONE])
+    following.watch_job(slurm, save(), tell)
+    told = [step for step in tell.steps if "epoch" in step]
+    assert told == ["Job 7: epoch 2 of 2, 1,200 images/s, about 5 s left"]
+
+
+def test_a_restart_is_told_and_is_no_failure():
+    waiting_again = (
+        "JobState=PENDING Reason=BeginTime Restarts=1 StartTime=2026-11-21T19:02:00 "
+        "ExitCode=0:0 Partition=batch NodeList=(null)"
+    )
+    tell = Told()
+    record = following.watch_job(Recorded(scontrol=[RUNNING, waiting_again, DONE]), save(), tell)
+    assert record.state == "completed"
+    assert any("waits to be started again" in step and "19:02" in step for step in tell.steps)
+
+
+def test_a_successor_is_followed_and_named():
+    record = save(spec=msgspec.structs.replace(RECORD.spec, chain=3))
+    queue = f"7|{RECORD.spec.directory}\n8|{RECORD.spec.directory}\n"
+    tell = Told()
+    following.watch_job(Recorded(scontrol=[STOPPED, RUNNING, DONE], squeue=[queue]), record, tell)
+    assert any("job 8 goes on from it" in step for step in tell.steps)
+    assert any(step.startswith("Job 8 runs on") for step in tell.steps)
+
+
+def test_a_lost_connection_that_comes_back_is_told_and_no_more():
+    tell = Told()
+    record = following.watch_job(Recorded(scontrol=[RUNNING, LOST, LOST, DONE]), save(), tell)
+    assert record.state == "completed"
+    assert len([step for step in tell.steps if "is looked for again" in step]) == 1

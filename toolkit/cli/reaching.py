@@ -1,0 +1,105 @@
+"""Find the records that a person names, and ask the places where their jobs run."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.errors import ToolkitError
+from toolkit.launch import records
+from toolkit.model.job import FINAL_STATES, JobRecord
+
+if TYPE_CHECKING:
+    from toolkit.run.command import Runner
+
+_LIST_SECONDS = 10.0
+"""How long the list waits for one answer of Slurm; it is a look, not an inquiry."""
+
+_PLACES_AT_ONCE = 8
+
+Place = tuple[str | None, str | None, str | None]
+"""``--host``, ``--cluster`` and ``--ssh-config``, as a record keeps them."""
+
+
+def place_of(record: JobRecord) -> Place:
+    return (record.host, record.cluster, record.ssh_config)
+
+
+def tell_damage(message: str) -> None:
+    """Say that a record was passed over."""
+    click.echo(f"toolkit: passed over {message}", err=True)
+
+
+def find(job: str | None) -> JobRecord:
+    """Find a record as :func:`records.find` does, and tell of damaged ones."""
+    return records.find(job, tell_damage)
+
+
+def find_all(jobs: Iterable[str]) -> list[JobRecord]:
+    """Find each of several, once; the last one launched if none is named."""
+    found = [find(job) for job in jobs] or [find(None)]
+    return list({record.key: record for record in found}.values())
+
+
+def by_place(found: Iterable[JobRecord]) -> dict[Place, list[JobRecord]]:
+    """Sort records of jobs that go on by where they run."""
+    places: dict[Place, list[JobRecord]] = {}
+    for record in found:
+        if record.state not in FINAL_STATES:
+            places.setdefault(place_of(record), []).append(record)
+    return places
+
+
+def looked_after(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
+    """Refresh the records of jobs that go on, all places at once, and say of each whether it was reached."""
+    places = by_place(found)
+    if not places:
+        return [(record, True) for record in found]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_PLACES_AT_ONCE) as pool:
+        looked = {r.key: (r, ok) for place in pool.map(_look, places.values()) for r, ok in place}
+    return [looked.get(record.key, (record, True)) for record in found]
+
+
+def refreshed(record: JobRecord) -> JobRecord:
+    """Ask about one job, unless it has ended."""
+    if record.state in FINAL_STATES:
+        return record
+    from toolkit.launch import jobs
+
+    with reached(record) as runner:
+        return jobs.refresh(runner, record)[0]
+
+
+@contextlib.contextmanager
+def reached(record: JobRecord) -> Iterator["Runner"]:
+    """Give what runs commands where the job was launched.
+
+    Raises:
+        Missing: if the place is not reached.
+    """
+    runner = opened(place_of(record))
+    try:
+        yield runner
+    finally:
+        runner.close()
+
+
+def opened(place: Place) -> "Runner":
+    """Return what runs commands in a place."""
+    from toolkit.cli import places
+
+    host, cluster, config = place
+    return places.open_runner(host, cluster, Path(config) if config else None)
+
+
+def _look(there: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
+    """Ask about the jobs of one place over one connection, until it does not answer any more."""
+    from toolkit.launch import jobs
+
+    with contextlib.suppress(ToolkitError), reached(there[0]) as runner:
+        return jobs.refresh_all(runner, there, _LIST_SECONDS)
+    return [(record, False) for record in there]

@@ -1,0 +1,26 @@
+"""Read how far back a list goes: ``2h``, ``3d`` or a date; pure."""
+
+import datetime as dt
+import re
+
+from toolkit.errors import BadInput
+
+_SPAN = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)")
+_UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def since(text: str, now: dt.datetime) -> dt.datetime:
+    """Return the moment that ``text`` means; ``now`` has a time zone, which a date without one is in.
+
+    Raises:
+        BadInput: for what is neither a span of time nor a date.
+    """
+    try:
+        if span := _SPAN.fullmatch(text.strip().lower()):
+            return now - dt.timedelta(**{_UNITS[span[2]]: int(span[1])})
+        moment = dt.datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError):
+        raise BadInput(
+            f"--since {text!r}: give a span (30m, 2h, 3d, 1w) or a date (2026-11-21, 2026-11-21T18:00)"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)

@@ -1,0 +1,88 @@
+"""A job's record as text for a person."""
+
+import datetime as dt
+import posixpath
+import shlex
+from pathlib import Path
+
+from toolkit.launch import records
+from toolkit.model.job import JobRecord
+from toolkit.report.states import clock, times
+
+_WIDTH = 12
+
+
+def job_text(record: JobRecord) -> str:
+    """Say what was launched, how, where, and what became of it, a line each."""
+    spec = record.spec
+    script = posixpath.join(spec.directory, records.SCRIPT)
+    lines = [
+        ("job", record.key),
+        ("state", _state(record)),
+        ("slurm", f"{_numbers(record)} on {record.place}"),
+        ("size", _size(record)),
+        ("plan", _plan(record)),
+        ("image", f"{spec.image}\n{record.image_digest}{_signature(record)}"),
+        ("command", shlex.join(spec.command)),
+        ("folder", spec.directory),
+        ("script", f"{script}\n{_here(record, records.SCRIPT)}"),
+        ("output", f"{posixpath.join(spec.directory, spec.output)}\n{_here(record, records.OUTPUT)}"),
+        ("submitted", _local(record.submitted)),
+        ("started", f"{clock(record.started)}, the cluster's time" if record.started else ""),
+        ("ended", f"{clock(record.ended)}, the cluster's time" if record.ended else ""),
+        ("nodes", record.nodes),
+    ]
+    return "\n".join(_entry(name, value) for name, value in lines if value.strip())
+
+
+def state(record: JobRecord) -> str:
+    """Say the state in a few words: ``running, started again once``."""
+    return f"{record.state}, {times(record.restarts)}" if record.restarts else record.state
+
+
+def _state(record: JobRecord) -> str:
+    code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
+    return state(record) + code
+
+
+def _numbers(record: JobRecord) -> str:
+    before = [number for number in record.numbers if number != record.id]
+    number = record.id or "no number is known"
+    return f"{number} (before: {', '.join(before)})" if before else number
+
+
+def _size(record: JobRecord) -> str:
+    spec = record.spec
+    size = f"{spec.nodes} x {spec.ranks_per_node} ranks, at most {spec.time}"
+    where = f", partition {spec.partition}" if spec.partition else ""
+    return f"{size}{where}"
+
+
+def _plan(record: JobRecord) -> str:
+    plan = record.plan
+    forced = ", forced" if record.forced else ""
+    words = shlex.join((*plan.launcher, *plan.container))
+    env = "".join(f"\n{name}={shlex.quote(value)}" for name, value in plan.env.items())
+    binds = "".join(f"\n--bind {shlex.quote(bind)}" for bind in plan.binds)
+    unset = f"\nwithout {len(plan.unset)} variables of the host" if plan.unset else ""
+    return f"{record.mode} (predicted: {record.predicted}{forced})\n{words}{env}{binds}{unset}"
+
+
+def _signature(record: JobRecord) -> str:
+    check = record.image_check
+    return f"\nsignature: {', '.join((check.signature, *check.signers))}" if check else ""
+
+
+def _here(record: JobRecord, name: str) -> str:
+    """Name the copy that lies beside the record, if there is one."""
+    path: Path = records.folder(record.key) / name
+    return str(path) if path.is_file() else ""
+
+
+def _local(time: str) -> str:
+    return dt.datetime.fromisoformat(time).astimezone().isoformat(" ", "seconds")
+
+
+def _entry(name: str, value: str) -> str:
+    first, *more = [line for line in value.split("\n") if line]
+    return "\n".join([f"{name:<{_WIDTH}}{first}", *(" " * _WIDTH + line for line in more)])
