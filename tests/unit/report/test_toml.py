@@ -18,9 +18,13 @@ def test_a_table_comes_back_as_it_was(value):
     assert tomllib.loads(toml(value)) == value
 
 
-@given(
-    st.dictionaries(TEXT, st.lists(st.dictionaries(TEXT, st.one_of(PLAIN, TABLE), min_size=1), min_size=1))
+SHORT = st.text('ab."\n\\', min_size=1, max_size=4)
+ROW = st.dictionaries(
+    SHORT, st.one_of(SHORT, st.dictionaries(SHORT, SHORT, min_size=1, max_size=2)), max_size=3
 )
+
+
+@given(st.dictionaries(SHORT, st.lists(ROW, min_size=1, max_size=3), max_size=3))
 def test_lists_of_tables_come_back_as_they_were(value):
     assert tomllib.loads(toml({"plain": 1, **value})) == {"plain": 1, **value}
 
