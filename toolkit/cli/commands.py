@@ -1,6 +1,7 @@
 """The table of commands; help is printed from it, so that ``--help`` imports none of them."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("toolkit.cli.init", "Detect this cluster and write its site profile"),
     "image": ("toolkit.cli.image", "Build, convert and look into training images"),
     "probe": ("toolkit.cli.probe", "Read the facts of this machine or of a cluster"),
     "doctor": ("toolkit.cli.doctor", "Predict what every way of launching will do"),
@@ -10,6 +11,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "notebook": ("toolkit.cli.notebook", "Open Jupyter in an image on a compute node"),
     "report": ("toolkit.cli.report", "Make a table, a plot and JSON from a job"),
     "data": ("toolkit.cli.data", "Fetch and verify data sets"),
+    "site": ("toolkit.cli.site", "List, show and check the profiles of clusters"),
     "cluster": ("toolkit.cli.cluster", "Run a virtual Slurm cluster in Docker"),
     "completion": ("toolkit.cli.completion", "Print shell completion for bash, zsh or fish"),
 }

@@ -1,16 +1,18 @@
 """Show site profiles: as the file that a person keeps, as a page, as a line of a list, as JSON."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from toolkit.launch.sitecheck import Point, State
 from toolkit.model.site import Partition, Site
 from toolkit.report.table import table
 from toolkit.report.toml import toml
 
 _HEAD = """\
-# {title}: written by toolkit init. Every key is explained in `toolkit site show example`.
+# {title}: written by toolkit init. Every key is explained in `toolkit site show example --toml`.
 # Change what you know better; `toolkit site check` says what no longer holds on the cluster.
 
 """
@@ -37,13 +39,33 @@ def _said(value: msgspec.Struct) -> dict[str, Any]:
     return found
 
 
-def listed(sites: Mapping[str, Site]) -> str:
-    """Return the table of all profiles."""
+def listed(sites: Mapping[str, Site], own: Collection[str]) -> str:
+    """Return the table of all profiles; ``own`` are names of the person's."""
     rows = [
-        (name, one.architecture, one.scheduler, one.tested, f"{one.title}, {one.centre}".rstrip(", "))
+        (
+            name,
+            one.architecture,
+            one.scheduler,
+            one.tested,
+            f"{one.title}, {one.centre}".rstrip(", ") + (" (yours)" if name in own else ""),
+        )
         for name, one in sites.items()
     ]
     return table(("name", "processor", "scheduler", "tested", "what it is"), rows)
+
+
+def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
+    """Return a profile's line of the list, for programs."""
+    return {
+        "name": name,
+        "title": site.title,
+        "centre": site.centre,
+        "architecture": site.architecture,
+        "scheduler": site.scheduler,
+        "launcher": site.launch.launcher,
+        "tested": site.tested,
+        "own": own,
+    }
 
 
 def as_json(name: str, site: Site) -> dict[str, Any]:
@@ -117,3 +139,28 @@ def _most(part: Partition) -> str:
 
 def _known(number: int | None) -> str:
     return "?" if number is None else str(number)
+
+
+def checked(name: str, place: str, points: Sequence[Point]) -> Iterator[str]:
+    """Yield a line for each point that differs or is undecided, and one on all of them."""
+    for point in points:
+        if point.state != "holds":
+            yield f"{point.state:10} {point.field}: {point.text}"
+    count = Counter(point.state for point in points)
+    said = [f"{count['holds']} of {len(points)} hold"]
+    said += [f"{count[state]} {word}" for state, word in _WORDS.items() if count[state]]
+    yield f"{name} on {place}: {', '.join(said)}"
+
+
+_WORDS: dict[State, str] = {"differs": "differ", "undecided": "undecided"}
+
+
+def checked_json(name: str, place: str, points: Sequence[Point]) -> dict[str, Any]:
+    """Return the same for programs, with the points that hold."""
+    return {
+        "schema": "toolkit.site-check/1",
+        "site": name,
+        "place": place,
+        "holds": all(point.state != "differs" for point in points),
+        "points": [point._asdict() for point in points],
+    }

@@ -1,0 +1,114 @@
+"""``toolkit init``: detect a cluster, ask for the rest, and write its site profile."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.places import open_runner, place_options
+from toolkit.errors import BadInput
+
+if TYPE_CHECKING:
+    from toolkit.launch.detect import Draft
+
+
+@click.command("init")
+@place_options
+@click.option("--name", metavar="NAME", help="Name of the site; by default what Slurm calls it")
+@click.option("--account", metavar="NAME", help="Account that jobs are charged to")
+@click.option("--partition", metavar="NAME", help="Partition for jobs that name none")
+@click.option("--directory", metavar="DIR", help="Folder for images and runs, as in $WORK/toolkit")
+@click.option("--module", metavar="NAME", help="Module that brings the container runtime")
+@click.option("--wait", type=click.IntRange(1, 600), default=15, show_default=True, metavar="SECONDS",
+              help="Time for a compute node to be free")  # fmt: skip
+@click.option("-y", "--yes", is_flag=True, help="Ask nothing, take what is usual")
+@click.option("--force", is_flag=True, help="Replace a profile of that name")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+              help="Write it there, and not among your sites")  # fmt: skip
+def command(
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    name: str | None,
+    account: str | None,
+    partition: str | None,
+    directory: str | None,
+    module: str | None,
+    wait: int,
+    yes: bool,
+    force: bool,
+    output: Path | None,
+) -> None:
+    """Ask this cluster, one over SSH or a virtual one, and write its site profile.
+
+    Slurm and one compute node are asked in one round trip. What they do not tell is asked here, or given by
+    options. The profile is a file of TOML that can be changed by hand.
+
+    Example: toolkit init --cluster demo --yes
+    """
+    from toolkit.cli.files import write_whole
+    from toolkit.knowledge.sites import SUFFIX, checked_name, own_folder, parse
+    from toolkit.launch.detect import answered, draft
+    from toolkit.probe.asking import Asked, Words
+    from toolkit.probe.probe import gather
+    from toolkit.report.site import profile
+
+    if name is not None:
+        _free(output or own_folder() / f"{checked_name(name)}{SUFFIX}", force)
+    runner = open_runner(host, cluster, ssh_config)
+    try:
+        bundle = gather(runner, Asked("1", wait, site=Words()))
+    finally:
+        runner.close()
+    called = name or bundle.site.cluster or cluster or bundle.host.place
+    found = draft(called, bundle.host, bundle.site, reached=host or "", day=_today())
+    file = output or own_folder() / f"{checked_name(called)}{SUFFIX}"
+    _free(file, force)
+    given = {"--account": account, "--partition": partition, "--directory": directory, "--module": module}
+    site = answered(found, _answers(found, {o: v for o, v in given.items() if v is not None}, yes))
+    text = profile(site)
+    parse(text, str(file))
+    if output is None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, text.encode())
+    click.echo(f"{file}: the profile of {called}")
+    for gap in found.gaps:
+        click.echo(f"toolkit: {gap}", err=True)
+    where = str(output) if output else called
+    click.echo(f"  look at it:  toolkit site show {where}")
+    click.echo(f"  launch:      toolkit launch mnist --site {where}")
+
+
+def _today() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).date().isoformat()
+
+
+def _free(file: Path, force: bool) -> None:
+    if file.exists() and not force:
+        raise BadInput(f"{file} is there already", fix="--force replaces it, --name gives another name")
+
+
+def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
+    """Return an answer to every question: an option's, what is usual, or the person's."""
+    answers = dict(given)
+    for question in found.questions:
+        if question.option in answers:
+            continue
+        if yes:
+            answers[question.option] = question.default
+        elif sys.stdin.isatty():
+            kind = click.Choice(question.choices) if question.choices else None
+            answers[question.option] = click.prompt(
+                question.text, default=question.default, type=kind, err=True
+            )
+        else:
+            choices = f"; choices: {', '.join(question.choices)}" if question.choices else ""
+            usual = f" takes {question.default}" if question.default else " leaves it open"
+            raise BadInput(
+                f"{question.option} is not given, and nobody can be asked: {question.text}?{choices}",
+                fix=f"give {question.option}, or --yes, which{usual}",
+            )
+    return answers

@@ -1,0 +1,160 @@
+"""``toolkit site``: list the site profiles, show one, hold one against its cluster."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.places import open_runner, place_options
+from toolkit.errors import BadInput
+
+if TYPE_CHECKING:
+    from toolkit.model.site import Site
+    from toolkit.probe.bundle import Bundle
+
+
+@click.group("site")
+def command() -> None:
+    """List, show and check the profiles of clusters."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def list_sites(as_json: bool) -> None:
+    """List the clusters that there is a profile of, your own included.
+
+    Example: toolkit site list
+    """
+    import msgspec
+
+    from toolkit.knowledge import sites
+    from toolkit.report.site import listed, row
+
+    found: dict[str, Site] = {}
+    trouble: list[BadInput] = []
+    for name in sites.names():
+        try:
+            found[name] = sites.site(name)
+        except BadInput as error:
+            trouble.append(error)
+    own = {name for name in found if sites.find(name).parent == sites.own_folder()}
+    if as_json:
+        rows = [row(name, one, own=name in own) for name, one in found.items()]
+        click.echo(msgspec.json.encode({"schema": "toolkit.sites/1", "sites": rows}).decode())
+    else:
+        click.echo(listed(found, own))
+    for more in trouble[1:]:
+        click.echo(f"toolkit: {more.message}", err=True)
+    if trouble:
+        raise trouble[0]
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the file itself")
+def show(name: str, as_json: bool, as_toml: bool) -> None:
+    """Show a profile: NAME of one that is listed, a file, or `example`, which explains every key.
+
+    Example: toolkit site show juwels
+    """
+    import msgspec
+
+    from toolkit.knowledge import sites
+    from toolkit.knowledge.strict import text_of
+    from toolkit.report.site import as_json as told
+    from toolkit.report.site import page
+
+    file = sites.find(name)
+    site = sites.site(name)
+    plain = file.name.removesuffix(sites.SUFFIX)
+    if as_toml:
+        click.echo(text_of(file), nl=False)
+    elif as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(told(plain, site)), indent=2).decode())
+    else:
+        click.echo("\n".join(page(plain, str(file), site)))
+
+
+@command.command("check")
+@click.argument("name", required=False)
+@place_options
+@click.option("--facts", type=click.Path(path_type=Path), metavar="FILE", help="What toolkit probe -o wrote")
+@click.option("--wait", type=click.IntRange(1, 600), default=15, show_default=True, metavar="SECONDS",
+              help="Time for a compute node to be free")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@click.pass_context
+def check(
+    ctx: click.Context,
+    name: str | None,
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    facts: Path | None,
+    wait: int,
+    as_json: bool,
+) -> None:
+    """Say what of a profile no longer holds on its cluster: this one, or another over SSH.
+
+    NAME may be left out where you have one profile of your own. Ends in 1 if anything differs; what could
+    not be found out is told and is no fault.
+
+    Example: toolkit site check virtual --cluster demo
+    """
+    import msgspec
+
+    from toolkit.knowledge import sites
+    from toolkit.launch.sitecheck import points
+    from toolkit.report.site import checked, checked_json
+
+    name = name or _only()
+    site = sites.site(name)
+    bundle = _asked(site, host, cluster, ssh_config, facts, wait)
+    found = tuple(points(site, bundle.host, bundle.site))
+    if as_json:
+        told = checked_json(name, bundle.host.place, found)
+        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+    else:
+        click.echo("\n".join(checked(name, bundle.host.place, found)))
+    if any(point.state == "differs" for point in found):
+        ctx.exit(1)
+
+
+def _asked(
+    site: "Site",
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    facts: Path | None,
+    wait: int,
+) -> "Bundle":
+    """Return what the cluster says, or what a file says that it did; the profile may name where to ask."""
+    from msgspec.structs import replace
+
+    from toolkit.launch.sitecheck import words
+    from toolkit.probe.probe import Asked, gather, load_bundle
+
+    if facts is not None:
+        if host is not None or cluster is not None:
+            raise BadInput("--facts: give it, or --host or --cluster")
+        # What was looked for by name was looked for by the names of another profile.
+        said = load_bundle(facts)
+        return replace(
+            said, site=replace(said.site, loaded=None, commands=None, there=None, there_nodes=None)
+        )
+    runner = open_runner(host or (site.host or None if cluster is None else None), cluster, ssh_config)
+    try:
+        return gather(runner, Asked("1", wait, site.defaults.partition, site=words(site)))
+    finally:
+        runner.close()
+
+
+def _only() -> str:
+    """Return the one profile that the person has."""
+    from toolkit.knowledge import sites
+
+    own = [name for name in sites.names() if sites.find(name).parent == sites.own_folder()]
+    if len(own) == 1:
+        return own[0]
+    known = own or sites.names()
+    raise BadInput(f"say which site; choices: {', '.join(known)}", fix="toolkit site check NAME")

@@ -1,0 +1,227 @@
+"""Hold a site profile against what the cluster says now; pure."""
+
+import posixpath
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from toolkit.launch.header import minutes
+from toolkit.model.facts import HostFacts
+from toolkit.model.site import Partition, Site
+from toolkit.model.sitefacts import PartitionFacts, SiteFacts
+from toolkit.probe.asking import Words
+
+State = Literal["holds", "differs", "undecided"]
+_ENDLESS = {"UNLIMITED", "INFINITE", ""}
+
+
+class Point(NamedTuple):
+    """One thing that a profile says: whether it holds, and what the cluster says in its place."""
+
+    field: str
+    state: State
+    text: str
+
+
+def words(site: Site) -> Words:
+    """Return what has to be looked for on the cluster to judge a profile."""
+    return Words(
+        modules=(*site.modules, *site.container.modules),
+        commands=(site.container.command, site.launch.launcher),
+        folders=tuple(_folders(site).values()),
+    )
+
+
+def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]:
+    """Yield every point of a profile that a cluster can confirm, in the order of its fields."""
+    yield from _of_scheduler(site, host)
+    yield _same("architecture", site.architecture, host.architecture, host.cite("architecture"))
+    yield from _of_modules(site, facts)
+    yield from _of_folders(site, facts)
+    yield from _of_network(site, host)
+    yield from _of_container(site, host, facts)
+    yield from _of_launch(site, host, facts)
+    yield from _of_defaults(site, facts)
+    for number, part in enumerate(site.partitions):
+        yield from _of_partition(f"partitions[{number}]", part, facts)
+
+
+def _of_scheduler(site: Site, host: HostFacts) -> Iterator[Point]:
+    if site.scheduler != "slurm":
+        yield Point("scheduler", "undecided", f"{site.scheduler} is not asked by toolkit")
+    elif host.slurm is None:
+        state: State = "differs" if "slurm" in host.absent else "undecided"
+        yield Point("scheduler", state, f"slurm: {host.cite('slurm')}")
+    else:
+        yield Point("scheduler", "holds", f"slurm {host.slurm.version}")
+
+
+def _same(field: str, said: str, found: str | None, why: str) -> Point:
+    if found is None:
+        return Point(field, "undecided", f"{said}: {why}")
+    return Point(
+        field, "holds" if said == found else "differs", said if said == found else f"{said}: it is {found}"
+    )
+
+
+def _of_modules(site: Site, facts: SiteFacts) -> Iterator[Point]:
+    fields = [f"modules[{n}]" for n in range(len(site.modules))]
+    fields += [f"container.modules[{n}]" for n in range(len(site.container.modules))]
+    for number, (field, name) in enumerate(zip(fields, words(site).modules, strict=True)):
+        said = _nth(facts.loaded, number)
+        if said is None:
+            yield Point(field, "undecided", f"{name}: it was not tried")
+        else:
+            yield Point(field, "differs" if said else "holds", f"{name}: {said}" if said else name)
+
+
+def _folders(site: Site) -> dict[str, str]:
+    """Return field → folder; of the directory for images and runs the one that it is made in."""
+    found = {f"container.binds[{n}]": bind.split(":")[0] for n, bind in enumerate(site.container.binds)}
+    if site.scratch:
+        found["scratch"] = site.scratch
+    if site.directory:
+        found["directory"] = posixpath.dirname(site.directory.rstrip("/")) or site.directory
+    return found
+
+
+def _of_folders(site: Site, facts: SiteFacts) -> Iterator[Point]:
+    for number, (field, folder) in enumerate(_folders(site).items()):
+        # A job has the variables of the shell that submitted it, which the probe's job had not.
+        on_nodes = field != "directory" and not folder.startswith("$")
+        there = _nth(facts.there_nodes if on_nodes else facts.there, number)
+        where = "compute nodes" if on_nodes else "the login host"
+        if field == "scratch" and not on_nodes:
+            yield Point(field, "undecided", f"{folder}: only a job knows it")
+        elif there is None:
+            yield Point(field, "undecided", f"{folder}: {where}: it was not looked for")
+        else:
+            text = folder if there else f"{folder}: no such folder on {where}"
+            yield Point(field, "holds" if there else "differs", text)
+
+
+def _of_network(site: Site, host: HostFacts) -> Iterator[Point]:
+    if not site.network:
+        return
+    if host.compute_nodes is None or host.interfaces is None:
+        yield Point("network", "undecided", f"{site.network}: no compute node was asked")
+        return
+    there = site.network in host.interfaces
+    said = site.network if there else f"{site.network}: nodes have {' '.join(host.interfaces) or 'none'}"
+    yield Point("network", "holds" if there else "differs", said)
+
+
+def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]:
+    """Yield whether the runtime is found, after its modules where there are any."""
+    command, field = site.container.command, "container.command"
+    asked = len(words(site).commands)
+    path = _nth(facts.commands[-asked:] if facts.commands else None, 0)
+    if path:
+        yield Point(field, "holds", f"{command}: {path}")
+    elif host.runtime and posixpath.basename(host.runtime.path) == posixpath.basename(command):
+        yield Point(field, "holds", f"{command}: {host.runtime.path}")
+    elif path is not None:
+        yield Point(field, "differs", f"{command}: not found on PATH, with the modules loaded")
+    else:
+        yield Point(field, "undecided", f"{command}: it was not looked for with the modules loaded")
+
+
+def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]:
+    if site.launch.launcher != "srun":
+        path = _nth(facts.commands[-1:] if facts.commands else None, 0)
+        state: State = "undecided" if path is None else "holds" if path else "differs"
+        yield Point("launch.launcher", state, f"{site.launch.launcher}: {path or 'not found on PATH'}")
+    if not site.launch.mpi:
+        return
+    types = host.slurm.mpi_types if host.slurm else None
+    if types is None:
+        yield Point("launch.mpi", "undecided", f"{site.launch.mpi}: {host.cite('slurm.mpi_types')}")
+    else:
+        there = site.launch.mpi in types
+        said = site.launch.mpi if there else f"{site.launch.mpi}: srun offers {' '.join(types)}"
+        yield Point("launch.mpi", "holds" if there else "differs", said)
+
+
+def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[Point]:
+    usual = site.defaults
+    if usual.partition and not site.partitions:
+        found = _named(facts, usual.partition)
+        yield from _presence("defaults.partition", usual.partition, found, facts)
+    rows = facts.associations
+    if usual.account:
+        accounts = None if rows is None else tuple(row.account for row in rows)
+        yield _member("defaults.account", usual.account, accounts)
+    if usual.qos:
+        known = None if rows is None else tuple(dict.fromkeys(q for row in rows for q in row.qos))
+        yield _member("defaults.qos", usual.qos, known)
+    part = _named(facts, usual.partition) if usual.partition else None
+    if usual.time and part and part.max_time:
+        fits = part.max_time in _ENDLESS or minutes(usual.time) <= minutes(part.max_time)
+        said = usual.time if fits else f"{usual.time}: {part.name} takes at most {part.max_time}"
+        yield Point("defaults.time", "holds" if fits else "differs", said)
+
+
+def _member(field: str, name: str, known: tuple[str, ...] | None) -> Point:
+    if not known:
+        return Point(field, "undecided", f"{name}: sacctmgr does not tell")
+    there = name in known
+    return Point(
+        field, "holds" if there else "differs", name if there else f"{name}: yours are {' '.join(known)}"
+    )
+
+
+def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Point]:
+    found = _named(facts, part.name)
+    yield from _presence(f"{path}.name", part.name, found, facts)
+    if found is None:
+        return
+    for name, said, now in (
+        ("max_time", part.max_time, found.max_time),
+        ("max_nodes", part.max_nodes, (found.max_nodes or "without limit") if found.max_time else None),
+        ("nodes", part.nodes, found.nodes or None),
+        ("cores", part.cores, found.cores or found.cpus),
+        ("threads", part.threads, found.threads),
+        ("memory_mb", part.memory_mb, found.memory_mb),
+        ("gpus", part.gpus, found.gpus),
+        ("gpu", part.gpu, found.gpu),
+    ):
+        if said:
+            yield _limit(f"{path}.{name}", part.name, said, now)
+    for number, feature in enumerate(part.features):
+        field = f"{path}.features[{number}]"
+        if found.features is None:
+            yield Point(field, "undecided", f"{part.name}: {feature}: features were not asked")
+        else:
+            there = feature in found.features
+            said = f"{part.name}: {feature}" if there else f"{part.name}: no node has {feature}"
+            yield Point(field, "holds" if there else "differs", said)
+
+
+def _presence(field: str, name: str, found: PartitionFacts | None, facts: SiteFacts) -> Iterator[Point]:
+    if facts.partitions is None:
+        yield Point(field, "undecided", f"{name}: sinfo did not answer")
+    elif found is None:
+        known = " ".join(part.name for part in facts.partitions)
+        yield Point(field, "differs", f"{name}: there is no such partition; there are {known}")
+    else:
+        yield Point(field, "holds" if found.up else "differs", name if found.up else f"{name}: it is down")
+
+
+def _limit(field: str, part: str, said: str | int, now: str | int | None) -> Point:
+    """Compare a number or a time; two ways to write one time are the same."""
+    if now is None:
+        return Point(field, "undecided", f"{part}: {said}: it is not told")
+    same = said == now
+    if isinstance(said, str) and isinstance(now, str) and field.endswith("max_time"):
+        same = said in _ENDLESS if now in _ENDLESS else said not in _ENDLESS and minutes(said) == minutes(now)
+    name = field.rpartition(".")[2].replace("_", " ")
+    return Point(
+        field, "holds" if same else "differs", f"{part}: {name} {said}" + ("" if same else f", it is {now}")
+    )
+
+
+def _named(facts: SiteFacts, name: str) -> PartitionFacts | None:
+    return next((part for part in facts.partitions or () if part.name == name), None)
+
+
+def _nth(row: tuple[str, ...] | tuple[bool, ...] | None, number: int) -> str | bool | None:
+    return row[number] if row is not None and number < len(row) else None
