@@ -1,17 +1,15 @@
 """``toolkit launch``: ask the engine, render the job script, stage, submit, follow, explain."""
 
 from pathlib import Path
+from typing import Any
 
 import click
-import msgspec
 
+from toolkit.cli.joboptions import job_options, said_by_options, without_options
 from toolkit.cli.places import open_runner, place_options
-from toolkit.model.prediction import MODES
 from toolkit.report.progress import Progress
 
 _REST = "toolkit.rest"
-_DEFAULT_IMAGE = "tf2.15-cpu"
-_COUNT = click.IntRange(min=1)
 
 
 class SplitAtDashes(click.Command):
@@ -27,26 +25,16 @@ class SplitAtDashes(click.Command):
 
 @click.command("launch", cls=SplitAtDashes)
 @click.argument("trainer", required=False)
-@click.option("--image", default=_DEFAULT_IMAGE, show_default=True, help="SIF file, or name of a recipe")
-@click.option("--nodes", type=_COUNT, default=1, show_default=True, help="Number of nodes")
-@click.option("--ranks-per-node", type=_COUNT, default=1, show_default=True, help="Ranks on each node")
-@click.option("--cpus-per-rank", type=_COUNT, help="Cores for each rank")
-@click.option("--mode", type=click.Choice(MODES), help="Launch mode, in place of the engine's choice")
+@job_options
+@click.option("--job", "job_file", metavar="FILE", help="Take a job specification in YAML")
+@click.option("--from-job", metavar="JOB", help="Launch once more what a record says; options win")
+@click.option("--local", is_flag=True, help="Run on this machine, without Slurm")
 @click.option("--fix", metavar="FILE", help="Take over what toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch although a failure is predicted")
-@click.option("--strategy", type=click.Choice(["single", "horovod"]), help="How the trainer is distributed")
-@click.option("--data", metavar="DIR", help="Folder of the data set on this machine")
-@click.option("--directory", metavar="DIR", help="Folder on the cluster for images, data and runs")
-@click.option("--time", default="01:00:00", show_default=True, help="Time limit, as sbatch takes it")
-@click.option("--partition", help="Slurm partition")
-@click.option("--account", help="Slurm account")
-@click.option("--name", help="Job name; the trainer's by default")
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable inside the container")
-@click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Bind a folder of the cluster")
-@click.option("--preflight/--no-preflight", default=True, help="Check the MPI world before the training")
 @click.option("--verify-key", metavar="FILE", help="Refuse an image that no public key in FILE has signed")
 @click.option("--no-verify", is_flag=True, help="Do not look at the image's signatures; the record says so")
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
+@click.option("--explain", is_flag=True, help="Write into the script where each value is from")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")
 @click.option("--json", "as_json", is_flag=True, help="Print the job record as JSON")
 @place_options
@@ -57,47 +45,23 @@ def command(
     host: str | None,
     cluster: str | None,
     ssh_config: Path | None,
-    dry_run: bool,
-    follow: bool,
-    as_json: bool,
-    **given: object,
+    **given: Any,  # noqa: ANN401 - click's values, one for each option
 ) -> None:
     """Run TRAINER, or any command after --, as a Slurm job in a container.
+
+    TRAINER may be a job specification in YAML: job.yaml.
 
     \b
     Examples:
       toolkit launch mnist --nodes 2
       toolkit launch mnist --nodes 2 --cluster demo -- --epochs 1
       toolkit launch --image my.sif --nodes 4 -- python train.py
+      toolkit launch mnist --site juwels --dry-run
     """
-    from toolkit.cli.following import conclude, watch_job
-    from toolkit.cli.prepare import Options, check, prepare
-    from toolkit.launch import jobs
-    from toolkit.run.stage import stage
+    from toolkit.cli.launching import Call, Where, run
 
-    options = msgspec.convert(given, Options)
-    words: tuple[str, ...] = ctx.meta.get(_REST, ())
-    sources = check(options, words)
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
-        runner = open_runner(host, cluster, ssh_config)
-        try:
-            remote = host is not None or cluster is not None
-            job = prepare(runner, options, words, sources, tell, remote=remote)
-            if dry_run:
-                click.echo(job.script, nl=False)
-                return
-            stage(runner, job.parcels, tell)
-            tell.step(f"Submitting to Slurm on {runner.place}")
-            config = str(ssh_config.resolve()) if ssh_config else None
-            record = msgspec.structs.replace(job.record, host=host, cluster=cluster, ssh_config=config)
-            record = jobs.submit(runner, record, job.script)
-            if follow:
-                record = watch_job(runner, record, tell, quiet=as_json)
-        finally:
-            runner.close()
-        if as_json:
-            click.echo(msgspec.json.encode(record).decode())
-        if follow:
-            conclude(record, tell)
-    if not follow and not as_json:
-        click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+    said = said_by_options(given) | ({"trainer": given["trainer"]} if given["trainer"] is not None else {})
+    rest = {name: value for name, value in without_options(given).items() if name != "trainer"}
+    call = Call(said=said, words=ctx.meta.get(_REST, ()), where=Where(host, cluster, ssh_config), **rest)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or call.as_json) as tell:
+        run(call, tell, open_runner)

@@ -145,7 +145,7 @@ def objections(values: Mapping[str, object]) -> Iterator[Objection]:
 
 def option(field: str) -> str:
     """Return the option of the command line that sets a field."""
-    return {"modules": "--module", "binds": "--bind", "memory_per_cpu": "--memory-per-cpu"}.get(
+    return {"modules": "--module", "binds": "--bind", "trainer": "TRAINER"}.get(
         field, f"--{field.replace('_', '-')}"
     )
 

@@ -1,5 +1,6 @@
 """Put together what is said of a job in several places; the later place wins, and each is remembered."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,9 @@ from toolkit.model.site import Site
 PREFIX = "TOOLKIT_"
 """Before the name of a field, a variable of the environment that sets it: ``TOOLKIT_ACCOUNT``."""
 
+OPTION = "option"
+"""The source of what the command line says."""
+
 _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env"}
 """Fields that no single variable can hold."""
 
@@ -29,7 +33,7 @@ class Layer:
 
     def where(self, name: str) -> str:
         """Return where a field stands, as a person looks it up."""
-        if self.source == "option":
+        if self.source == OPTION:
             return option(name)
         if self.source == PREFIX:
             return f"{PREFIX}{name.upper()}"
@@ -88,7 +92,7 @@ def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, st
         found = shape(str(error), JobFile)
         told = f"; choices: {', '.join(found.choices)}" if found.choices else ""
         name = found.path.partition("[")[0]
-        raise BadInput(_at(source, lines, name, f"{found.what}{told}")) from error
+        raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{told}")) from error
     for bad in objections(said.said()):
         raise _refused(bad, source, lines)
     return Layer(source, said, lines)
@@ -125,6 +129,14 @@ def of_site(name: str, site: Site) -> Layer:
     return Layer(f"site {name}", said)
 
 
+def _in_words(what: str) -> str:
+    """Say what kind of value is wanted, as a person who writes the file knows it."""
+    kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
+             "object": "names and values"}  # fmt: skip
+    found = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)
+    return f"write {kinds[found['kind']]}" if found and found["kind"] in kinds else what
+
+
 def _refused(bad: Objection, source: str, lines: Mapping[str, int]) -> BadInput:
     name = f"{bad.field}.{bad.value}" if bad.field == "env" else bad.field
     what = f"{bad.value!r}: {bad.what}" if isinstance(bad.value, str) else f"{bad.value}: {bad.what}"
@@ -136,5 +148,7 @@ def _at(source: str, lines: Mapping[str, int], name: str, what: str) -> str:
     text = "".join(c if c.isprintable() else "?" for c in what)
     if source == PREFIX:
         return f"{PREFIX}{shown.upper()}: {text}"
+    if source == OPTION:
+        return f"{option(shown.partition('.')[0])} {text}"
     line = lines.get(name) or lines.get(name.partition(".")[0]) or 0
     return f"{source}{f':{line}' if line else ''}: {f'{shown}: ' if shown else ''}{text}"

@@ -90,7 +90,8 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
     # Each job of an array has a folder of its own.
-    return {**pieces, spec.directory: '"$job_dir"'} if spec.array else pieces
+    made = bool(spec.array) or any(text in spec.directory for text in pieces)
+    return {**pieces, spec.directory: '"$job_dir"'} if made else pieces
 
 
 def _comment(text: str) -> str:

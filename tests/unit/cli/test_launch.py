@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.image.sifs import DATA, sif
-from toolkit.cli import launch, prepare
+from toolkit.cli import launch, layering, prepare
 from toolkit.errors import BadInput, Missing, ToolkitError
+from toolkit.launch.checks import as_name
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
 
@@ -18,7 +19,7 @@ EVIDENCE = Path(__file__).parents[2] / "evidence"
 @pytest.fixture(autouse=True)
 def _nowhere(tmp_path, monkeypatch):
     """No image and no data lie about, and no place is to be asked."""
-    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TOOLKIT_CACHE_DIR"):
+    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
@@ -118,23 +119,17 @@ class Told:
         print(text)
 
 
-def options(image, **changes):
-    given = {
-        "trainer": None, "image": str(image), "nodes": 1, "ranks_per_node": 1, "cpus_per_rank": None,
-        "mode": "srun-pmi2", "force": True, "strategy": None, "data": None, "directory": "/big", "time": "10",
-        "partition": None, "account": None, "name": None, "env": (), "bind": (), "preflight": True,
-    }  # fmt: skip
-    return prepare.Options(**{**given, **changes})
-
-
 def prepared(image, words=("true",), runner=None, tell=None, **changes):
-    given = options(image, **changes)
-    sources = prepare.check(given, words)
-    return prepare.prepare(runner or Cluster(), given, words, sources, tell or Told(), remote=True)
+    flags = {name: changes.pop(name) for name in ("fix", "verify_key", "no_verify") if name in changes}
+    said = {"image": str(image), "mode": "srun-pmi2", "directory": "/big", "time": "10", **changes}
+    given = layering.asked({k: v for k, v in said.items() if v is not None}, words)
+    flags = prepare.Flags(force=True, **flags)
+    sources = prepare.check(given, flags)
+    return prepare.prepare(runner or Cluster(), given, flags, sources, tell or Told(), remote=True)
 
 
 def test_a_name_nobody_gave_is_made_fit():
-    assert prepare.script.as_name("a b") == "a-b"
+    assert as_name("a b") == "a-b"
 
 
 @pytest.mark.parametrize(("word", "name"), [("./a b", "a-b"), ("/", "job"), ("/opt/train.py", "train.py")])
@@ -196,7 +191,7 @@ def test_a_place_that_tells_no_home_is_missing_one(image, monkeypatch):
 
 def test_a_bad_directory_is_named():
     with pytest.raises(BadInput, match="one's own home"):
-        prepare.check(options("x", directory="~ada"), ("true",))
+        prepare.check(layering.asked({"directory": "~ada"}, ("true",)), prepare.Flags())
 
 
 FIX = """\
@@ -225,7 +220,7 @@ def test_a_fix_is_taken_over_and_shown(image, tmp_path):
     assert "-u UCX_TLS" in words
     assert "exec --sharens" in words
     assert "--bind /opt/tables:/opt/tables:ro" in words
-    assert "env PMIX_MCA_gds=hash true" in words
+    assert words.endswith(" PMIX_MCA_gds=hash true")
     assert any("PMIX_MCA_gds=hash" in step and "--sharens" in step for step in tell.steps)
     assert any("was made for other.sif" in step for step in tell.steps)
 
@@ -240,6 +235,6 @@ def test_a_fix_and_another_mode_are_one_too_many(image, tmp_path):
 def test_a_variable_that_is_given_wins_over_one_of_a_fix(image, tmp_path):
     file = tmp_path / "fix.toml"
     file.write_text(FIX)
-    job = prepared(image, mode=None, fix=str(file), env=("PMIX_MCA_gds=ds21",))
+    job = prepared(image, mode=None, fix=str(file), env={"PMIX_MCA_gds": "ds21"})
     assert "PMIX_MCA_gds=ds21" in job.script
     assert "PMIX_MCA_gds=hash" not in job.script

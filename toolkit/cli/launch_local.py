@@ -1,0 +1,64 @@
+"""``launch --local``: the same image and trainer on this machine, without Slurm."""
+
+import posixpath
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.following import conclude
+from toolkit.cli.launching import Call, Opener
+from toolkit.cli.layering import Asked
+from toolkit.cli.prepare import Flags, check, looked_into, signed, to_record
+from toolkit.errors import BadInput
+from toolkit.launch import plan, records
+from toolkit.launch.alone import run_local
+from toolkit.launch.localscript import choose_here, local_script
+from toolkit.launch.specify import Places, name_of, specify
+from toolkit.launch.surroundings import JOB_DIR
+from toolkit.probe.asking import Asked as Question
+from toolkit.probe.probe import probe
+from toolkit.report.progress import Progress
+from toolkit.run.stage import sha256
+
+
+def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> None:
+    """Run a job on this machine to its end; the output goes to the screen and to the record.
+
+    Raises:
+        BadInput: for what needs a cluster.
+        CheckFailed: if a failure is predicted, or the job fails.
+    """
+    if call.where.remote or asked.site:
+        raise BadInput("--local: leave --host, --cluster and --site out, as the job runs on this machine")
+    flags = Flags(call.force, call.fix, call.verify_key, call.no_verify)
+    if call.fix:
+        raise BadInput("--local: a fix is for the launch on a cluster; leave --fix out")
+    sources = check(asked, flags)
+    job, runner = asked.job, opener(None, None, None)
+    facts = looked_into(sources.image, tell)
+    image_check = signed(flags, sources.image, facts.format, tell)
+    host = probe(runner, Question(nodes="0"))
+    ranks, env = job.ranks_per_node or 1, dict(job.env or {})
+    choice = choose_here(host, facts, ranks, env, job.mode, force=call.force)
+    base = Path(job.directory or ".").expanduser().resolve()
+    folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
+    spec = specify(job, Places(folder, str(sources.image), str(sources.data or "")))
+    spec = msgspec.structs.replace(
+        spec,
+        preflight=bool(job.preflight) and facts.stack is not None,
+        env={JOB_DIR: folder, **spec.env},
+    )
+    text = local_script(spec, choice.plan, choice.because, plan.runtime_of(host))
+    if call.dry_run:
+        click.echo(text, nl=False)
+        return
+    digest = (facts.digest or "").removeprefix("sha256:") or sha256(sources.image)
+    record = to_record(runner.place, spec, choice.plan, f"sha256:{digest}")
+    record = msgspec.structs.replace(
+        record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
+    )
+    record = run_local(runner, record, text, (lambda _: None) if call.as_json else tell.output)
+    if call.as_json:
+        click.echo(msgspec.json.encode(record).decode())
+    conclude(record, tell)

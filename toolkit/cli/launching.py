@@ -1,0 +1,149 @@
+"""The ways of ``toolkit launch``: as a job of Slurm, on this machine, once more, or as a script alone."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from toolkit.cli.layering import Asked, asked
+from toolkit.errors import BadInput, Missing
+from toolkit.report.progress import Progress
+
+if TYPE_CHECKING:
+    from toolkit.cli.prepare import Prepared
+    from toolkit.run.command import Runner
+
+Opener = Callable[[str | None, str | None, Path | None], "Runner"]
+
+
+class Where(NamedTuple):
+    """What was given as ``--host``, ``--cluster`` and ``--ssh-config``."""
+
+    host: str | None
+    cluster: str | None
+    ssh_config: Path | None
+
+    @property
+    def remote(self) -> bool:
+        return self.host is not None or self.cluster is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of ``toolkit launch``: ``said`` are fields of the job, ``words`` what stood after ``--``."""
+
+    said: Mapping[str, Any]
+    words: tuple[str, ...]
+    where: Where
+    job_file: str | None = None
+    from_job: str | None = None
+    local: bool = False
+    fix: str | None = None
+    force: bool = False
+    verify_key: str | None = None
+    no_verify: bool = False
+    dry_run: bool = False
+    explain: bool = False
+    follow: bool = True
+    as_json: bool = False
+
+
+def run(call: Call, tell: Progress, opener: Opener) -> None:
+    """Do what is asked for; the script or the record goes to standard output.
+
+    Raises:
+        ToolkitError: whatever stands in the way, or what became of the job.
+    """
+    if call.from_job:
+        _again(call, tell, opener)
+        return
+    made = asked(call.said, call.words, call.job_file)
+    if call.local:
+        from toolkit.cli.launch_local import launch_here
+
+        launch_here(call, made, tell, opener)
+    elif _unseen(call, made):
+        from toolkit.cli.offline import script_for
+
+        assert made.site is not None  # noqa: S101 - _unseen says so
+        click.echo(script_for(made, made.site, tell, explain=call.explain), nl=False)
+    else:
+        _submit(call, made, tell, opener)
+
+
+def _unseen(call: Call, made: Asked) -> bool:
+    """Tell whether only a script is wanted, for a site that is not at hand."""
+    return call.dry_run and made.site is not None and not call.where.remote and not shutil.which("sbatch")
+
+
+def _submit(call: Call, made: Asked, tell: Progress, opener: Opener) -> None:
+    from toolkit.cli.prepare import Flags, check, prepare
+
+    flags = Flags(call.force, call.fix, call.verify_key, call.no_verify, call.explain)
+    sources = check(made, flags)
+    where = _place(call.where, made)
+    runner = opener(*where)
+    try:
+        job = prepare(runner, made, flags, sources, tell, remote=where.remote)
+        finish(call, job, where, runner, tell)
+    finally:
+        runner.close()
+
+
+def _place(where: Where, made: Asked) -> Where:
+    """Return where to go: what was named, this machine if it has Slurm, else the host of the site."""
+    if where.remote or made.site is None or shutil.which("sbatch"):
+        return where
+    if not made.site.host:
+        raise Missing(
+            f"there is no sbatch here, and the profile of {made.site.title} names no host",
+            fix="give --host; or --dry-run for the script alone",
+        )
+    return where._replace(host=made.site.host)
+
+
+def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:
+    """Print the script, or bring the files there, submit and follow."""
+    import msgspec
+
+    from toolkit.cli.following import conclude, watch_job
+    from toolkit.launch import jobs
+    from toolkit.run.stage import stage
+
+    if call.dry_run:
+        click.echo(job.script, nl=False)
+        return
+    stage(runner, job.parcels, tell)
+    tell.step(f"Submitting to Slurm on {runner.place}")
+    config = str(where.ssh_config.resolve()) if where.ssh_config else None
+    record = msgspec.structs.replace(job.record, host=where.host, cluster=where.cluster, ssh_config=config)
+    record = jobs.submit(runner, record, job.script)
+    if call.follow:
+        record = watch_job(runner, record, tell, quiet=call.as_json)
+    if call.as_json:
+        click.echo(msgspec.json.encode(record).decode())
+    if call.follow:
+        conclude(record, tell)
+    elif not call.as_json:
+        click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+
+
+def _again(call: Call, tell: Progress, opener: Opener) -> None:
+    from toolkit.cli.repeat import repeated
+    from toolkit.launch import records
+
+    if call.local or call.job_file or call.fix:
+        raise BadInput("--from-job takes all from a record: leave --local, --job and --fix out")
+    record = records.find(call.from_job, on_damage=tell.step)
+    where = call.where
+    if not where.remote and where.ssh_config is None:
+        config = Path(record.ssh_config) if record.ssh_config else None
+        where = Where(record.host, record.cluster, config)
+    runner = opener(*where)
+    try:
+        finish(call, repeated(runner, record, call), where, runner, tell)
+    finally:
+        runner.close()

@@ -1,0 +1,102 @@
+"""Read all places that say something of a job: settings, variables, a job file, options; and join them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolkit.data import config_dir
+from toolkit.errors import BadInput
+from toolkit.knowledge import sites
+from toolkit.knowledge.lines import line_of
+from toolkit.knowledge.strict import near, tables, text_of
+from toolkit.launch import layers
+from toolkit.launch.complete import completed
+from toolkit.launch.layers import Layer
+from toolkit.model.jobfile import JobFile
+from toolkit.model.site import Site
+
+PROJECT = "toolkit.toml"
+"""The file of settings in the folder that a command is given in."""
+
+_TABLE = "launch"
+_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job as all places together say it, where each value is from, and the site that it is for."""
+
+    job: JobFile
+    origins: Mapping[str, str]
+    site: Site | None = None
+
+    def explained(self) -> list[str]:
+        """Return a line for each value: the field, what it is and where that is said."""
+        said = self.job.said()
+        return [f"{name} = {_shown(said[name])}    <- {self.origins[name]}" for name in said]
+
+
+def asked(given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None) -> Asked:
+    """Join what holds everywhere with site, settings, variables, job file and ``given`` options.
+
+    ``words`` stood after ``--``: arguments of a trainer, or a command. A trainer that ends in ``.yaml`` is
+    a job file.
+
+    Raises:
+        BadInput: one line with place, field and choices.
+    """
+    given = dict(given)
+    if str(given.get("trainer") or "").endswith(_SUFFIXES):
+        if job_file:
+            raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
+        job_file = given.pop("trainer")
+    above = [*_settings(), layers.from_variables(os.environ)]
+    above += [_job_file(Path(job_file))] if job_file else []
+    above += [layers.checked(given, layers.OPTION, {}, strict=True)]
+    name = layers.merge(above).job.site
+    site = sites.site(name) if name else None
+    below = [Layer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
+    merged = layers.merge([*below, *above])
+    if words:
+        said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
+        merged = layers.merge([*below, *above, Layer("words after --", said)])
+    merged = completed(merged, site)
+    return Asked(merged.job, merged.origins, site)
+
+
+def _settings() -> list[Layer]:
+    found = (config_dir() / "config.toml", Path(PROJECT))
+    return [_settings_file(file) for file in found if file.is_file()]
+
+
+def _settings_file(file: Path) -> Layer:
+    text = text_of(file)
+    raw = tables(text, str(file))
+    for name, value in raw.items():
+        if name != _TABLE or not isinstance(value, dict):
+            line = line_of(text, name)
+            raise BadInput(
+                f"{file}:{line}: {name}: there is no such table{near(name, (_TABLE,))}; choices: [{_TABLE}]"
+            )
+    said = raw.get(_TABLE, {})
+    lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}
+    return layers.checked(said, str(file), lines, strict=True)
+
+
+def _job_file(file: Path) -> Layer:
+    # YAML is read for those alone who write a job file.
+    from toolkit.launch.jobyaml import read
+
+    if file.is_dir() or not file.exists():
+        raise BadInput(f"--job {file}: {'a folder; name a file' if file.is_dir() else 'no such file'}")
+    text = text_of(file)
+    found = read(text, str(file))
+    return layers.checked(found.values, str(file), found.lines, strict=False)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={text}" for name, text in value.items())
+    return " ".join(value) if isinstance(value, tuple) else str(value)

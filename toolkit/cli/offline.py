@@ -1,0 +1,70 @@
+"""``launch --site S --dry-run`` from anywhere: the script for a site, before the image is there."""
+
+import tomllib
+from pathlib import Path
+
+from toolkit.cli.layering import Asked
+from toolkit.cli.whereabouts import check_directory
+from toolkit.data import cache_dir, names, shipped
+from toolkit.errors import BadInput
+from toolkit.launch import trainers, unseen
+from toolkit.launch.limits import check_limits
+from toolkit.launch.specify import name_of
+from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.progress import Tell
+from toolkit.model.site import Site
+
+_RECIPES = "recipes"
+
+
+def script_for(asked: Asked, site: Site, tell: Tell, *, explain: bool) -> str:
+    """Return the script of a job for a site that is not asked anything.
+
+    Raises:
+        BadInput: for a job that cannot be, or that the site has no room for.
+    """
+    job = asked.job
+    name_of(job)
+    if job.trainer and not _has_data(job.data, trainers.find(job.trainer).dataset):
+        dataset = trainers.find(job.trainer).dataset
+        tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
+    # Of a folder of its own the profile may say $NAME; whoever gives another one has to mean a folder.
+    check_directory(job.directory or "")
+    made = unseen.write(job, site, _image(job.image or "", tell), asked.explained() if explain else ())
+    check_limits(made.spec, site, job.site or "")
+    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
+    return made.script
+
+
+def _image(given: str, tell: Tell) -> ImageFacts:
+    """Return what is known of an image by its name, or by the file if there is one.
+
+    Raises:
+        BadInput: if it is neither a SIF nor the name of a recipe.
+    """
+    file = Path(given).expanduser()
+    if file.is_file():
+        # Reading an image takes its time, and is for those alone who name one.
+        from toolkit.image.inspect import inspect
+
+        return inspect(file)
+    if "/" in given or given.endswith(".sif"):
+        tell.step(f"{given} is not on this machine: its MPI is taken to be an Open MPI")
+        return ImageFacts(path=given, format="sif")
+    if given not in (known := names(_RECIPES, ".toml")):
+        raise BadInput(f"--image {given}: no SIF file and no recipe; recipes: {', '.join(known)}")
+    if not any((folder / f"{given}.sif").is_file() for folder in (Path("build/images"), Path("images"))):
+        tell.step(f"The image {given} is not built yet: toolkit image build {given}")
+    recipe = shipped(_RECIPES) / f"{given}.toml"
+    wanted = tomllib.loads(recipe.read_text("utf-8")).get("want", {}) if recipe.is_file() else {}
+    mpi = next((name for name in ("mpich", "intelmpi") if name in wanted), "openmpi")
+    return ImageFacts(
+        path=f"{given}.sif",
+        format="sif",
+        mpi=ImageMpi(implementation=mpi, version=None, library="", interfaces=None),
+        stack={"recipe": given},
+    )
+
+
+def _has_data(given: str | None, dataset: str) -> bool:
+    return (Path(given).expanduser() if given else cache_dir() / "data" / dataset).is_dir()

@@ -1,0 +1,112 @@
+"""Where images and data are on this machine, and which folder on a cluster holds images, data and runs."""
+
+import posixpath
+import re
+import shlex
+from pathlib import Path
+
+from toolkit.data import cache_dir
+from toolkit.errors import BadInput, Missing
+from toolkit.image.reference import TRANSPORTS
+from toolkit.launch import plan
+from toolkit.run.command import Command, Runner
+
+_MARK = "toolkit-value:"
+"""Stands before what a login shell is asked for; profiles print banners to standard output too."""
+
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+
+
+def find_image(given: str) -> Path:
+    """Take a path as it is; look for the name of a recipe where ``make image`` puts its SIF.
+
+    Raises:
+        BadInput: if a file is named that is not there.
+        Missing: if the recipe's image was not made yet.
+    """
+    path = Path(given).expanduser()
+    if path.is_file():
+        return path.resolve()
+    if given.startswith(TRANSPORTS):
+        raise BadInput(
+            f"--image {given}: a job starts from a SIF",
+            fix=f"make one: apptainer build my.sif {shlex.quote(given)}",
+        )
+    if "/" in given or given.endswith(".sif"):
+        raise BadInput(f"--image {given}: {'a folder; name a SIF file' if path.is_dir() else 'no such file'}")
+    for folder in (Path("build/images"), Path("images"), Path()):
+        candidate = folder / f"{given}.sif"
+        if candidate.is_file():
+            return candidate.resolve()
+    name = shlex.quote(given)
+    raise Missing(
+        f"there is no image {given} in build/images, images or this folder",
+        fix=f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif",
+    )
+
+
+def data_folder(given: str | None, dataset: str) -> Path:
+    """Return the folder of a data set on this machine.
+
+    Raises:
+        Missing: if it was not fetched.
+    """
+    folder = Path(given).expanduser() if given else cache_dir() / "data" / dataset
+    if not folder.is_dir():
+        wanted = f" -o {shlex.quote(given)}" if given else ""
+        raise Missing(f"the data set {dataset} is not in {folder}", fix=f"toolkit data get {dataset}{wanted}")
+    return folder.resolve()
+
+
+def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bool = False) -> str:
+    """Return the folder on the cluster that holds images, data and runs, absolute.
+
+    ``variables`` says that ``$NAME`` in it is a variable there, as in a site profile.
+    """
+    if variables and wanted and "$" in wanted:
+        wanted = _VARIABLE.sub(lambda found: _value(runner, found[1] or found[2]), wanted)
+    if not remote:
+        return str(Path(wanted or ".").expanduser().resolve())
+    given = wanted or "toolkit"
+    if given.startswith("/"):
+        return given
+    # WORK is what many centres, and our virtual cluster, call the large file system.
+    folder = "HOME" if given.startswith("~") else "WORK"
+    base = login_variable(runner, folder) or login_variable(runner, "HOME")
+    if not base.startswith("/"):
+        raise Missing(f"{runner.place} did not tell its home folder", fix="give --directory with a full path")
+    return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
+
+
+def image_there(image: Path, digest: str, base: str) -> str:
+    """Return where an image is copied to; its digest lets images of one name live side by side."""
+    return posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}")
+
+
+def login_variable(runner: Runner, name: str) -> str:
+    """Return a variable as a login shell there has it, whatever its profile prints."""
+    line = f'printf "\n%s%s\n" "{_MARK}" "${{{name}:-}}"'
+    text = runner.run(Command.of("sh", "-lc", line, timeout=30)).text
+    return next((line.removeprefix(_MARK) for line in text.splitlines() if line.startswith(_MARK)), "")
+
+
+def check_directory(given: str) -> None:
+    """Refuse a folder that cannot be named or bound.
+
+    Raises:
+        BadInput: if it is another person's home, or holds a separator of ``--bind``.
+    """
+    if given.startswith("~") and given != "~" and not given.startswith("~/"):
+        raise BadInput(
+            f"--directory {given}: only one's own home can be named by ~", fix="give the full path"
+        )
+    plan.bind(given)
+
+
+def _value(runner: Runner, name: str) -> str:
+    if found := login_variable(runner, name):
+        return found
+    raise Missing(
+        f"{runner.place} has no variable {name}, which the site profile names the folder by",
+        fix=f"set {name} there, or give --directory with a full path",
+    )

@@ -1,0 +1,47 @@
+"""Say what nobody said of a job, where it follows from the site or from what the job is; pure."""
+
+from toolkit.launch.header import minutes
+from toolkit.launch.layers import Layer, Merged, merge
+from toolkit.model.jobfile import JobFile
+from toolkit.model.site import Partition, Site
+
+WARNING = 120
+"""Seconds before the time limit in which a trainer writes its checkpoint."""
+
+_SHORTEST = 10
+"""Minutes of a time limit below which a job is over before a checkpoint is of use."""
+
+_ENDLESS = {"UNLIMITED", "INFINITE"}
+
+
+def completed(merged: Merged, site: Site | None) -> Merged:
+    """Return the job with cores for each rank, a warning for trainers, and an output for each of an array."""
+    job = merged.job
+    partition = site.partition(job.partition or "") if site else None
+    layers = []
+    if job.cpus_per_rank is None and partition and partition.cores:
+        source = f"{partition.cores} cores of a node in {partition.name}"
+        layers.append(Layer(source, JobFile(cpus_per_rank=cores_of_rank(job, partition))))
+    if job.warning is None and _can_stop(job, site):
+        layers.append(Layer("default of trainers", JobFile(warning=WARNING)))
+    if job.array and merged.origins.get("output") == "default":
+        layers.append(Layer("default of arrays", JobFile(output="output-%a.log")))
+    if not layers:
+        return merged
+    more = merge(layers)
+    found = merge([Layer("", job), *layers])
+    return Merged(found.job, {**merged.origins, **more.origins})
+
+
+def cores_of_rank(job: JobFile, partition: Partition) -> int:
+    """Return a rank's share of a node's cores; who asks for some of its GPUs gets that part of the cores."""
+    cores = partition.cores or 1
+    if job.gpus_per_node and partition.gpus:
+        cores = cores * min(job.gpus_per_node, partition.gpus) // partition.gpus
+    return max(1, cores // (job.ranks_per_node or 1))
+
+
+def _can_stop(job: JobFile, site: Site | None) -> bool:
+    if job.trainer is None or job.time is None or (site and site.scheduler != "slurm"):
+        return False
+    return job.time not in _ENDLESS and minutes(job.time) >= _SHORTEST

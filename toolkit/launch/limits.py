@@ -1,0 +1,91 @@
+"""Refuse what a site cannot give before it is submitted, with its limits and who would take it; pure."""
+
+from collections.abc import Iterator
+
+from toolkit.errors import BadInput
+from toolkit.launch.header import minutes
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Partition, Site
+
+_ENDLESS = {"UNLIMITED", "INFINITE"}
+_UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
+
+
+def check_limits(spec: JobSpec, site: Site, name: str) -> None:
+    """Hold a job against what the profile of the site ``name`` says; what it leaves open is not judged.
+
+    Raises:
+        BadInput: naming the option, the limit, and the partitions that would take the job.
+    """
+    if not site.partitions:
+        return
+    for wanted in (spec.partition or "").split(","):
+        partition = site.partition(wanted)
+        if partition is None and wanted:
+            known = ", ".join(p.name for p in site.partitions)
+            raise BadInput(f"--partition {wanted}: site {name} has no such partition; choices: {known}")
+        problem = next(problems(spec, partition), "") if partition else ""
+        if partition and problem:
+            others = [p.name for p in site.partitions if not any(problems(spec, p))]
+            fix = f"--partition {' or '.join(others)}" if others else "ask for less: no partition takes it"
+            raise BadInput(f"{problem} (site {name}, partition {partition.name})", fix=fix)
+
+
+def problems(spec: JobSpec, partition: Partition) -> Iterator[str]:
+    """Yield what of a job a partition cannot give, each with the limit."""
+    yield from _time(spec, partition)
+    most = min((n for n in (partition.max_nodes, partition.nodes) if n), default=None)
+    if most and spec.nodes > most:
+        yield f"--nodes {spec.nodes}: at most {most} nodes"
+    if partition.cores:
+        yield from _cores(spec, partition, partition.cores)
+    yield from _memory(spec, partition)
+    yield from _gpus(spec, partition)
+    # What is joined by | or by brackets is Slurm's to judge.
+    features = spec.constraint.split("&") if not set(spec.constraint) & set("|[]()*,") else []
+    for feature in features if partition.features else []:
+        if feature and feature not in partition.features:
+            yield f"--constraint {feature}: its nodes have {', '.join(partition.features)}"
+
+
+def _time(spec: JobSpec, partition: Partition) -> Iterator[str]:
+    if not partition.max_time or partition.max_time in _ENDLESS:
+        return
+    if spec.time in _ENDLESS or minutes(spec.time) > minutes(partition.max_time):
+        yield f"--time {spec.time}: at most {partition.max_time}"
+
+
+def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[str]:
+    asked = spec.ranks_per_node * (spec.cpus_per_rank or 1)
+    # A rank may be given hardware threads in place of cores.
+    if asked > cores * (partition.threads or 1):
+        each = f" with --cpus-per-rank {spec.cpus_per_rank}" if spec.cpus_per_rank else ""
+        yield f"--ranks-per-node {spec.ranks_per_node}{each}: a node has {cores} cores"
+
+
+def _memory(spec: JobSpec, partition: Partition) -> Iterator[str]:
+    if not partition.memory_mb:
+        return
+    if spec.memory and _megabytes(spec.memory) > partition.memory_mb:
+        yield f"--memory {spec.memory}: a node has {partition.memory_mb}M for jobs"
+    cpus = spec.ranks_per_node * (spec.cpus_per_rank or 1)
+    if spec.memory_per_cpu and _megabytes(spec.memory_per_cpu) * cpus > partition.memory_mb:
+        yield (
+            f"--memory-per-cpu {spec.memory_per_cpu}: {cpus} cores of a node would take more than the "
+            f"{partition.memory_mb}M that it has for jobs"
+        )
+
+
+def _gpus(spec: JobSpec, partition: Partition) -> Iterator[str]:
+    wanted = spec.gpus_per_node or 0
+    if partition.gpus is not None and wanted > partition.gpus:
+        yield f"--gpus-per-node {wanted}: " + (
+            f"a node has {partition.gpus}" if partition.gpus else "its nodes have none"
+        )
+    if spec.gpu and partition.gpu and spec.gpu != partition.gpu:
+        yield f"--gpu {spec.gpu}: its nodes have {partition.gpu}"
+
+
+def _megabytes(size: str) -> float:
+    unit = size[-1] if size[-1] in _UNITS else "M"
+    return int(size.rstrip("".join(_UNITS))) * _UNITS[unit]

@@ -1,0 +1,59 @@
+"""Make the specification of a job out of what is asked for and where things lie on the cluster; pure."""
+
+import posixpath
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.launch import plan, trainers
+from toolkit.launch.checks import as_name, check_command
+from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import JobFile
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a job finds what it needs on the cluster: its own folder, the image, and the trainer's data."""
+
+    directory: str
+    image: str
+    data: str = ""
+
+
+def name_of(job: JobFile) -> str:
+    """Return the name of a job: its own, the trainer's, or that of the program.
+
+    Raises:
+        BadInput: if there is nothing to run.
+    """
+    if job.trainer is None:
+        check_command(job.command or ())
+    return job.name or job.trainer or as_name(posixpath.basename((job.command or ("",))[0]))
+
+
+def specify(job: JobFile, places: Places) -> JobSpec:
+    """Return the specification with the whole command of a rank, and the folders that it needs.
+
+    Raises:
+        BadInput: for a path that cannot be bound, an unknown trainer, or no command.
+    """
+    name = name_of(job)
+    binds = [plan.bind(places.directory)]
+    command = job.command or ()
+    if job.trainer is not None:
+        binds += [plan.bind(places.data, read_only=True)]
+        ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
+        strategy = job.strategy or ("horovod" if ranks > 1 else "single")
+        known = trainers.find(job.trainer)
+        command = known.command(places.data, places.directory, strategy, job.arguments or ())
+    fields = {f for f in JobSpec.__struct_fields__ if f not in _MADE}
+    said = {field: value for field, value in job.said().items() if field in fields}
+    return msgspec.structs.replace(
+        JobSpec(name=name, image=places.image, command=command, directory=places.directory),
+        **{**said, "trainer": job.trainer or "", "site": job.site or ""},
+        binds=(*binds, *(job.binds or ())),
+    )
+
+
+_MADE = {"name", "image", "command", "directory", "binds", "trainer", "site"}
+"""Fields that are not taken over as they were said."""

@@ -1,0 +1,76 @@
+"""Write a job for a site that nobody can ask now: by its profile and by what an image is called; pure."""
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.engine.plans import propose
+from toolkit.launch import records, script, trainers
+from toolkit.launch.specify import Places, name_of, specify
+from toolkit.launch.surroundings import Around
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import JobFile
+from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.model.site import Site
+
+_HOME = "$HOME/toolkit"
+"""The folder at a site whose profile names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A job whose outcome is not predicted, and its script."""
+
+    spec: JobSpec
+    plan: Plan
+    script: str
+
+
+def write(
+    job: JobFile, site: Site, image: ImageFacts, notes: Sequence[str] = (), key: str | None = None
+) -> Unseen:
+    """Render the script of a job for ``site``; the image is where it will be once it is copied there.
+
+    Raises:
+        BadInput: for a job that cannot be.
+    """
+    base = folder_of(job, site)
+    site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
+    data = posixpath.join(base, "data", trainers.find(job.trainer).dataset) if job.trainer else ""
+    run = posixpath.join(base, "runs", key or records.new_key(name_of(job)))
+    there = posixpath.join(base, "images", posixpath.basename(image.path))
+    spec = specify(job, Places(run, there, data))
+    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
+    mode = job.mode or site.launch.mode or usual_mode(image)
+    request = Request(
+        nodes=spec.nodes, ranks_per_node=spec.ranks_per_node, mode=mode, env=dict(job.env or {})
+    )
+    plan = propose(HostFacts(place=site.title), image, request, mode)
+    because = f"not predicted, as nothing was asked of {site.title}; {_why(job, site, mode)}"
+    around = Around(site, None, image)
+    return Unseen(spec, plan, script.job_script(spec, plan, because, site.container.command, around, notes))
+
+
+def folder_of(job: JobFile, site: Site) -> str:
+    """Return the folder for images, data and runs, in which ``$NAME`` may be a variable of the site."""
+    given = job.directory or site.directory or _HOME
+    if given == "~" or given.startswith("~/"):
+        return posixpath.normpath(f"$HOME/{given[2:]}")
+    return given if given.startswith(("/", "$")) else posixpath.join("$HOME", given)
+
+
+def usual_mode(image: ImageFacts) -> Mode:
+    """Return the mode in which an image starts at most sites: by the interface that its MPI has."""
+    implementation = image.mpi.implementation if image.mpi else "openmpi"
+    return "srun-pmi2" if implementation in {"mpich", "intelmpi"} else "srun-pmix"
+
+
+def _why(job: JobFile, site: Site, mode: Mode) -> str:
+    if job.mode:
+        return f"{mode} was asked for"
+    if site.launch.mode:
+        return f"{mode} is what the site profile names"
+    return f"{mode} is usual for the MPI of the image"
