@@ -44,6 +44,10 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 
         return SshRunner("login", ssh_config or find(cluster).ssh_config, f"cluster {cluster}")
     if host is not None:
+        from toolkit.run.ssh_shared import shared
+
+        if (runner := shared(host, ssh_config)) is not None:
+            return runner
         from toolkit.run.ssh import SshRunner
 
         return SshRunner(host, ssh_config)

@@ -38,12 +38,7 @@ class SshRunner:
     """
 
     def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
-        if not host or host.startswith("-") or any(c.isspace() for c in host):
-            raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
-        if (port := _PORT.fullmatch(host)) and not (
-            port[1].isdecimal() and len(port[1]) < 6 and 0 < int(port[1]) < 1 << 16
-        ):
-            raise BadInput(f"--host {host}: {port[1]!r} is no port; ports are 1 to 65535")
+        destination(host)
         self._place = place or host
         self._host, self._config = host, config
         self._connection: Any = connect(host, config)
@@ -146,6 +141,22 @@ class SshRunner:
         transport = self._connection.transport if self._connection is not None else None
         alive = transport is not None and transport.is_active()
         return not alive or isinstance(error, TimeoutError | EOFError) or "Timeout" in str(error)
+
+
+def destination(host: str) -> tuple[str, str]:
+    """Take a destination apart: what ssh calls one, and the port, empty if none is given.
+
+    Raises:
+        BadInput: for what is none, or could be taken for an option.
+    """
+    if not host or host.startswith("-") or any(c.isspace() for c in host):
+        raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
+    port = _PORT.fullmatch(host)
+    if port is None:
+        return host, ""
+    if not (port[1].isdecimal() and len(port[1]) < 6 and 0 < int(port[1]) < 1 << 16):
+        raise BadInput(f"--host {host}: {port[1]!r} is no port; ports are 1 to 65535")
+    return host[: -len(port[1]) - 1], port[1]
 
 
 def shell_line(command: Command) -> str:
