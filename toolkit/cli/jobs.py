@@ -117,8 +117,10 @@ def logs(ctx: click.Context, job: str | None, follow: bool) -> None:
     if record.state in FINAL_STATES and kept.is_file():
         click.echo(kept.read_text(encoding="utf-8", errors="replace"), nl=False)
         return
+    from toolkit.launch.jobs import output_of
+
     with reached(record) as runner:
-        output = runner.read(f"{record.spec.directory}/{records.OUTPUT}")
+        output = runner.read(output_of(record))
     click.echo(output.decode("utf-8", "replace"), nl=False)
 
 

@@ -65,7 +65,7 @@ def follow(
     runner = Patient(runner, on_lost, _SILENT_SECONDS)
     record = jobs.numbered(runner, record)
     folder = record.spec.directory
-    reader = _Tail(runner, posixpath.join(folder, records.OUTPUT), on_line)
+    reader = _Tail(runner, jobs.output_of(record), on_line)
     metrics = _Metrics(runner, posixpath.join(folder, records.METRICS), on_metrics) if on_metrics else None
 
     def look() -> None:
@@ -84,6 +84,7 @@ def follow(
             record = jobs.conclude(runner, record)
             if record.state != "pending":
                 return record
+            reader.turn_to(jobs.output_of(record))
             on_again(record)
     finally:
         records.keep(record, records.OUTPUT, bytes(reader.seen))
@@ -109,11 +110,18 @@ class _Tail:
     def __init__(self, runner: Runner, path: str, on_line: Callable[[str], None]) -> None:
         self._runner, self._path, self._on_line = runner, path, on_line
         self._rest = b""
+        self._offset = 0
         self.seen = bytearray()
+
+    def turn_to(self, path: str) -> None:
+        """Read another file from now on, unless it is the same one."""
+        if path != self._path:
+            self._path, self._offset = path, 0
 
     def read(self) -> bool:
         """Hand over new lines; False if there was nothing new."""
-        chunk = self._runner.read(self._path, len(self.seen))
+        chunk = self._runner.read(self._path, self._offset)
+        self._offset += len(chunk)
         self.seen += chunk
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:

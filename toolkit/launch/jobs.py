@@ -210,10 +210,17 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     if record.state in FINAL_STATES:
         if goes_on := successor(runner, record):
             return goes_on
-        for name in (records.OUTPUT, records.METRICS):
-            if content := runner.read(posixpath.join(record.spec.directory, name)):
+        metrics = posixpath.join(record.spec.directory, records.METRICS)
+        for name, path in ((records.OUTPUT, output_of(record)), (records.METRICS, metrics)):
+            if content := runner.read(path):
                 records.keep(record, name, content)
     return record
+
+
+def output_of(record: JobRecord) -> str:
+    """Return where the job writes, on the cluster."""
+    spec = record.spec
+    return slurm.output_path(spec.directory, spec.output, record.id, spec.name)
 
 
 def left_status(runner: Runner, record: JobRecord) -> int | None:

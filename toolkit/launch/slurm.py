@@ -1,7 +1,8 @@
 """Slurm's words and the parsers of its answers; text in, values out, nothing is run here."""
 
+import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +40,10 @@ _STATES: dict[str, JobState] = {
 
 
 _SHOWN = re.compile(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition)=(\S*)")
+
+_FOREMOST: tuple[JobState, ...] = (
+    "running", "pending", "unknown", "failed", "timeout", "cancelled", "completed",
+)  # fmt: skip
 
 _NO_TURN = {"Dependency", "DependencyNeverSatisfied", "BeginTime", "JobHeldUser", "JobHeldAdmin"}
 """Reasons of jobs that are passed over whatever their priority."""
@@ -93,9 +98,13 @@ def says_forgotten(errors: str) -> bool:
 
 
 def parse_show_job(text: str) -> JobStatus | None:
-    """Read one line of ``scontrol -o show job``; ``None`` if it is no such line."""
+    """Read what ``scontrol -o show job`` says, a line a task of an array; ``None`` if it is no such line."""
+    return _together([status for line in text.splitlines() if (status := _shown(line)) is not None])
+
+
+def _shown(line: str) -> JobStatus | None:
     fields: dict[str, str] = {}
-    for name, value in _SHOWN.findall(text):
+    for name, value in _SHOWN.findall(line):
         fields.setdefault(name, value)  # a path further behind may hold anything
     if "JobState" not in fields:
         return None
@@ -115,6 +124,11 @@ def parse_show_job(text: str) -> JobStatus | None:
     )
 
 
+def _together(tasks: Sequence[JobStatus]) -> JobStatus | None:
+    """Return the status of an array: what goes on counts first, then what failed."""
+    return min(tasks, key=lambda task: _FOREMOST.index(task.state), default=None)
+
+
 def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
     """Ask the accounting, which remembers for long where there is one."""
     columns = ("-o", "State,ExitCode,Start,End,NodeList")
@@ -123,20 +137,22 @@ def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
 
 
 def parse_account(text: str) -> JobStatus | None:
-    """Read what :func:`account` is answered; ``None`` if it holds no such job."""
+    """Read what :func:`account` is answered, a line a task of an array; ``None`` if it holds no such job."""
+    tasks = []
     for line in text.splitlines():
         word, code, started, ended, nodes = [*line.split("|"), "", "", "", ""][:5]
         if word.split():
             # Accounting writes "CANCELLED by 1000".
             state = _STATES.get(word.split()[0].rstrip("+"), "unknown")
-            return JobStatus(
+            status = JobStatus(
                 state=state,
                 exit_code=_exit_code(code) if state not in ("pending", "running") else None,
                 nodes=_told(nodes),
                 started=_told(started),
                 ended=_told(ended) if state in FINAL_STATES else "",
             )
-    return None
+            tasks.append(status)
+    return _together(tasks)
 
 
 def some(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
@@ -147,13 +163,15 @@ def some(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
 
 def parse_some(text: str) -> dict[str, JobStatus]:
     """Read what :func:`some` is answered, of jobs that wait or run; how others ended, it does not tell."""
-    found = {}
+    tasks: dict[str, list[JobStatus]] = {}
     for line in text.splitlines():
-        number, word, reason, nodes, started = [*line.strip().split("|"), "", "", "", ""][:5]
+        name, word, reason, nodes, started = [*line.strip().split("|"), "", "", "", ""][:5]
         state = _STATES.get(word, "unknown")
         if state in ("pending", "running"):
-            found[number] = JobStatus(state, _told(reason), _told(nodes), started=_told(started))
-    return found
+            # A task of an array is NUMBER_INDEX.
+            status = JobStatus(state, _told(reason), _told(nodes), started=_told(started))
+            tasks.setdefault(name.partition("_")[0], []).append(status)
+    return {number: whole for number, several in tasks.items() if (whole := _together(several))}
 
 
 def waiting(partition: str) -> Command:
@@ -198,3 +216,17 @@ def _exit_code(text: str) -> int | None:
         return None
     code, number = int(found[1]), int(found[2])
     return 128 + number if number else code
+
+
+def output_path(directory: str, output: str, number: str, name: str) -> str:
+    """Return where a job writes, from the value of ``--output``: the patterns ``%j``, ``%A``, ``%x``, ``%%``.
+
+    Others are left as they are: only Slurm knows them.
+    """
+    values = {"j": number, "A": number, "x": name}
+
+    def put(found: re.Match[str]) -> str:
+        width, kind = found[1], found[2]
+        return "%" if kind == "%" else values[kind].zfill(int(width or 0) if kind != "x" else 0)
+
+    return posixpath.join(directory, re.sub(r"%(\d{0,2})([jAx%])", put, output))

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from toolkit.launch import records
+from toolkit.launch.jobs import output_of
 from toolkit.model.job import JobRecord
 from toolkit.report.states import clock, times
 
@@ -26,7 +27,7 @@ def job_text(record: JobRecord) -> str:
         ("command", shlex.join(spec.command)),
         ("folder", spec.directory),
         ("script", f"{script}\n{_here(record, records.SCRIPT)}"),
-        ("output", f"{posixpath.join(spec.directory, spec.output)}\n{_here(record, records.OUTPUT)}"),
+        ("output", f"{output_of(record)}\n{_here(record, records.OUTPUT)}"),
         ("submitted", _local(record.submitted)),
         ("started", f"{clock(record.started)}, the cluster's time" if record.started else ""),
         ("ended", f"{clock(record.ended)}, the cluster's time" if record.ended else ""),

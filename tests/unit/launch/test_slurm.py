@@ -116,3 +116,29 @@ def test_the_place_in_the_queue_counts_those_that_wait_for_their_turn_alone():
 def test_jobs_of_a_folder_are_found_by_it_and_by_no_other():
     text = "12|/w/runs/a\n9|/w/runs/a\n10|/w/runs/ab\n11_3|/w/runs/a\n\n"
     assert slurm.parse_mine(text, "/w/runs/a") == ["9", "12"]
+
+
+def test_of_an_array_what_goes_on_counts_first_and_then_what_failed():
+    def lines(*states):
+        return "\n".join(f"JobId={n} JobState={state} ExitCode=0:0" for n, state in enumerate(states))
+
+    assert slurm.parse_show_job(lines("COMPLETED", "FAILED", "RUNNING", "PENDING")).state == "running"
+    assert slurm.parse_show_job(lines("COMPLETED", "PENDING", "FAILED")).state == "pending"
+    assert slurm.parse_show_job(lines("COMPLETED", "FAILED", "COMPLETED")).state == "failed"
+    assert slurm.parse_account("COMPLETED|0:0\nTIMEOUT|0:0\n").state == "timeout"
+    assert slurm.parse_some("7_[2-9]|PENDING|Priority||N/A\n7_1|RUNNING|None|n1|x\n")["7"].state == "running"
+
+
+@pytest.mark.parametrize(
+    ("output", "path"),
+    [
+        ("output.log", "/w/output.log"),
+        ("%x-%j.log", "/w/mnist-12.log"),
+        ("%6j", "/w/000012"),
+        ("100%%-%A", "/w/100%-12"),
+        ("/else/%j", "/else/12"),
+        ("%N.log", "/w/%N.log"),
+    ],
+)
+def test_where_a_job_writes_is_told_from_its_pattern(output, path):
+    assert slurm.output_path("/w", output, "12", "mnist") == path
