@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from toolkit.trainers.devices import prepare_devices
 from toolkit.trainers.training import Options, Trainer, train
-from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, positive, seed
 from toolkit.trainers.world import World, open_world
 
@@ -21,7 +21,8 @@ _TIME_TO_SPEAK = 1.0
 def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     """Train as the command line says, and end the process; if this rank fails, end the whole job.
 
-    Exit codes: 0 it trained, 1 it failed, 2 an option or the data is wrong, 3 something is not installed.
+    Exit codes: 0 it trained, 1 it failed, 2 an option or the data is wrong, 3 something is not installed,
+    75 it was asked to stop and wrote a checkpoint, from which the same command goes on.
     """
     options = parse(trainer, words)
     # TensorFlow's messages about its own set-up tell nobody anything who wants to train.
@@ -45,6 +46,10 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         # who wait for this rank: mpirun ends a job for it, srun does with --kill-on-bad-exit.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
+    except Stopped as wish:
+        if world is None or world.rank == 0:
+            print(f"{trainer.name}: {wish}", flush=True)
+        _leave(world, STOPPED)
     except KeyboardInterrupt:
         _end(world, 130)
     except Exception:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
@@ -76,6 +81,15 @@ def parse(trainer: Trainer, words: list[str] | None) -> Options:
         help="of one rank; scaled by ranks",
     )
     add("--seed", type=seed, default=1, help="of the first weights and of the shuffling")
+    add("--fresh", action="store_true", help="begin anew; without it a checkpoint in DIR is gone on from")
+    add("--keep", type=count, default=Options.keep, metavar="N", help="how many checkpoints stay")
+    add(
+        "--checkpoint-seconds",
+        type=positive,
+        default=Options.checkpoint_seconds,
+        metavar="S",
+        help="a checkpoint is written after each epoch, and in a long one so often",
+    )
     return Options(**vars(parser.parse_args(words)))
 
 
@@ -95,6 +109,14 @@ def _look(trainer: Trainer, options: Options) -> Trouble | None:
     except OSError as error:
         return Trouble(f"{options.output}: cannot be made: {error.strerror}")
     return None
+
+
+def _leave(world: World | None, code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if world:
+        world.leave(code)
+    sys.exit(code)
 
 
 def _end(world: World | None, code: int) -> NoReturn:

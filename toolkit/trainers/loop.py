@@ -1,9 +1,12 @@
-"""The computation: a whole epoch as one compiled function, so that Python is left once an epoch."""
+"""The computation: many steps as one compiled function, so that Python is left every few seconds."""
 
 import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolkit.trainers.checkpoint import Part
 from toolkit.trainers.shares import share
 from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.world import World
@@ -13,6 +16,15 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _EVALUATION_BATCH = 1000
+_SLICE_SECONDS = 2.0
+"""How long a job that is asked to stop may take to notice."""
+
+_FIRST_SLICE = 32
+"""Steps after which it is known how long one takes."""
+
+Pause = Callable[[Part, int], int]
+"""What is done between two slices: given how far the epoch is and the steps of the next one as this rank
+would have them, it returns the steps that all ranks make. It may end the training by an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,43 +68,98 @@ class Loop:
         self._score = _scoring(model)
         # Tracing makes the optimizer's variables too, so that they are there to be broadcast.
         self._train.get_concrete_function()
-        world.broadcast([*model.variables, *optimizer.variables()])
+        self._variables = [*model.variables, *optimizer.variables()]
+        self._pace = _FIRST_SLICE
+        world.broadcast(self._variables)
 
-    def epoch(self, number: int) -> Score:
-        """Train one epoch, the first being 0, and return the mean over its samples.
+    def epoch(self, number: int, passes: int, part: Part, pause: Pause) -> tuple[Score, float]:
+        """Train what is left of an epoch, the first being 0; return the mean over all of it, and its seconds.
 
         Raises:
             Trouble: if the training diverged.
         """
-        mine = share(
+        images = passes * self._count
+        for rows, last in self._slices(number, passes, part.images):
+            before = part.seconds
+            part = self._train_slice(rows, part, images if last else 0)
+            if not last:
+                # All ranks have to make the same slices: only what they agree on counts.
+                self._pace = pause(part, paced(len(rows), part.seconds - before))
+        loss, right = self._world.total([part.loss, part.right])
+        if not math.isfinite(loss):
+            diverged = f"the training diverged in epoch {number + 1}: the loss is no number"
+            self._world.agree(Trouble(f"{diverged}; lower --learning-rate", code=1))
+        return Score(loss / images, right / images), part.seconds
+
+    def _slices(self, number: int, passes: int, done: int) -> "Iterator[tuple[numpy.ndarray, bool]]":
+        """Return tables of a few seconds' steps, and whether one is the last of the epoch."""
+        tables = share(
             count=self._count,
             batch=self._batch,
             rank=self._world.rank,
             size=self._world.size,
             epoch=number,
             seed=self._seed,
+            passes=passes,
+            done=done,
         )
-        whole = self._count // self._batch * self._batch
-        # The samples that fill no batch make one smaller step, the last of the epoch.
-        parts = (mine[:whole].reshape(-1, self._batch), mine[whole:].reshape(1, -1))
-        score = self._mean([self._train(part) for part in parts if part.size], self._count)
-        if not math.isfinite(score.loss):
-            diverged = f"the training diverged in epoch {number + 1}: the loss is no number"
-            self._world.agree(Trouble(f"{diverged}; lower --learning-rate", code=1))
-        return score
+        for table in tables:
+            at = 0
+            while at < len(table):
+                rows = table[at : at + self._pace]
+                at += len(rows)
+                yield rows, table is tables[-1] and at == len(table)
+
+    def _train_slice(self, rows: "numpy.ndarray", part: Part, images: int) -> Part:
+        """Train, and return how far the epoch is then: at ``images``, or further by what all ranks took."""
+        begun = time.monotonic()
+        # The sums go through the computation, so that they do not depend on where it was cut.
+        loss, right = self._train(rows, part.loss, part.right)
+        # Asking for a value waits for it: a GPU may not have begun.
+        loss, right = float(loss), int(right)
+        seconds = time.monotonic() - begun
+        return Part(images or part.images + rows.size * self._world.size, loss, right, part.seconds + seconds)
+
+    def state(self) -> "list[numpy.ndarray]":
+        """Return what the training has come to: the variables of model and optimizer."""
+        return [variable.numpy() for variable in self._variables]
+
+    def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
+        """Go on from a state, which rank 0 gives to all.
+
+        Raises:
+            Trouble: if it is that of another model.
+        """
+        trouble = None
+        if arrays is not None:
+            theirs = [(array.shape, array.dtype.name) for array in arrays]
+            ours = [(tuple(one.shape), one.dtype.name) for one in self._variables]
+            if theirs == ours:
+                for variable, array in zip(self._variables, arrays, strict=True):
+                    variable.assign(array)
+            else:
+                trouble = Trouble("the checkpoint is that of another model; begin anew with --fresh")
+        self._world.agree(trouble)
+        self._world.broadcast(self._variables)
 
     def evaluate(self, samples: Samples) -> Score:
         """Score the model on samples that are shared out to the ranks."""
         rank, size = self._world.rank, self._world.size
         inputs, classes = samples.inputs[rank::size], samples.classes[rank::size]
         batches = [slice(at, at + _EVALUATION_BATCH) for at in range(0, len(classes), _EVALUATION_BATCH)]
-        return self._mean([self._score(inputs[one], classes[one]) for one in batches], len(classes))
-
-    def _mean(self, sums: "list[tuple[tf.Tensor, tf.Tensor]]", count: int) -> Score:
+        sums = [self._score(inputs[one], classes[one]) for one in batches]
         loss = sum(float(one) for one, _ in sums)
         right = sum(float(one) for _, one in sums)
-        loss, right, everyone = self._world.total([loss, right, count])
+        loss, right, everyone = self._world.total([loss, right, len(classes)])
         return Score(loss / everyone, right / everyone)
+
+
+def paced(steps: int, seconds: float) -> int:
+    """Return how many steps take about two seconds, if ``steps`` took so long.
+
+    The first slices are slower than those that follow, and too short to tell: no more than ten times as many.
+    """
+    return max(1, min(10 * steps, round(steps * _SLICE_SECONDS / max(seconds, 1e-3))))
 
 
 def _losses(outputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
@@ -112,14 +179,16 @@ def _right(outputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
 def _training(
     model: "tf.keras.Model", optimizer: "tf.keras.optimizers.Optimizer", samples: Samples
 ) -> "tf.types.experimental.PolymorphicFunction":
-    """Return a function of the samples' numbers, a row a step, that trains and returns loss and hits."""
+    """Return a function of the samples' numbers, a row a step, that trains, and the sums of loss and hits.
+
+    It adds to the sums that it is given and returns them.
+    """
     import tensorflow as tf
 
     inputs = tf.constant(samples.inputs)
     classes = tf.constant(samples.classes, tf.int32)
 
-    def train(numbers: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        loss, right = tf.constant(0.0, tf.float64), tf.constant(0)
+    def train(numbers: "tf.Tensor", loss: "tf.Tensor", right: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         for row in numbers:
             expected = tf.gather(classes, row)
             with tf.GradientTape() as tape:
@@ -132,7 +201,8 @@ def _training(
             right += _right(outputs, expected)
         return loss, right
 
-    return tf.function(train, input_signature=[tf.TensorSpec((None, None), tf.int32)])
+    signature = [tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((), tf.float64)]
+    return tf.function(train, input_signature=[*signature, tf.TensorSpec((), tf.int32)])
 
 
 def _scoring(model: "tf.keras.Model") -> "tf.types.experimental.PolymorphicFunction":

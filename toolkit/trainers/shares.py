@@ -7,24 +7,49 @@ if TYPE_CHECKING:
     import numpy
 
 
-def share(*, count: int, batch: int, rank: int, size: int, epoch: int, seed: int) -> "numpy.ndarray":
-    """Return the samples of one rank in one epoch, in order; every rank gets ``count`` of them.
+def share(
+    *,
+    count: int,
+    batch: int,
+    rank: int,
+    size: int,
+    epoch: int,
+    seed: int,
+    passes: int | None = None,
+    done: int = 0,
+) -> "list[numpy.ndarray]":
+    """Return the samples of one rank in one epoch: a table with a row a step, and one of the last, odd step.
 
-    In an epoch the ranks together make ``size`` passes over the data, one after the other. A pass is a
-    shuffle of all samples that depends on ``seed`` and its number only, so the ranks agree on it without
-    talking. The passes form one stream, from which each step takes ``batch`` samples a rank: the same
-    batches that one process with a batch of ``size * batch`` would take. As the stream is ``size`` times
-    ``count`` long, all ranks make the same number of steps, of the same sizes, and nothing is left over.
+    In an epoch the ranks together make ``passes`` passes over the data, one after the other; as many as
+    there are ranks unless it is said. A pass is a shuffle of all samples that depends on ``seed`` and its
+    number only, so the ranks agree on it without talking. The passes form one stream, from which each step
+    takes ``batch`` samples a rank: the same batches that one process with a batch of ``size * batch`` would
+    take. What fills no step is shared out as one smaller step, in which all ranks have as many samples if
+    there are as many passes as ranks.
+
+    ``done`` samples of the stream have been taken before, perhaps by another number of ranks. Where fewer
+    are left than would give one to each rank, the step before takes them in; if there is no such step,
+    several ranks train on the same sample.
     """
     import numpy as np
 
-    steps, rest = divmod(count, batch)
-    whole = np.arange(steps)[:, np.newaxis] * (batch * size) + rank * batch + np.arange(batch)
-    tail = steps * batch * size + rank * rest + np.arange(rest)
+    passes = passes or size
+    steps, rest = divmod(passes * count - done, batch * size)
+    if steps and 0 < rest < size:
+        steps, rest = steps - 1, rest + batch * size
+    whole = done + np.arange(steps)[:, np.newaxis] * (batch * size) + rank * batch + np.arange(batch)
+    first = done + steps * batch * size
+    if 0 < rest < size:
+        tail = np.array([first + rank % rest])
+    else:
+        each, more = divmod(rest, size)
+        tail = first + rank * each + min(rank, more) + np.arange(each + (rank < more))
     positions = np.concatenate([whole.ravel(), tail])
-    mine = np.empty(count, dtype=np.int32)
-    edges = np.searchsorted(positions, np.arange(size + 1) * count)
+    mine = np.empty(len(positions), dtype=np.int32)
+    edges = np.searchsorted(positions, np.arange(passes + 1) * count)
     for number, (start, stop) in enumerate(pairwise(edges)):
-        shuffle = np.random.default_rng((seed, epoch * size + number)).permutation(count)
-        mine[start:stop] = shuffle[positions[start:stop] - number * count]
-    return mine
+        if start < stop:
+            shuffle = np.random.default_rng((seed, epoch * passes + number)).permutation(count)
+            mine[start:stop] = shuffle[positions[start:stop] - number * count]
+    tables = [mine[: whole.size].reshape(-1, batch), mine[whole.size :].reshape(1, -1)]
+    return [table for table in tables if table.size]

@@ -4,22 +4,24 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit import __version__
+from toolkit.trainers.course import Course, totals
+from toolkit.trainers.keeper import Keeper, Settings, Start
 from toolkit.trainers.loop import Loop, Samples
-from toolkit.trainers.metrics import Metrics, writing
+from toolkit.trainers.metrics import Metrics, Record, Value, finished, writing
 from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.watch import Watch, stop_file
 from toolkit.trainers.world import Strategy, World
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 MODEL = "model.keras"
-_SHORTEST = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,13 @@ class Trainer:
     learning_rate: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
-    """What a person chose. ``epochs`` is for all ranks together, ``batch_size`` and rate for each."""
+    """What a person chose. ``epochs`` is for all ranks together, ``batch_size`` and rate for each.
+
+    ``fresh`` begins anew where there is a checkpoint, ``keep`` is how many of them stay, and
+    ``checkpoint_seconds`` how long a training goes on without one within an epoch.
+    """
 
     data: Path
     output: Path
@@ -47,27 +53,9 @@ class Options:
     batch_size: int
     learning_rate: float
     seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """What is known after an epoch; ``seconds`` is the training alone, ``images`` those of all ranks."""
-
-    epoch: int
-    seconds: float
-    images: int
-    images_per_second: float
-    loss: float
-    accuracy: float
-    test_loss: float
-    test_accuracy: float
-
-    def line(self, epochs: int) -> str:
-        return (
-            f"epoch {self.epoch}/{epochs}  loss {self.loss:.4f}  accuracy {self.accuracy:.4f}  "
-            f"test accuracy {self.test_accuracy:.4f}  {self.seconds:.2f} s  "
-            f"{self.images_per_second:,.0f} images/s"
-        )
+    fresh: bool = False
+    keep: int = 3
+    checkpoint_seconds: float = 600.0
 
 
 def epochs_each(epochs: int, size: int) -> int:
@@ -76,12 +64,27 @@ def epochs_each(epochs: int, size: int) -> int:
 
 
 def train(trainer: Trainer, options: Options, world: World, threads: int) -> None:
-    """Train, score the test samples after each epoch, and let rank 0 write metrics, log and model."""
+    """Train, score the test samples after each epoch, and let rank 0 write metrics, log and model.
+
+    A training in the same output folder that was stopped or failed goes on from its last checkpoint.
+
+    Raises:
+        Stopped: on all ranks, if somebody asked for it; a checkpoint has been written.
+    """
     import tensorflow as tf
 
     begun = time.monotonic()
+    keeper = Keeper(options.output, world, keep=options.keep)
+    start = Start(passes=world.size) if options.fresh else keeper.find()
+    epochs = epochs_each(options.epochs, start.passes)
+    if start.epochs >= epochs and world.tell(_complete(options.output)):
+        done = f"{start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
+        _say(world, f"{trainer.name}: the {done}; ask for more with --epochs, or begin anew with --fresh")
+        return
     tf.keras.utils.set_random_seed(options.seed)
     samples, test = _load(trainer, options.data)
+    settings = _settings(trainer, options, len(samples))
+    world.agree(keeper.differs(start, settings))
     loop = Loop(
         trainer.model(),
         samples,
@@ -90,35 +93,37 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
         rate=options.learning_rate,
         seed=options.seed,
     )
-    epochs = epochs_each(options.epochs, world.size)
+    if start.name:
+        loop.restore(start.arrays)
     with Metrics(options.output if world.rank == 0 else None) as metrics:
-        metrics.header(
-            trainer=trainer.name,
-            strategy=options.strategy,
-            world_size=world.size,
-            nodes=world.nodes,
-            threads=threads,
-            batch_size=options.batch_size,
-            global_batch_size=options.batch_size * world.size,
-            epochs=epochs,
-            learning_rate=options.learning_rate * world.size,
-            seed=options.seed,
-            samples=len(samples),
-            test_samples=len(test),
-            parameters=loop.model.count_params(),
-            start_seconds=round(time.monotonic() - begun, 3),
-            versions=_versions(world),
-        )
+        now = _now(options, world, threads, time.monotonic() - begun)
+        if start.name:
+            metrics.resumed(_before(start, epochs), **_from(start), **now)
+        else:
+            keeper.clear()
+            metrics.header(
+                trainer=trainer.name,
+                strategy=options.strategy,
+                batch_size=options.batch_size,
+                epochs=epochs,
+                seed=options.seed,
+                samples=len(samples),
+                test_samples=len(test),
+                parameters=loop.model.count_params(),
+                **now,
+            )
         _say(world, f"{trainer.name}: {options.strategy}, {_ranks(world)}, batch {options.batch_size} each")
-        done = []
-        for number in range(epochs):
-            done.append(_epoch(loop, number, test, len(samples) * world.size))
-            metrics.epoch(**asdict(done[-1]))
-            _say(world, done[-1].line(epochs))
+        if start.name:
+            _say(world, f"{trainer.name}: {start.sentence(len(samples), world.size)}")
+        with Watch(world, options.checkpoint_seconds, stop_file(os.environ, options.output)) as watch:
+            Course(loop, len(samples), test, world, watch, keeper, metrics, settings, start.passes).run(
+                start, epochs
+            )
         if world.rank == 0:
             save(loop.model, options.output / MODEL)
-        metrics.result(**_result(done), model=MODEL)
-    _say(world, f"test accuracy {done[-1].test_accuracy:.4f}; model in {options.output / MODEL}")
+            result = totals(metrics.records)
+            metrics.result(**result, model=MODEL)
+            _say(world, f"test accuracy {result['test_accuracy']:.4f}; model in {options.output / MODEL}")
 
 
 def save(model: "tf.keras.Model", path: Path) -> None:
@@ -142,35 +147,43 @@ def _load(trainer: Trainer, data: Path) -> tuple[Samples, Samples]:
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
 
-def _epoch(loop: Loop, number: int, test: Samples, images: int) -> Epoch:
-    begun = time.monotonic()
-    score = loop.epoch(number)
-    # What is written is rounded to this; less would be written as nothing, and nobody can divide by that.
-    seconds = max(time.monotonic() - begun, _SHORTEST)
-    held_back = loop.evaluate(test)
-    return Epoch(
-        epoch=number + 1,
-        seconds=round(seconds, 4),
-        images=images,
-        images_per_second=round(images / seconds, 1),
-        loss=score.loss,
-        accuracy=score.accuracy,
-        test_loss=held_back.loss,
-        test_accuracy=held_back.accuracy,
-    )
+def _complete(output: Path) -> bool:
+    return finished(output) and (output / MODEL).is_file()
 
 
-def _result(done: list[Epoch]) -> Mapping[str, float | int]:
-    seconds = sum(epoch.seconds for epoch in done)
-    images = sum(epoch.images for epoch in done)
+def _settings(trainer: Trainer, options: Options, samples: int) -> Settings:
+    """Return what two runs must share for one to go on where the other was."""
     return {
-        "epochs": len(done),
-        "test_loss": done[-1].test_loss,
-        "test_accuracy": done[-1].test_accuracy,
-        "seconds": round(seconds, 4),
-        "images": images,
-        "images_per_second": round(images / seconds, 1),
+        "trainer": trainer.name,
+        "batch_size": options.batch_size,
+        "seed": options.seed,
+        "samples": samples,
+        "learning_rate": options.learning_rate,
     }
+
+
+def _now(options: Options, world: World, threads: int, seconds: float) -> dict[str, Value]:
+    """Return what may be another when a training goes on; ``seconds`` is what the start took."""
+    return {
+        "world_size": world.size,
+        "nodes": world.nodes,
+        "threads": threads,
+        "global_batch_size": options.batch_size * world.size,
+        "learning_rate": options.learning_rate * world.size,
+        "start_seconds": round(seconds, 3),
+        "versions": _versions(world),
+    }
+
+
+def _from(start: Start) -> dict[str, Value]:
+    """Return where a training goes on: in which epoch, and how much of it is done."""
+    return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
+
+
+def _before(start: Start, epochs: int) -> list[Record]:
+    """Return the lines of metrics up to the checkpoint, with the number of epochs that is asked for now."""
+    header, *others = start.records or ({},)
+    return [{**header, "epochs": max(epochs, start.epochs)}, *others]
 
 
 def _versions(world: World) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What ends a trainer with one line instead of a traceback."""
+"""What ends a trainer before its end with one line: a trouble, or the wish of somebody."""
 
 
 class Trouble(Exception):
@@ -8,3 +8,11 @@ class Trouble(Exception):
         super().__init__(message)
         self.message = message
         self.code = code
+
+
+class Stopped(Exception):
+    """The training was asked to stop and has written a checkpoint; all ranks raise it together."""
+
+
+STOPPED = 75
+"""The exit code for it: EX_TEMPFAIL of sysexits.h, "try again later"."""

@@ -3,9 +3,10 @@
 import contextlib
 import importlib
 import os
+import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeVar
 
 from toolkit.trainers.launcher import started_rank, started_size
 from toolkit.trainers.trouble import Trouble
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 Strategy = Literal["single", "horovod"]
+T = TypeVar("T")
 
 _WAIT_TO_BE_ENDED = 20.0
 """Seconds that a rank waits for the one that failed to speak and to end the job."""
@@ -40,8 +42,14 @@ class World(Protocol):
     def total(self, values: Sequence[float]) -> list[float]:
         """Return the sums over all ranks."""
 
+    def tell(self, value: T) -> T:
+        """Return the value of rank 0, on every rank."""
+
     def agree(self, trouble: Trouble | None) -> None:
         """Come together; if any rank is in trouble the whole job ends, and each trouble is told once."""
+
+    def leave(self, code: int) -> NoReturn:
+        """End this rank at the same moment as all others, which call this too."""
 
     def abort(self, code: int) -> NoReturn:
         """End all ranks at once, this one included."""
@@ -70,9 +78,15 @@ class Single:
     def total(self, values: Sequence[float]) -> list[float]:
         return list(values)
 
+    def tell(self, value: T) -> T:
+        return value
+
     def agree(self, trouble: Trouble | None) -> None:
         if trouble:
             raise trouble
+
+    def leave(self, code: int) -> NoReturn:
+        sys.exit(code)
 
     def abort(self, code: int) -> NoReturn:
         os._exit(code)
@@ -120,6 +134,13 @@ class Horovod:
         sums = allreduce(np.asarray(values, dtype=np.float64), op=Sum, name="total")
         return [float(value) for value in sums.numpy()]
 
+    def tell(self, value: T) -> T:
+        from horovod.tensorflow import broadcast_object
+
+        # Without a name it is that of the type, which is not the same on all ranks.
+        told: T = broadcast_object(value, root_rank=0, name="tell")
+        return told
+
     def agree(self, trouble: Trouble | None) -> None:
         if self.size == 1:
             if trouble:
@@ -136,6 +157,12 @@ class Horovod:
         # A lower rank says the same, or this one is well: the one that speaks ends the job for all.
         time.sleep(_WAIT_TO_BE_ENDED)
         self.abort(1)
+
+    def leave(self, code: int) -> NoReturn:
+        # srun and mpirun end the others with the first rank that fails, and srun then reports the signal and
+        # not the code. So no rank goes before all have said good-bye, and none is slowed by Python's end.
+        self._hvd.shutdown()
+        os._exit(code)
 
     def abort(self, code: int) -> NoReturn:
         # Without mpi4py, or under Gloo, the launcher ends the others for this one's exit status.

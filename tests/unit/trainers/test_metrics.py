@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from toolkit.trainers.metrics import FILE, Metrics
+from toolkit.trainers.metrics import FILE, Metrics, finished
 from toolkit.trainers.trouble import Trouble
 
 
@@ -74,3 +74,31 @@ def test_a_full_disk_is_one_line_with_the_path(tmp_path):
     with Metrics(tmp_path) as metrics, pytest.raises(Trouble, match=said):
         metrics.header(trainer="mnist")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_training_that_goes_on_writes_its_earlier_lines_and_says_so(tmp_path):
+    (tmp_path / FILE).write_text('{"record": "header"}\n{"record": "epoch", "epoch": 1}\n{"rec')
+    before = [{"record": "header"}, {"record": "epoch", "epoch": 1}]
+    with Metrics(tmp_path) as metrics:
+        metrics.resumed(before, epoch=2)
+        metrics.epoch(epoch=2)
+        lines = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
+    assert lines == metrics.records
+    assert lines == [*before, {"record": "resumed", "epoch": 2}, {"record": "epoch", "epoch": 2}]
+
+
+@pytest.mark.parametrize(
+    ("text", "done"),
+    [
+        ('{"record": "header"}\n{"record": "result"}\n', True),
+        ('{"record": "header"}\n{"record": "epoch"}\n', False),
+        ('{"record": "header"}\n{"rec', False),
+        ("7\n", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_result_says_that_a_training_came_to_its_end(tmp_path, text, done):
+    if text is not None:
+        (tmp_path / FILE).write_text(text)
+    assert finished(tmp_path) is done

@@ -6,10 +6,27 @@ import pytest
 from toolkit.trainers.shares import share
 
 
+def tables(count, batch, size, epoch=0, seed=1, **more):
+    return [
+        share(count=count, batch=batch, rank=rank, size=size, epoch=epoch, seed=seed, **more)
+        for rank in range(size)
+    ]
+
+
 def shares(count, batch, size, epoch=0, seed=1):
     return [
-        share(count=count, batch=batch, rank=rank, size=size, epoch=epoch, seed=seed) for rank in range(size)
+        np.concatenate([table.ravel() for table in one]) for one in tables(count, batch, size, epoch, seed)
     ]
+
+
+def taken(parts):
+    """Return the samples that all ranks take together, step by step, as tables of a rank tell."""
+    numbers = []
+    for together in zip(*parts, strict=True):
+        assert len({len(table) for table in together}) == 1, "ranks make different numbers of steps"
+        for rows in zip(*together, strict=True):
+            numbers.extend(np.concatenate(rows).tolist())
+    return numbers
 
 
 def steps(parts, batch):
@@ -45,3 +62,27 @@ def test_each_epoch_is_shuffled_anew_and_the_same_for_the_same_seed():
     assert not np.array_equal(first[0], second[0])
     assert np.array_equal(first[0], shares(50, 5, 2, epoch=0)[0])
     assert not np.array_equal(first[0], shares(50, 5, 2, seed=2)[0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("steps_done", [0, 1, 3, 7])
+def test_ranks_that_go_on_take_the_very_samples_that_were_left(size, steps_done):
+    whole = tables(61, 4, size)
+    rest = tables(61, 4, size, passes=size, done=steps_done * 4 * size)
+    for all_of_it, left in zip(whole, rest, strict=True):
+        assert np.array_equal(all_of_it[0][steps_done:], left[0])
+        assert np.array_equal(all_of_it[1], left[1])
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("done", [0, 8, 24, 48])
+def test_another_number_of_ranks_shares_out_what_is_left_of_the_same_stream(passes, size, done):
+    stream = taken(tables(61, 4, 1, passes=passes))
+    assert Counter(taken(tables(61, 4, size, passes=passes, done=done))) == Counter(stream[done:])
+
+
+def test_fewer_samples_than_ranks_are_each_trained_on_by_several():
+    assert Counter(taken(tables(10, 4, 4, passes=1, done=8))) == dict.fromkeys(
+        taken(tables(10, 4, 1, passes=1))[8:], 2
+    )

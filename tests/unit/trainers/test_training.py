@@ -1,9 +1,8 @@
-"""What surrounds the epochs: faults of the disk, and times too short to divide by."""
+"""What surrounds the epochs: faults of the disk."""
 
 import pytest
 
 from toolkit.trainers import training
-from toolkit.trainers.loop import Score
 from toolkit.trainers.mnist import TRAINER
 from toolkit.trainers.trouble import Trouble
 
@@ -43,20 +42,3 @@ def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
     with pytest.raises(Trouble, match=r"images: cannot be read any more: Stale file handle") as told:
         training._load(trainer, tmp_path)
     assert told.value.code == 1
-
-
-class Instant:
-    """A loop whose epochs take no time that a clock shows."""
-
-    def epoch(self, number):
-        return Score(0.5, 0.9)
-
-    def evaluate(self, samples):
-        return Score(0.5, 0.9)
-
-
-def test_an_epoch_that_takes_no_time_has_a_speed_all_the_same(monkeypatch):
-    monkeypatch.setattr(training.time, "monotonic", lambda: 5.0)
-    done = training._epoch(Instant(), 0, None, 640)
-    assert done.seconds > 0
-    assert training._result([done])["images_per_second"] == 6_400_000.0

@@ -1,0 +1,140 @@
+"""The epochs of a training, with a loop that computes nothing: what is written when, and what stops it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from toolkit.trainers import checkpoint
+from toolkit.trainers.checkpoint import Part
+from toolkit.trainers.course import Course, totals
+from toolkit.trainers.keeper import Keeper, Start
+from toolkit.trainers.loop import Score, paced
+from toolkit.trainers.metrics import FILE, Metrics
+from toolkit.trainers.trouble import Stopped
+from toolkit.trainers.watch import Seen
+from toolkit.trainers.world import Single
+
+SETTINGS = {"trainer": "mnist", "seed": 1}
+
+
+class Instant:
+    """A loop whose epochs have two slices of eight samples and take no time that a clock shows."""
+
+    def __init__(self):
+        self.parts = []
+
+    def epoch(self, number, passes, part, pause):
+        self.parts.append((number, part))
+        if not part.images:
+            assert pause(Part(8, 4.0, 2, 0.0), 5) == 7
+        return Score(0.5, 0.9), 0.0
+
+    def evaluate(self, samples):
+        return Score(0.25, 0.95)
+
+    def state(self):
+        return [np.ones(3)]
+
+
+class Wishes:
+    """A watch that sees what it is told to."""
+
+    def __init__(self, *seen):
+        self._seen, self.saved_times = list(seen), 0
+
+    def look(self, steps):
+        stop, save = self._seen.pop(0) if self._seen else (False, False)
+        return Seen(stop, save, 7)
+
+    def saved(self):
+        self.saved_times += 1
+
+
+@pytest.fixture
+def run(tmp_path):
+    def go(wishes, epochs=2, start=None):
+        loop, world = Instant(), Single()
+        keeper = Keeper(tmp_path, world, keep=3)
+        start = start or keeper.find()
+        with Metrics(tmp_path) as metrics:
+            if start.name:
+                metrics.resumed(start.records, epoch=start.epochs + 1)
+            else:
+                metrics.header(seed=1)
+            try:
+                Course(loop, 16, None, world, wishes, keeper, metrics, SETTINGS, 1).run(start, epochs)
+            finally:
+                go.records = metrics.records
+        return loop
+
+    return go
+
+
+def kinds(folder):
+    return [json.loads(line)["record"] for line in (folder / FILE).read_text().splitlines()]
+
+
+def test_a_checkpoint_is_written_after_each_epoch_and_remembers_its_metrics(run, tmp_path):
+    wishes = Wishes()
+    run(wishes)
+    assert kinds(tmp_path) == ["header", "epoch", "epoch"]
+    folder = tmp_path / checkpoint.FOLDER
+    assert checkpoint.names(folder) == ["000002-000000000000", "000001-000000000000"]
+    progress, _ = checkpoint.newest(folder)
+    assert list(progress.records) == run.records
+    assert (progress.epochs, progress.passes, progress.settings, wishes.saved_times) == (2, 1, SETTINGS, 2)
+
+
+def test_an_epoch_that_takes_no_time_has_a_speed_all_the_same(run):
+    run(Wishes(), epochs=1)
+    assert run.records[1]["seconds"] > 0
+    assert totals(run.records)["images_per_second"] == 16 / 1e-4
+
+
+def test_who_is_asked_to_stop_within_an_epoch_saves_how_far_it_is(run, tmp_path):
+    with pytest.raises(Stopped, match="000000-000000000008, and the same command goes on from there"):
+        run(Wishes((True, False)))
+    progress, _ = checkpoint.newest(tmp_path / checkpoint.FOLDER)
+    assert (progress.epochs, progress.part) == (0, Part(8, 4.0, 2, 0.0))
+    assert kinds(tmp_path) == ["header"]
+
+
+def test_a_run_goes_on_there_and_no_epoch_comes_twice(run, tmp_path):
+    with pytest.raises(Stopped):
+        run(Wishes((False, False), (False, False), (True, False)))
+    loop = run(Wishes())
+    assert loop.parts == [(1, Part(8, 4.0, 2, 0.0))]
+    assert kinds(tmp_path) == ["header", "epoch", "resumed", "epoch"]
+    assert [line["epoch"] for line in run.records if line["record"] == "epoch"] == [1, 2]
+
+
+def test_who_is_asked_to_stop_after_the_last_epoch_is_done_instead(run):
+    run(Wishes((False, False), (True, False)), epochs=1)
+    with pytest.raises(Stopped):
+        run(Wishes((False, False), (True, False)), epochs=3, start=Start(passes=1))
+
+
+def test_in_a_long_epoch_checkpoints_are_written_and_the_training_goes_on(run, tmp_path):
+    wishes = Wishes((False, True))
+    run(wishes, epochs=1)
+    assert wishes.saved_times == 2
+    assert checkpoint.names(tmp_path / checkpoint.FOLDER)[1] == "000000-000000000008"
+
+
+def test_where_the_newest_is_damaged_the_epochs_after_it_are_trained_again(run, tmp_path, capsys):
+    run(Wishes(), epochs=3)
+    folder = tmp_path / checkpoint.FOLDER
+    (folder / checkpoint.names(folder)[0] / checkpoint.STATE).write_bytes(b"")
+    loop = run(Wishes(), epochs=3)
+    assert [number for number, _ in loop.parts] == [2]
+    assert kinds(tmp_path) == ["header", "epoch", "epoch", "resumed", "epoch"]
+    assert "not loaded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds", "expected"),
+    [(32, 0.032, 320), (1000, 2.0, 1000), (1000, 8.0, 250), (1, 60.0, 1), (5, 0.0, 50)],
+)
+def test_a_slice_is_to_take_two_seconds_and_is_approached_in_strides(steps, seconds, expected):
+    assert paced(steps, seconds) == expected

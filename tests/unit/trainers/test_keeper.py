@@ -1,0 +1,91 @@
+"""Where a training begins, and what it must share with the one that it goes on from."""
+
+import numpy as np
+import pytest
+
+from toolkit.trainers.checkpoint import Part
+from toolkit.trainers.keeper import Keeper, Start
+from toolkit.trainers.world import Single
+
+SETTINGS = {"trainer": "mnist", "seed": 1, "batch_size": 32, "samples": 640, "learning_rate": 0.001}
+
+
+class Second(Single):
+    """A rank that is told what rank 0 says."""
+
+    rank, size = 1, 2
+
+    def __init__(self, *told):
+        self._told = list(told)
+
+    def tell(self, value):
+        return self._told.pop(0)
+
+
+class Variables:
+    def state(self):
+        return [np.arange(3)]
+
+
+def test_without_checkpoints_each_rank_makes_a_pass_of_an_epoch(tmp_path):
+    assert Keeper(tmp_path, Second(False), keep=3).find() == Start(passes=2)
+
+
+def test_what_one_saved_is_where_the_next_begins(tmp_path):
+    keeper = Keeper(tmp_path, Single(), keep=3)
+    part = Part(64, 1.5, 60, 0.25)
+    assert keeper.save(Variables(), 2, 1, part, SETTINGS, [{"record": "header"}]) == "000001-000000000064"
+    start = keeper.find()
+    assert (start.name, start.epochs, start.part, start.passes) == ("000001-000000000064", 1, part, 2)
+    assert (start.records, start.settings) == ([{"record": "header"}], SETTINGS)
+    assert start.arrays[0].tolist() == [0, 1, 2]
+
+
+def test_the_sums_so_far_are_counted_by_rank_0_only(tmp_path):
+    told = ("000001-000000000064", 1, Part(64, 1.5, 60, 0.25), 2, SETTINGS)
+    start = Keeper(tmp_path, Second(True, told), keep=3).find()
+    assert start.part == Part(64, 0.0, 0, 0.25)
+    assert start.arrays is None
+
+
+def test_other_ranks_write_nothing(tmp_path):
+    keeper = Keeper(tmp_path, Second("name"), keep=3)
+    assert keeper.save(Variables(), 2, 1, Part(), SETTINGS, []) == "name"
+    keeper.clear()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_settings_go_on(tmp_path):
+    keeper = Keeper(tmp_path, Single(), keep=3)
+    assert keeper.differs(Start(1, "name", settings=SETTINGS), SETTINGS) is None
+    assert keeper.differs(Start(1), SETTINGS) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "said"),
+    [
+        ("seed", 2, "has --seed 2, and this one 1"),
+        ("batch_size", 64, "has --batch-size 64, and this one 32"),
+        ("learning_rate", 0.1, "has --learning-rate 0.1, and this one 0.001"),
+        ("samples", 10, "has samples 10, and this one 640"),
+        ("trainer", "cifar", "has trainer cifar, and this one mnist"),
+    ],
+)
+def test_other_settings_are_refused_with_both_values_and_the_way_out(tmp_path, name, theirs, said):
+    trouble = Keeper(tmp_path, Single(), keep=3).differs(
+        Start(1, "name", settings={**SETTINGS, name: theirs}), SETTINGS
+    )
+    assert said in trouble.message
+    assert "--fresh" in trouble.message
+    assert trouble.code == 2
+
+
+def test_it_is_said_where_a_training_goes_on():
+    at = Start(2, "000001-000000000064", 1, Part(64))
+    assert at.sentence(1000, 2) == (
+        "goes on from checkpoint 000001-000000000064 with epoch 2, of which 64 of 2,000 samples are done"
+    )
+    assert at.sentence(1000, 3).endswith("are done; 3 ranks share out the rest, 2 began")
+    assert Start(1, "000001-000000000000", 1).sentence(1000, 1) == (
+        "goes on from checkpoint 000001-000000000000 with epoch 2"
+    )

@@ -1,0 +1,104 @@
+"""The checkpoints of a training of many ranks: rank 0 reads and writes, the others are told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.trainers import checkpoint
+from toolkit.trainers.checkpoint import Part, Progress
+from toolkit.trainers.metrics import Record
+from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.world import World
+
+if TYPE_CHECKING:
+    import numpy
+
+    from toolkit.trainers.loop import Loop
+
+Settings = Mapping[str, str | int | float]
+_NOTHING = Part()
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a training begins: anew, or at the checkpoint of that ``name``.
+
+    ``passes`` is how often an epoch goes through the data. It is the number of ranks that began the
+    training, and stays what it was where another number goes on. Only rank 0 has ``records`` and ``arrays``.
+    """
+
+    passes: int
+    name: str = ""
+    epochs: int = 0
+    part: Part = _NOTHING
+    settings: Settings | None = None
+    records: Sequence[Record] = ()
+    arrays: "Sequence[numpy.ndarray] | None" = None
+
+    def sentence(self, count: int, size: int) -> str:
+        """Say where it goes on, of ``count`` samples and with ``size`` ranks."""
+        images = self.passes * count
+        done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
+        shared = f"; {size} ranks share out the rest, {self.passes} began" * (size != self.passes)
+        return f"goes on from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
+
+
+class Keeper:
+    """Writes and finds the checkpoints of one training; every rank has one and calls the same methods."""
+
+    def __init__(self, output: Path, world: World, *, keep: int) -> None:
+        self.folder = output / checkpoint.FOLDER
+        self._world, self._keep = world, keep
+        self._first = world.rank == 0
+
+    def find(self) -> Start:
+        """Return where to begin: at the newest checkpoint that is whole, if there is one."""
+        found = checkpoint.newest(self.folder) if self._first else None
+        if not self._world.tell(found is not None):
+            return Start(passes=self._world.size)
+        told = found and (found[0].name, found[0].epochs, found[0].part, found[0].passes, found[0].settings)
+        name, epochs, part, passes, settings = self._world.tell(told)  # type: ignore[misc]  # rank 0 has it
+        if found:
+            return Start(passes, name, epochs, part, settings, found[0].records, found[1])
+        # The sums are those of all ranks, so one of them has them.
+        return Start(passes, name, epochs, Part(images=part.images, seconds=part.seconds), settings)
+
+    def differs(self, start: Start, settings: Settings) -> Trouble | None:
+        """Return what keeps this training from going on from there, ``None`` if nothing does."""
+        for name, value in settings.items():
+            theirs = start.settings.get(name) if start.settings else value
+            if theirs != value:
+                word = name.replace("_", "-")
+                what = f"--{word}" if name in ("seed", "batch_size", "learning_rate") else word
+                return Trouble(
+                    f"{self.folder}: the training there has {what} {theirs}, and this one {value}; "
+                    "go on with the same, or begin anew with --fresh"
+                )
+        return None
+
+    def clear(self) -> None:
+        """Remove the checkpoints of an earlier training."""
+        if self._first:
+            checkpoint.remove_all(self.folder)
+
+    def save(
+        self,
+        loop: "Loop",
+        passes: int,
+        epochs: int,
+        part: Part,
+        settings: Settings,
+        records: Sequence[Record],
+    ) -> str:
+        """Write a checkpoint and return its name when it is there; all ranks wait for it.
+
+        Raises:
+            Trouble: on rank 0, if it cannot be written.
+        """
+        loss, right = self._world.total([part.loss, part.right])
+        whole = Part(part.images, loss, int(right), part.seconds)
+        progress = Progress(epochs, whole, passes, settings, records)
+        if self._first:
+            checkpoint.write(self.folder, progress, loop.state(), self._keep)
+        return self._world.tell(progress.name)
