@@ -46,6 +46,16 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
     test_accuracy: float
 
 
+class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
+    """The training went on from a checkpoint; what it says of its size holds from here on."""
+
+    world_size: int | None = None
+    nodes: int | None = None
+    threads: int | None = None
+    global_batch_size: int | None = None
+    learning_rate: float | None = None
+
+
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="record"):
     """Last line: that it is there says that the training came to its end."""
 
@@ -59,11 +69,15 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="re
 
 
 class Training(msgspec.Struct, frozen=True):
-    """The metrics of one run; ``complete`` is false for one that was cut off or still goes on."""
+    """The metrics of one run; ``complete`` is false for one that was cut off or still goes on.
+
+    ``header`` holds what was so in the end, ``resumed`` how often it went on from a checkpoint.
+    """
 
     header: Header
     epochs: tuple[Epoch, ...]
     complete: bool
+    resumed: int = 0
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,22 +112,30 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     place: str | None
     submitted: str | None
     versions: dict[str, str]
+    resumed: int = 0
+    """How often the training went on from a checkpoint."""
 
 
 def parse_metrics(text: bytes, name: str = METRICS) -> Training:
-    """Read metrics line by line; a last line that was cut off is passed over.
+    """Read metrics line by line; a last line that was cut off, and lines of a later kind, are passed over.
 
     Raises:
         BadInput: naming the line and the field, if it is no file of metrics.
     """
     whole, _, _ = text.rpartition(b"\n")
-    lines = [_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1)]
+    read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))
+    lines = [line for line in read if line is not None]
     if not lines or not isinstance(lines[0], Header):
         raise BadInput(f"{name}: does not begin with a header of {_SCHEMA}")
-    if lines[0].schema != _SCHEMA:
-        raise BadInput(f"{name}:1: schema {lines[0].schema} is not known; this toolkit reads {_SCHEMA}")
+    header = lines[0]
+    if header.schema != _SCHEMA:
+        raise BadInput(f"{name}:1: schema {header.schema} is not known; this toolkit reads {_SCHEMA}")
+    again = [line for line in lines if isinstance(line, Resumed)]
+    for one in again:
+        told = {key: value for key, value in msgspec.structs.asdict(one).items() if value is not None}
+        header = msgspec.structs.replace(header, **told)
     epochs = tuple(line for line in lines if isinstance(line, Epoch))
-    return Training(lines[0], epochs, any(isinstance(line, End) for line in lines))
+    return Training(header, epochs, any(isinstance(line, End) for line in lines), len(again))
 
 
 def read_training(folder: Path) -> Training:
@@ -174,11 +196,21 @@ def summarise(training: Training, record: JobRecord | None) -> Result:
         place=record.place if record else None,
         submitted=record.submitted if record else None,
         versions=header.versions,
+        resumed=training.resumed,
     )
 
 
-def _line(line: bytes, where: str) -> Header | Epoch | End:
+class _Any(msgspec.Struct):
+    record: str
+
+
+_KINDS = {"header", "resumed", "epoch", "result"}
+
+
+def _line(line: bytes, where: str) -> Header | Resumed | Epoch | End | None:
     try:
-        return msgspec.json.decode(line, type=Header | Epoch | End)
+        if msgspec.json.decode(line, type=_Any).record not in _KINDS:
+            return None
+        return msgspec.json.decode(line, type=Header | Resumed | Epoch | End)
     except msgspec.DecodeError as error:
         raise BadInput(f"{where}: {error}") from error

@@ -44,6 +44,7 @@ def summary(result: Result) -> str:
         ("test accuracy", f"{result.test_accuracy:.4f}"),
         ("speed", f"{speed(result)} over {result.seconds:.1f} s"),
         ("batch", f"{result.batch_size} each, {result.global_batch_size} in all"),
+        ("resumed", f"from a checkpoint: {result.resumed}" if result.resumed else None),
         ("image", result.image_digest),
         ("job", f"{result.job} ({result.job_id})" if result.job else None),
     ]

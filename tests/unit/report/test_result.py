@@ -89,3 +89,18 @@ def test_a_broken_record_is_named(tmp_path):
     (tmp_path / "record.json").write_text("{")
     with pytest.raises(BadInput, match=r"record.json: not a job record"):
         read_record(tmp_path)
+
+
+def test_a_training_that_went_on_is_read_with_the_size_that_it_had_in_the_end():
+    resumed = {"record": "resumed", "checkpoint": "1-000", "epoch": 2, "world_size": 3, "nodes": 3}
+    result = summarise(parse_metrics(lines(HEADER, EPOCHS[0], resumed, EPOCHS[1], END)), RECORD)
+    assert (result.resumed, result.world_size, result.nodes, result.epochs) == (1, 3, 3, 2)
+    assert result.batch_size == HEADER["batch_size"]
+    assert "from a checkpoint: 1" in summary(result)
+
+
+def test_lines_of_a_later_kind_are_passed_over_and_nonsense_is_not():
+    later = {"record": "weather", "degrees": 12}
+    assert parse_metrics(lines(HEADER, later, *EPOCHS, END)) == parse_metrics(COMPLETE)
+    with pytest.raises(BadInput, match=r":2: .*record"):
+        parse_metrics(lines(HEADER, {"degrees": 12}))
