@@ -7,7 +7,7 @@
 # TOOLKIT_NODE=yes says that this is a compute node: Slurm's controller is not asked once more by each of them;
 # TOOLKIT_PLUGINS is then the folder of Slurm's plugins. TOOLKIT_SITE=yes asks for what a site profile holds, too:
 # TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of that profile, split at blanks, and are answered in
-# their order.
+# their order; a module is a name, or "swap,A,B".
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -200,9 +200,11 @@ if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
                 fi
                 said=$(mktemp) || exit 1
                 for name in ${TOOLKIT_MODULES-}; do
+                    words=$(printf "%s" "$name" | tr , " ")
+                    case $words in swap*) ;; *) words="load $words" ;; esac
                     if ! type module >/dev/null 2>&1; then
                         printf "failed there is no command module\n"
-                    elif module load "$name" >"$said" 2>&1 &&
+                    elif module $words >"$said" 2>&1 &&
                         ! grep -q -i -E "unable to locate|unknown module|(^|[^a-z])error:" "$said"; then
                         printf "loaded\n"
                     else

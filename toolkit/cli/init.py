@@ -51,7 +51,7 @@ def command(
     from toolkit.knowledge.sites import SUFFIX, checked_name, own_folder, parse
     from toolkit.launch.detect import answered, draft
     from toolkit.probe.asking import Asked, Words
-    from toolkit.probe.probe import gather
+    from toolkit.probe.probe import encode, gather
     from toolkit.report.site import profile
 
     if name is not None:
@@ -71,8 +71,9 @@ def command(
     parse(text, str(file))
     if output is None:
         file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file.with_suffix(".facts.json"), encode(bundle))
     write_whole(file, text.encode())
-    click.echo(f"{file}: the profile of {called}")
+    click.echo(f"{file}: the profile of {called}; its facts are beside it")
     for gap in found.gaps:
         click.echo(f"toolkit: {gap}", err=True)
     where = str(output) if output else called

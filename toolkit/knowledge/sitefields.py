@@ -14,7 +14,7 @@ _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|
 PATH = re.compile(_PATH, re.ASCII)
 """A path from the root or from a variable; ``~`` would not be seen by a shell, as paths are quoted."""
 _BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
-_MODULE = re.compile(r"[\w/][\w.+/@=,:-]*", re.ASCII)
+_MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*", re.ASCII)
 _WORD = re.compile(r"\w[\w.+:-]*", re.ASCII)
 _COMMAND = re.compile(r"/?\w[\w.+/-]*", re.ASCII)
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:[= ][^\s'\"`\\$;&|<>()#]*)?", re.ASCII)
@@ -87,10 +87,9 @@ def _of_lists(site: Site) -> Iterator[Objection]:
         for number, word in enumerate(words):
             if not pattern.fullmatch(word):
                 yield Objection(f"{path}[{number}]", f"{word!r} will not do; write something like {like}")
-    for path, lines in (("setup", site.setup), ("sources", site.sources)):
-        for number, line in enumerate(lines):
-            if not line.strip() or not _line(line):
-                yield Objection(f"{path}[{number}]", "this is not one line of text")
+    for number, line in enumerate(site.sources):
+        if not line.strip() or not _line(line):
+            yield Objection(f"sources[{number}]", "this is not one line of text")
     for number, option in enumerate(site.defaults.sbatch):
         name = option.partition("=")[0].partition(" ")[0]
         if name in _FIXED:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, Missing
 from toolkit.knowledge.sitefields import PATH, objections
 from toolkit.knowledge.strict import near
 from toolkit.model.facts import HostFacts
@@ -52,10 +52,10 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
     ``reached`` is what ``ssh`` takes to get there, ``day`` is written into the profile as its source.
 
     Raises:
-        BadInput: if there is no Slurm to write a profile of.
+        Missing: if there is no Slurm to write a profile of.
     """
     if host.slurm is None:
-        raise BadInput(
+        raise Missing(
             f"{host.place}: no profile can be made: {host.cite('slurm')}",
             fix="run it on a login node of a cluster with Slurm, or name one with --host",
         )

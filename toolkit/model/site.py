@@ -81,10 +81,9 @@ class Defaults(_Section, frozen=True, kw_only=True):
 class Site(_Section, frozen=True, kw_only=True):
     """One cluster.
 
-    ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so; ``setup`` are lines of
-    shell that come after them, as they stand (``module swap A B``, ``export X=$Y``). ``env`` is set inside
-    the container, ``keep`` names host variables (patterns) that may reach it although they usually must not.
-    ``directory`` is where images, data and runs go, and may name a variable (``$WORK/toolkit``). ``scratch``
+    ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so; ``swap A B`` swaps one.
+    ``env`` is set inside the container and may name variables of the job (``$CRAY_LD_LIBRARY_PATH``),
+    ``keep`` names host variables (patterns) that may reach it although they usually must not. ``directory`` is where images, data and runs go, and may name a variable (``$WORK/toolkit``). ``scratch``
     is node-local disk for TMPDIR. ``network`` names the interface for sockets (NCCL, Gloo), ``host`` what
     ``ssh`` takes to reach it. ``sources`` say where all this is from.
     """
@@ -99,7 +98,6 @@ class Site(_Section, frozen=True, kw_only=True):
     host: str = ""
     modules: tuple[str, ...] = ()
     purge: bool = False
-    setup: tuple[str, ...] = ()
     env: dict[str, str] = {}
     keep: tuple[str, ...] = ()
     directory: str = ""

@@ -76,6 +76,7 @@ def _told(site: Words | None) -> bytes:
     """Return the lines that have the questions for a site profile asked."""
     if site is None:
         return b""
-    words = {"MODULES": site.modules, "COMMANDS": site.commands, "FOLDERS": site.folders}
+    modules = tuple(module.replace(" ", ",") for module in site.modules)
+    words = {"MODULES": modules, "COMMANDS": site.commands, "FOLDERS": site.folders}
     settings = ["TOOLKIT_SITE=yes", *(f"TOOLKIT_{k}={shlex.quote(' '.join(v))}" for k, v in words.items())]
     return "".join(f"export {setting}\n" for setting in settings).encode()

@@ -100,7 +100,6 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "scheduler", f"{site.scheduler}, ranks by {launch.launcher}"
     yield "host", site.host
     yield "modules", " ".join((*(["purge,"] if site.purge else []), *site.modules))
-    yield "setup", "; ".join(site.setup)
     yield "container", " ".join((site.container.command, *(f"(module {m})" for m in site.container.modules)))
     yield "binds", " ".join(site.container.binds)
     yield "launch", " ".join(filter(None, (launch.mode, launch.mpi and f"--mpi={launch.mpi}", *launch.srun)))
