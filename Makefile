@@ -4,7 +4,8 @@
 # make test            all checks and tests, the integration tests against real Docker, Apptainer and Slurm included
 # make image           the training image and its SIF (RECIPE=name for another; for a cluster: SITE=name of its
 #                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
-# make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz)
+# make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
+#                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=)
 # make check           lint, types, import rules
 # make unit            the fast tests alone
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
@@ -19,6 +20,7 @@ FACTS  ?=
 SITE   ?=
 KEEP   ?=
 N      ?= 10000
+JOBS   ?= 2000
 SEED   ?= 1
 MATRIX ?=
 ROUNDS ?= 2
@@ -58,6 +60,7 @@ unit: $(VENV)/ready
 
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzz.run --count $(N) --seed $(SEED) --keep build/fuzz
+	HOSTILE_JOBS=$(JOBS) $(BIN)/pytest -q tests/unit/launch/test_hostile.py
 
 integration: $(VENV)/ready
 	scripts/with-engine.sh $(BIN)/pytest tests/integration -q --durations=15

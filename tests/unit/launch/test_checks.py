@@ -1,0 +1,130 @@
+"""Single values of a job: what Slurm takes passes, and what is refused is told with the way to write it."""
+
+import pytest
+
+from tests.unit.launch.examples import spec
+from toolkit.errors import BadInput
+from toolkit.launch.checks import FORMS, check_names, check_spec, objections, option
+from toolkit.model.jobfile import JobFile
+
+GOOD = [
+    ("partition", "batch,devel"),
+    ("time", "90"),
+    ("time", "1-12"),
+    ("time", "UNLIMITED"),
+    ("memory", "0"),
+    ("memory", "180000"),
+    ("memory_per_cpu", "3900M"),
+    ("constraint", "knl,quad,cache"),
+    ("constraint", "[a*2&b*1]"),
+    ("nodelist", "jwb[0001-0004,0010],login1"),
+    ("exclude", "node3"),
+    ("licenses", "SCRATCH,cfs:2"),
+    ("mail_type", "END,FAIL"),
+    ("mail_user", "a.b+c@x.org"),
+    ("array", "0-15:4%2"),
+    ("array", "1,3,5-7"),
+    ("dependency", "afterok:1:2_3,afterany:4+5"),
+    ("dependency", "singleton"),
+    ("dependency", "aftercorr:7_*"),
+    ("begin", "now+3600"),
+    ("begin", "2026-12-24T18:00:00"),
+    ("begin", "16:00"),
+    ("gpu", "a100-sxm4-40gb"),
+    ("gpu_bind", "map_gpu:0,1,2,3"),
+    ("cpu_bind", "verbose,mask_cpu:0xff,0xff00"),
+    ("output", "logs/%x-%j.out"),
+    ("output", "/abs/%A_%04a.log"),
+    ("workdir", "/a b/ü"),
+]
+BAD = [
+    ("partition", "a b"),
+    ("partition", "a,"),
+    ("account", "-x"),
+    ("qos", "a;b"),
+    ("reservation", "x\ny"),
+    ("time", "1h"),
+    ("memory", "16 G"),
+    ("memory", "16GB"),
+    ("memory", "lots"),
+    ("constraint", "a b"),
+    ("constraint", "'x'"),
+    ("nodelist", "node[1-"),
+    ("licenses", "a b"),
+    ("mail_type", "SOMETIMES"),
+    ("mail_user", "a b"),
+    ("array", "a-b"),
+    ("array", "1-"),
+    ("dependency", "after 5"),
+    ("dependency", "afterok"),
+    ("begin", "soon"),
+    ("begin", "2026-12-24 18:00"),
+    ("gpu", "a:b"),
+    ("gpu_bind", "all"),
+    ("cpu_bind", "core"),
+    ("output", "a b"),
+    ("output", "-x"),
+    ("output", "%q"),
+    ("output", "100%"),
+    ("workdir", "rel"),
+    ("nodes", 0),
+    ("ranks_per_node", 0),
+    ("gpus_per_node", -1),
+    ("warning", 65536),
+    ("chain", -1),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), GOOD)
+def test_what_slurm_takes_passes(field, value):
+    assert list(objections({field: value})) == []
+
+
+@pytest.mark.parametrize(("field", "value"), BAD)
+def test_what_it_would_misread_is_refused_by_its_option(field, value):
+    with pytest.raises(BadInput, match=option(field)):
+        check_spec(spec(**{field: value}))
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ("--nodes=3", "set this by the field nodes"),
+        ("-N 3", "set this by the field nodes"),
+        ("--wrap=id", "set this by the field command"),
+        ("--signal=USR2", "set this by the field warning"),
+        ("hold", "write one option"),
+        ("--comment='a", "a quotation mark is not closed"),
+        ("--comment=a\n#SBATCH --x", "write one option"),
+        ("--comment=\x1b[2J", "write one option"),
+    ],
+)
+def test_a_line_for_sbatch_is_one_option_that_has_no_field(item, why):
+    with pytest.raises(BadInput, match=why):
+        check_spec(spec(sbatch=(item,)))
+
+
+@pytest.mark.parametrize("item", ["--hold", "--comment='a b'", "-k", "--switches=1@10:00", "-w node1"])
+def test_other_options_of_sbatch_pass(item):
+    check_spec(spec(sbatch=(item,)))
+
+
+@pytest.mark.parametrize("item", ["a;b", "", "a b c", "-x", "$(id)", "load x y z", "a\n"])
+def test_what_is_no_module_is_refused(item):
+    with pytest.raises(BadInput, match="--module"):
+        check_spec(spec(modules=(item,)))
+
+
+@pytest.mark.parametrize("item", ["/a,b", "/a:b:c:d", "/a\n", "", "/a::ro"])
+def test_a_bind_that_singularity_would_split_is_refused(item):
+    with pytest.raises(BadInput, match="--bind"):
+        check_spec(spec(binds=(item,)))
+
+
+def test_every_form_belongs_to_a_field():
+    assert set(FORMS) <= set(JobFile.__struct_fields__)
+
+
+def test_what_is_not_given_is_not_judged():
+    check_names(partition=None, account="x")
+    assert list(objections({"memory": "", "gpu": None})) == []

@@ -1,0 +1,173 @@
+"""Jobs that mean harm: each value is refused with a sentence, or arrives as it was given; nothing else runs.
+
+HOSTILE_JOBS=2000 pytest tests/unit/launch/test_hostile.py     as make fuzz does it
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.launch.examples import CONTAINED, GLOO, MPIRUN, SRUN
+from tests.unit.launch.scripts import run
+from toolkit.errors import BadInput
+from toolkit.launch import layers
+from toolkit.launch.header import sbatch_lines
+from toolkit.launch.jobyaml import read
+from toolkit.launch.script import job_script
+from toolkit.launch.specify import Places, specify
+from toolkit.launch.surroundings import Around
+from toolkit.model.jobfile import JobFile
+from toolkit.model.site import Container, Site
+
+COUNT = int(os.environ.get("HOSTILE_JOBS", "60"))
+
+_SHARP = st.sampled_from(
+    ["$(touch broke)", "`touch broke`", "; touch broke", "\n#SBATCH --wrap=x", "\ntouch broke",
+     "' ; touch broke '", '"', "'", "\\", "$HOME", "${IFS}", "*", "~", "!!", "a b", "\r\n", "\x1b[2J", "%j",
+     "%", "ü☃", "--x", "-", "=", "\t"]
+)  # fmt: skip
+text = st.one_of(
+    _SHARP,
+    st.lists(_SHARP, max_size=3).map("".join),
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=20),
+)
+GOOD = {
+    "name": "job", "time": "1-00:00:00", "partition": "gpu", "account": "train", "qos": "high",
+    "memory": "16G",
+    "memory_per_cpu": "2G", "constraint": "ib&mem", "reservation": "course", "nodelist": "node[1-4]",
+    "exclude": "node3", "licenses": "scratch:1", "mail_type": "END", "mail_user": "a@b.org", "array": "0-3",
+    "dependency": "afterok:12", "begin": "now+2hours", "gpu": "v100", "gpu_bind": "closest",
+    "cpu_bind": "cores",
+    "output": "out-%j.log", "error": "err.log", "workdir": "/work/a b",
+}  # fmt: skip
+
+
+_COUNTS = {"nodes": 3, "ranks_per_node": 3, "cpus_per_rank": 4, "gpus_per_node": 4, "chain": 2}
+_NASTY = {
+    "nodes": -1,
+    "warning": 70000,
+    "env": {"A B": "x"},
+    "binds": ("/x,y",),
+    "sbatch": ("--nodes=9",),
+    "modules": ("a;b",),
+}
+
+
+@st.composite
+def jobs(draw):
+    """Return a job in which at most one checked field is wrong, so that most come as far as bash."""
+    words = text.filter(lambda word: "\0" not in word)
+    values = {"command": tuple(draw(st.lists(words, min_size=1, max_size=4)))}
+    values |= {field: good for field, good in GOOD.items() if draw(st.booleans())}
+    values |= {field: draw(st.integers(1, most)) for field, most in _COUNTS.items()}
+    values |= {"requeue": draw(st.booleans()), "exclusive": draw(st.booleans()), "warning": 60}
+    values["env"] = {draw(st.sampled_from(["V", "W_1", "x"])): draw(words) for _ in range(2)}
+    values["binds"] = tuple(draw(st.lists(st.sampled_from(["/data", "/a b:/in:ro", "/q'uote"]), max_size=2)))
+    sbatch = ["--hold", "--comment='a b'", "--switches=2"]
+    values["sbatch"] = tuple(draw(st.lists(st.sampled_from(sbatch), max_size=1)))
+    values["preflight"] = draw(st.booleans())
+    if draw(st.integers(0, 4)) == 0:
+        wrong = draw(st.sampled_from([*GOOD, *_NASTY]))
+        sharp = draw(text)
+        values[wrong] = _NASTY.get(wrong) or draw(st.sampled_from([sharp, f"{GOOD.get(wrong)}{sharp}"]))
+    return values
+
+
+SITE = Site(
+    schema="toolkit.site/1", title="A cluster", directory="$BASE/tool kit", scratch="$LOCAL",
+    container=Container(binds=("$BASE:/base",)), keep=("OMPI_*",),
+)  # fmt: skip
+
+
+@settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    values=jobs(),
+    plan=st.sampled_from([SRUN, GLOO, MPIRUN, CONTAINED]),
+    image=text,
+    why=text,
+    site=st.booleans(),
+)
+@example(
+    values={"command": ("\n",), "env": {"V": "\n"}}, plan=SRUN, image="a'b", why="\n#SBATCH --x", site=True
+)
+@example(values={"command": ("$BASE/tool kit",)}, plan=SRUN, image="x", why="", site=False)
+def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, plan, image, why, site):
+    folder = tmp_path_factory.mktemp("job")
+    base = "$BASE/tool kit" if site else f"{folder}/tool kit"
+    directory, image = f"{base}/runs/1", f"/images/{image}"
+    try:
+        layer = layers.checked(values, "job.yaml", {}, strict=True)
+        spec = specify(layers.merge([layers.Layer("", layers.DEFAULTS), layer]).job, Places(directory, image))
+        script = job_script(spec, plan, why, "singularity", Around(SITE if site else None))
+    except BadInput as refusal:
+        assert "\n" not in refusal.message
+        shutil.rmtree(folder)
+        return
+    lines = script.split("\n")
+    comments = lines[: next(i for i, line in enumerate(lines) if not line.startswith("#"))]
+    assert all(line.isprintable() for line in comments)
+    wanted = [f"#SBATCH {line}" for line in sbatch_lines(spec, SITE if site else None)]
+    assert [x for x in comments if x.startswith("#SBATCH")] == wanted
+    (folder / "base").mkdir()
+    task = {"SLURM_ARRAY_TASK_ID": "2"} if spec.array else {}
+    ran = run(script, folder, BASE=f"{folder}/base", LOCAL=f"{folder}/local", **task)
+    assert ran.status == 0, ran.said
+    there = directory.replace("$BASE", f"{folder}/base") + ("/2" if spec.array else "")
+    words = next(call for call in reversed(ran.calls) if call[0] in {"srun", "mpirun", "singularity"})
+    assert words[-len(spec.command) :] == [
+        word.replace("$BASE/tool kit", f"{folder}/base/tool kit") if site else word for word in spec.command
+    ]
+    assert image in words
+    assert f"TOOLKIT_JOB_DIR={there}" in words
+    assert [f"{k}={v}" for k, v in spec.env.items()] == [w for w in words if w.partition("=")[0] in spec.env]
+    for bind in values.get("binds", ()):
+        assert bind in words
+    assert spec.workdir in words or not spec.workdir
+    if site:
+        assert {"TMPDIR=" + f"{folder}/local", f"{folder}/base:/base"} <= set(words)
+    assert {p.name for p in folder.iterdir()} <= {"bin", "base", "job.sh", "recorded", "tool kit"}
+    kept = {p.name for p in Path(there).iterdir()}
+    assert kept <= {"exit-code", "job.sh", "2"}
+    shutil.rmtree(folder)
+
+
+@settings(max_examples=COUNT, deadline=None)
+@given(
+    content=st.one_of(
+        text, st.lists(st.sampled_from("abc:-[]{},&*!|>'\"%#\n \t?~1."), max_size=40).map("".join)
+    )
+)
+@example(content="env:\n  A: [1]\n")
+@example(content="a: &x [*x]")
+@example(content="nodes: !!python/object/apply:os.system [touch broke]")
+@example(content="[" * 3000)
+@example(content="{" * 3000)
+@example(content="binds:\n- /a\n-\n")
+def test_a_file_is_read_or_refused_with_its_name(content):
+    try:
+        found = read(content, "job.yaml")
+        said = layers.checked(found.values, "job.yaml", found.lines, strict=False).said
+    except BadInput as refusal:
+        assert refusal.message.startswith("job.yaml")
+        assert "\n" not in refusal.message
+    else:
+        assert isinstance(said, JobFile)
+
+
+@pytest.mark.parametrize("field", sorted(GOOD))
+def test_no_field_lets_a_line_break_through(field):
+    for value in (f"{GOOD[field]}\n", f"{GOOD[field]}\n#SBATCH --wrap=x", "\n", f"{GOOD[field]}\r"):
+        with pytest.raises(BadInput, match=field):
+            layers.checked({field: value}, "job.yaml", {}, strict=True)
+    layers.checked({field: GOOD[field]}, "job.yaml", {}, strict=True)
+
+
+def test_every_text_of_a_job_is_tried_here():
+    texts = {f.name for f in msgspec.structs.fields(JobFile) if f.type == str | None}
+    elsewhere = {"trainer", "image", "site", "data", "directory"}
+    assert texts - elsewhere == set(GOOD)
