@@ -8,7 +8,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from rich.status import Status
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
+
+_REFRESHES = 12.5
+"""Steps of the spinner in a second."""
 
 _MARGIN = 4
 """Columns of a terminal that a spinner needs."""
@@ -24,7 +29,8 @@ class Progress:
         self._verbose = verbose
         self._quiet = quiet
         self._live = sys.stderr.isatty() and not verbose and not quiet and os.environ.get("TERM") != "dumb"
-        self._status: Status | None = None
+        self._spinner: Spinner | None = None
+        self._shown: Live | None = None
         self._text = ""
         self._since = 0.0
 
@@ -35,29 +41,42 @@ class Progress:
         self._text, self._since = text, time.monotonic()
         if self._live:
             from rich.console import Console
+            from rich.live import Live
+            from rich.spinner import Spinner
 
-            self._status = Console(stderr=True, highlight=False).status(text, spinner="dots")
-            self._status.start()
+            self._spinner = Spinner("dots", text=self._line(""), style="status.spinner")
+            # What goes to standard output has to get there: it may be a file while this is a terminal.
+            self._shown = Live(
+                self._spinner,
+                console=Console(stderr=True, highlight=False),
+                refresh_per_second=_REFRESHES,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._shown.start()
         else:
             print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def detail(self, text: str) -> None:
         if self._verbose:
             print(f"    {text}", file=sys.stderr, flush=True)
-        elif self._status:
-            from rich.markup import escape
-
-            # A line that is longer than the terminal would not be taken away again.
-            columns = shutil.get_terminal_size().columns - _MARGIN
-            step = self._text[:columns]
-            shown = "".join(c for c in text.strip() if c.isprintable())[: max(columns - len(step) - 1, 0)]
-            self._status.update(f"{escape(step)} [dim]{escape(shown)}[/dim]")
-            self._status.start()
+        elif self._spinner and self._shown:
+            self._spinner.update(text=self._line("".join(c for c in text.strip() if c.isprintable())))
+            self._shown.start()
 
     def output(self, text: str) -> None:
-        if self._status:
-            self._status.stop()  # the next detail brings it back, below what is printed now
+        if self._shown:
+            self._shown.stop()  # the next detail brings it back, below what is printed now
         print(text, flush=True)
+
+    def _line(self, detail: str) -> "Text":
+        """Return the step with its detail behind it; what is longer than the terminal could not be erased."""
+        from rich.text import Text
+
+        line = Text(self._text).append(f" {detail}" if detail else "", style="dim")
+        line.truncate(shutil.get_terminal_size().columns - _MARGIN)
+        return line
 
     def __enter__(self) -> Self:
         return self
@@ -67,12 +86,12 @@ class Progress:
     ) -> None:
         if error is None:
             self._finish()
-        elif self._status:
-            self._status.stop()
+        elif self._shown:
+            self._shown.stop()
 
     def _finish(self) -> None:
-        if self._status:
-            self._status.stop()
+        if self._shown:
+            self._shown.stop()
             took = time.monotonic() - self._since
             print(f"\N{CHECK MARK} {self._text} ({took:.1f} s)", file=sys.stderr, flush=True)
-            self._status = None
+            self._shown = None

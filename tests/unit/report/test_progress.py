@@ -27,11 +27,13 @@ with Progress() as tell:
 _PIECES = re.compile(r"\r|\n|\x1b\[(\d*)([A-Za-z])|\x1b\[\?\d+[hl]|[^\r\n\x1b]+")
 
 
-def on_terminal(code):
-    """Run ``code`` with a terminal for both its outputs, and return all that it wrote."""
+def on_terminal(code, out=None):
+    """Run ``code`` with a terminal for both outputs, or for its errors alone; return what was written there."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=theirs, stderr=theirs, env=env)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=out or theirs, stderr=theirs, env=env
+    )
     os.close(theirs)
     said = b""
     try:
@@ -73,6 +75,13 @@ def test_the_lines_of_a_job_stand_clear_of_the_progress_below_them():
     assert re.fullmatch(r"✓ Job 7 runs on node\[1-2\] \(\d\.\d s\)", lines[7])
     assert not any(lines[8:])
     assert "epoch 2 of 3" in said
+
+
+def test_what_is_asked_for_reaches_its_file_while_progress_is_on_the_terminal(tmp_path):
+    with (tmp_path / "out").open("w") as out:
+        said = on_terminal(_FOLLOWING.replace("tell.output", "print"), out)
+    assert (tmp_path / "out").read_text().splitlines()[-2:] == ["more 2", "last"]
+    assert "more" not in said
 
 
 def test_no_line_of_progress_is_longer_than_the_terminal():
