@@ -28,7 +28,7 @@ _PIECES = re.compile(r"\r|\n|\x1b\[(\d*)([A-Za-z])|\x1b\[\?\d+[hl]|[^\r\n\x1b]+"
 
 
 def on_terminal(code, out=None):
-    """Run ``code`` with a terminal for both outputs, or for its errors alone; return what was written there."""
+    """Run ``code`` with a terminal for both outputs or its errors alone; return what was written there."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
     process = subprocess.Popen(
