@@ -1,5 +1,6 @@
 """Find and read site profiles: a path, the person's own below ``sites``, or one that comes with toolkit."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from toolkit.model.site import Site
 SUFFIX = ".toml"
 _EXAMPLE = "example"
 """Shows every key and is no cluster."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 def own_folder() -> Path:
@@ -35,9 +36,10 @@ def find(name: str) -> Path:
         BadInput: naming the choices, if there is none of that name.
     """
     if "/" in name or name.endswith(SUFFIX):
-        if (path := Path(name)).is_file():
-            return path
-        raise BadInput(f"{name}: no such file")
+        with contextlib.suppress(OSError):  # a name that no file system takes
+            if (path := Path(name)).is_file():
+                return path
+        raise BadInput(f"{name!r}: no such file" if not name.isprintable() else f"{name}: no such file")
     if _NAME.fullmatch(name):
         for folder in _folders():
             if (candidate := folder / f"{name}{SUFFIX}").is_file():
