@@ -7,15 +7,19 @@ import os
 import pytest
 
 from tests.integration.program import ROOT, toolkit
+from tests.unit.trainers.digits import idx
 from toolkit.cluster import virtual
+from toolkit.data import cache_dir
 from toolkit.errors import Missing
 from toolkit.image.build import files_of
 from toolkit.image.fetch import fetched
 from toolkit.image.lock import load_lock
 from toolkit.model.progress import Silent
+from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import connect
 
 RECIPE = "tf2.15-cpu"
+IMAGE = f"toolkit/{RECIPE}:latest"
 
 # Two checkouts can be tested at once, and neither meets what a killed run of the other left behind.
 CLUSTER = "test-" + hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]
@@ -77,3 +81,43 @@ def training_sif(engine, locked):
     toolkit("image", "build", RECIPE, timeout=3600)
     toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
     return sif
+
+
+@pytest.fixture(scope="session")
+def mnist():
+    toolkit("data", "get", "mnist")
+    return cache_dir() / "data" / "mnist"
+
+
+@pytest.fixture(scope="session")
+def few(mnist, tmp_path_factory):
+    """The first 640 images to train on, 20 steps of 32, and 200 to test with."""
+    folder = tmp_path_factory.mktemp("few")
+    for part, count in (("train", 640), ("t10k", 200)):
+        images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
+        pixels = (mnist / images).read_bytes()[16 : 16 + count * 784]
+        (folder / images).write_bytes(idx((count, 28, 28), pixels))
+        (folder / labels).write_bytes(idx((count,), (mnist / labels).read_bytes()[8 : 8 + count]))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def inside(engine):
+    """Run words in the training image, with the trainers of this checkout in place of the image's."""
+    if not engine.images.list(IMAGE):
+        toolkit("image", "build", RECIPE, timeout=1800)
+
+    def run(*words, binds=None, env=None):
+        here = {str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro"}
+        settings = {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            # Docker's seccomp profile forbids the system call that it uses.
+            "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+        }
+        mounts = {str(host): place for host, place in (binds or {}).items()}
+        box = Box(IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=300.0)
+        return run_once(engine, box, words)
+
+    return run

@@ -6,15 +6,11 @@ import time
 
 import pytest
 
-from tests.integration.conftest import RECIPE
-from tests.integration.program import ROOT, toolkit
+from tests.integration.program import toolkit
 from tests.unit.trainers.digits import idx
-from toolkit.data import cache_dir
-from toolkit.run.containers import Box, run_once
 
 pytestmark = pytest.mark.integration
 
-IMAGE = f"toolkit/{RECIPE}:latest"
 TRAIN = ("python", "-m", "toolkit.trainers.mnist", "--output", "/out")
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
 TWO = ("mpirun", "--bind-to", "none", "-n", "2")
@@ -51,46 +47,6 @@ for rank in 0 1; do
 done
 wait $!
 """
-
-
-@pytest.fixture(scope="module")
-def mnist():
-    toolkit("data", "get", "mnist")
-    return cache_dir() / "data" / "mnist"
-
-
-@pytest.fixture(scope="module")
-def few(mnist, tmp_path_factory):
-    """The first 640 images to train on, 20 steps of 32, and 200 to test with."""
-    folder = tmp_path_factory.mktemp("few")
-    for part, count in (("train", 640), ("t10k", 200)):
-        images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
-        pixels = (mnist / images).read_bytes()[16 : 16 + count * 784]
-        (folder / images).write_bytes(idx((count, 28, 28), pixels))
-        (folder / labels).write_bytes(idx((count,), (mnist / labels).read_bytes()[8 : 8 + count]))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def inside(engine):
-    """Run words in the training image, with the trainers of this checkout in place of the image's."""
-    if not engine.images.list(IMAGE):
-        toolkit("image", "build", RECIPE, timeout=1800)
-
-    def run(*words, binds=None, env=None):
-        here = {str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro"}
-        settings = {
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            # Docker's seccomp profile forbids the system call that it uses.
-            "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-        }
-        mounts = {str(host): place for host, place in (binds or {}).items()}
-        box = Box(IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=300.0)
-        return run_once(engine, box, words)
-
-    return run
 
 
 @pytest.fixture
@@ -134,7 +90,7 @@ def test_one_process_learns_mnist_in_four_epochs(train, mnist, out):
     assert result["test_accuracy"] >= 0.975
     assert result["images"] == 240_000
     assert math.isclose(result["images_per_second"], 240_000 / result["seconds"], rel_tol=1e-3)
-    assert sorted(path.name for path in out.iterdir()) == ["metrics.jsonl", "model.keras"]
+    assert sorted(path.name for path in out.iterdir()) == ["checkpoints", "metrics.jsonl", "model.keras"]
     assert [line.split("  ")[0] for line in done.lines[1:-1]] == [f"epoch {n}/4" for n in (1, 2, 3, 4)]
     assert "\r" not in "".join(done.lines)
 

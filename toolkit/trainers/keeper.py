@@ -40,7 +40,8 @@ class Start:
         """Say where it goes on, of ``count`` samples and with ``size`` ranks."""
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
-        shared = f"; {size} ranks share out the rest, {self.passes} began" * (size != self.passes)
+        ranks = f"{size} ranks share" if size > 1 else "1 rank shares"
+        shared = f"; {ranks} out the rest, {self.passes} began" * (size != self.passes)
         return f"goes on from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
 
