@@ -39,7 +39,8 @@ timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
         singularity exec --bind /opt/ompi --bind /opt/ucx/lib --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 \
+            LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi \
         python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
@@ -52,5 +53,6 @@ fi
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
     singularity exec --bind /opt/ompi --bind /opt/ucx/lib --bind /work/ada/toolkit/runs/mnist-1 \
     /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi \
+    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 \
+        LD_LIBRARY_PATH=/opt/ompi/lib:/opt/ucx/lib OPAL_PREFIX=/opt/ompi \
     python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

@@ -86,11 +86,13 @@ echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-
 # Is the world that MPI reports the one that was started? If not, end here and not after a night.
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
-    srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix --cpu-bind=sockets --gpu-bind=closest \
+    srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix \
+            --cpu-bind=sockets --gpu-bind=closest \
         env -u OMPI_MCA_btl \
         singularity exec --nv --pwd /work/ada --bind "$job_dir" \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
+        env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 \
+            TF_NUM_INTEROP_THREADS=2 'A=1 2' \
         python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-8}"
 status=$?
 if [ "$status" -eq 124 ]; then
@@ -112,11 +114,13 @@ ask_to_stop() {
 trap ask_to_stop USR1 TERM
 
 # In the background, as a shell hears of a signal only when no command stands in its way.
-srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix --cpu-bind=sockets --gpu-bind=closest \
+srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix \
+        --cpu-bind=sockets --gpu-bind=closest \
     env -u OMPI_MCA_btl \
     singularity exec --nv --pwd /work/ada --bind "$job_dir" \
     /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-    env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
+    env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 \
+        TF_NUM_INTEROP_THREADS=2 'A=1 2' \
     python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist &
 ranks=$!
 status=

@@ -39,7 +39,8 @@ timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=none \
         singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 HOROVOD_CONTROLLER=gloo \
+            HOROVOD_CPU_OPERATIONS=gloo \
         python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-4}"
 status=$?
 if [ "$status" -eq 124 ]; then
@@ -52,5 +53,7 @@ fi
 srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=none \
     singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
     /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
-    python -m toolkit.trainers.gloo -- python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist
+    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 HOROVOD_CONTROLLER=gloo \
+        HOROVOD_CPU_OPERATIONS=gloo \
+    python -m toolkit.trainers.gloo -- python -m toolkit.trainers.mnist \
+        --data /work/ada/toolkit/data/mnist

@@ -46,7 +46,8 @@ timeout --foreground --kill-after=10 300 \
         env -u OMPI_MCA_btl \
         singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 OMP_NUM_THREADS=4 TF_NUM_INTRAOP_THREADS=4 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 OMP_NUM_THREADS=4 \
+            TF_NUM_INTRAOP_THREADS=4 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
         python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
@@ -60,5 +61,6 @@ srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi
     env -u OMPI_MCA_btl \
     singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
     /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 OMP_NUM_THREADS=4 TF_NUM_INTRAOP_THREADS=4 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
+    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 OMP_NUM_THREADS=4 \
+        TF_NUM_INTRAOP_THREADS=4 TF_NUM_INTEROP_THREADS=2 'A=1 2' \
     python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

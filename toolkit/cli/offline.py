@@ -3,9 +3,10 @@
 import tomllib
 from pathlib import Path
 
+from toolkit import __version__
 from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import check_directory
-from toolkit.data import cache_dir, names, shipped
+from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.launch import trainers, unseen
 from toolkit.launch.limits import check_limits
@@ -30,7 +31,10 @@ def script_for(asked: Asked, site: Site, tell: Tell, *, explain: bool) -> str:
         tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
     # Of a folder of its own the profile may say $NAME; whoever gives another one has to mean a folder.
     check_directory(job.directory or "")
-    made = unseen.write(job, site, _image(job.image or "", tell), asked.explained() if explain else ())
+    image = _image(job.image or "", tell)
+    if image.architecture not in {None, site.architecture}:
+        tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
+    made = unseen.write(job, site, image, asked.explained() if explain else ())
     check_limits(made.spec, site, job.site or "")
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
     return made.script
@@ -55,14 +59,14 @@ def _image(given: str, tell: Tell) -> ImageFacts:
         raise BadInput(f"--image {given}: no SIF file and no recipe; recipes: {', '.join(known)}")
     if not any((folder / f"{given}.sif").is_file() for folder in (Path("build/images"), Path("images"))):
         tell.step(f"The image {given} is not built yet: toolkit image build {given}")
-    recipe = shipped(_RECIPES) / f"{given}.toml"
-    wanted = tomllib.loads(recipe.read_text("utf-8")).get("want", {}) if recipe.is_file() else {}
-    mpi = next((name for name in ("mpich", "intelmpi") if name in wanted), "openmpi")
+    raw = tomllib.loads(find(_RECIPES, given, ".toml").read_text("utf-8"))
+    mpi = next((name for name in ("mpich", "intelmpi") if name in raw.get("want", {})), "openmpi")
     return ImageFacts(
         path=f"{given}.sif",
         format="sif",
+        architecture=raw.get("architecture", "x86_64"),
         mpi=ImageMpi(implementation=mpi, version=None, library="", interfaces=None),
-        stack={"recipe": given},
+        stack={"recipe": given, "toolkit": __version__},
     )
 
 

@@ -11,6 +11,9 @@ WARNING = 120
 _SHORTEST = 10
 """Minutes of a time limit below which a job is over before a checkpoint is of use."""
 
+_MIXED = 2
+"""Features from which on the nodes of a partition are taken to differ."""
+
 _ENDLESS = {"UNLIMITED", "INFINITE"}
 
 
@@ -19,7 +22,8 @@ def completed(merged: Merged, site: Site | None) -> Merged:
     job = merged.job
     partition = site.partition(job.partition or "") if site else None
     layers = []
-    if job.cpus_per_rank is None and partition and partition.cores:
+    # Nodes with different features may have different numbers of cores: the profile names the largest.
+    if job.cpus_per_rank is None and partition and partition.cores and len(partition.features) < _MIXED:
         source = f"{partition.cores} cores of a node in {partition.name}"
         layers.append(Layer(source, JobFile(cpus_per_rank=cores_of_rank(job, partition))))
     if job.warning is None and _can_stop(job, site):

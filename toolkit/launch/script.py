@@ -22,6 +22,9 @@ PREFLIGHT_SECONDS = 300
 RESTARTS = 100
 """How often a job goes on by itself where nobody says how often: one that never gets anywhere has an end."""
 
+_WIDTH = 90
+"""Characters after which a long command goes on in the next line."""
+
 _NOWHERE = Around()
 
 
@@ -100,7 +103,24 @@ def _comment(text: str) -> str:
 
 
 def _lines(groups: Sequence[Sequence[str]], indent: int, pieces: Mapping[str, str]) -> str:
-    """Quote every word and give each group a line, so that a person can read a long command."""
-    return (" \\\n" + " " * indent).join(
-        " ".join(quoted_around(word, pieces) for word in group) for group in groups
-    )
+    """Quote every word and give each group a line, or more, so that a person can read a long command."""
+    start = " \\\n" + " " * indent
+    return start.join(f"{start}    ".join(_broken(group, pieces)) for group in groups)
+
+
+def _broken(group: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
+    """Return the lines of a group: it is broken before options and variables alone."""
+    chunks: list[str] = []
+    for word in group:
+        text = quoted_around(word, pieces)
+        if not chunks or word.startswith("-") or (group[0] == "env" and "=" in word):
+            chunks.append(text)
+        else:
+            chunks[-1] += f" {text}"
+    lines = chunks[:1]
+    for chunk in chunks[1:]:
+        if len(lines[-1]) + len(chunk) > _WIDTH:
+            lines.append(chunk)
+        else:
+            lines[-1] += f" {chunk}"
+    return lines

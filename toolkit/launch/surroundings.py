@@ -124,15 +124,19 @@ def _launcher(spec: JobSpec, plan: Plan, around: Around) -> tuple[str, ...]:
         return ("aprun", *_depth(spec), *site.launch.srun)
     if name != "srun":
         return plan.launcher
+    more = list(site.launch.srun) if site else []
     words = [word for word in plan.launcher[1:] if not (_mpi_of(site, plan) and word.startswith("--mpi="))]
     if mpi := _mpi_of(site, plan):
         words.insert(0, f"--mpi={mpi}")
-    if cpus := spec.cpu_bind or ("cores" if spec.cpus_per_rank and _binds_cpus(around) else ""):
-        words.append(f"--cpu-bind={cpus}")
+    if spec.cpu_bind:
+        more = [word for word in more if not word.startswith("--cpu-bind")]
+        words.append(f"--cpu-bind={spec.cpu_bind}")
+    elif spec.cpus_per_rank and _binds_cpus(around) and not any(w.startswith("--cpu-bind") for w in more):
+        words.append("--cpu-bind=cores")
     if spec.gpu_bind:
         # Without it every rank sees all GPUs of its node, which NCCL's ways between GPUs rest on.
         words.append(f"--gpu-bind={spec.gpu_bind}")
-    return (name, *words, *(site.launch.srun if site else ()))
+    return (name, *words, *more)
 
 
 def _mpi_of(site: Site | None, plan: Plan) -> str:

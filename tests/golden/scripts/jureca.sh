@@ -1,0 +1,106 @@
+#!/bin/bash
+# Made by toolkit 0.1.0. Needs nothing but Slurm, apptainer and the image: sbatch job.sh
+#
+# Launch mode srun-pmix: not predicted, as nothing was asked of JURECA-DC; srun-pmix is what the site profile names
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2
+#SBATCH --ntasks=4
+#SBATCH --ntasks-per-node=2
+#SBATCH --time=01:00:00
+#SBATCH --partition=dc-cpu
+#SBATCH --account=train
+#SBATCH --signal=B:USR1@120
+#SBATCH --output=output.log
+#SBATCH --open-mode=append
+
+set -u
+
+# Everything that the job writes goes here.
+job_dir="${PROJECT:?}"/toolkit/runs/mnist-1
+mkdir -p -- "$job_dir" || exit 1
+[ -e "$job_dir/job.sh" ] || cp -- "$0" "$job_dir/job.sh"
+cd -- "$job_dir" || exit 1
+
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code stop-asked
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+command -v apptainer > /dev/null || {
+    echo "job: apptainer is not on PATH of $(hostname); load its module or ask the centre" >&2
+    exit 127
+}
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
+
+# Is the world that MPI reports the one that was started? If not, end here and not after a night.
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
+    srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=pspmix \
+        apptainer exec --bind /p --bind "$job_dir" \
+            --bind "${PROJECT:?}"/toolkit/data/mnist:"${PROJECT:?}"/toolkit/data/mnist:ro \
+        "${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif \
+        env TOOLKIT_JOB_DIR="$job_dir" \
+        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-4}"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+# Slurm asks the job to stop: by USR1 120 s before the time limit, by SIGTERM where others go first. The ranks look
+# for the file stop-asked; when it is there they write a checkpoint and end with status 75.
+asked=0
+# shellcheck disable=SC2317
+ask_to_stop() {
+    asked=$((asked + 1))
+    echo "job: asked to stop; a checkpoint is written" >&2
+    [ -e stop-asked ] || : > stop-asked
+}
+trap ask_to_stop USR1 TERM
+
+# In the background, as a shell hears of a signal only when no command stands in its way.
+srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=pspmix \
+    apptainer exec --bind /p --bind "$job_dir" \
+        --bind "${PROJECT:?}"/toolkit/data/mnist:"${PROJECT:?}"/toolkit/data/mnist:ro \
+    "${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif \
+    env TOOLKIT_JOB_DIR="$job_dir" \
+    python -m toolkit.trainers.mnist --data "${PROJECT:?}"/toolkit/data/mnist \
+        --output "$job_dir" --strategy horovod &
+ranks=$!
+status=
+until [ -n "$status" ]; do
+    heard=$asked
+    wait "$ranks"
+    status=$?
+    # A signal ends the waiting and not the ranks.
+    [ "$heard" -eq "$asked" ] || status=
+done
+# The first rank to end lets srun end those that are a moment behind, and tell of that: the checkpoint counts.
+if [ "$status" -gt 128 ] && [ -e stop-asked ] &&
+    [ -n "$(find checkpoints -newer stop-asked -type f -print -quit 2> /dev/null)" ]; then
+    status=75
+fi
+rm -f stop-asked
+
+if [ "$status" -eq 75 ]; then
+    restarts=$(cat restarts 2> /dev/null || echo 0)
+    # Not where the job was cancelled or is past its limit: then Slurm has ended it for good.
+    state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)
+    if [ "$restarts" -ge 3 ]; then
+        echo "job: stopped with a checkpoint; it went on 3 times, which is as often as it may" >&2
+        rm -f restarts
+    elif [ "$state" = RUNNING ]; then
+        echo $((restarts + 1)) > restarts
+        next=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" \
+            ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
+            echo "job: stopped with a checkpoint; job ${next%%;*} goes on" >&2
+    fi
+fi
+[ "$status" -eq 0 ] || exit "$status"

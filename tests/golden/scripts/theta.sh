@@ -1,0 +1,85 @@
+#!/bin/bash
+# Made by toolkit 0.1.0. Needs nothing but Cobalt, aprun, singularity and the image:
+# chmod +x job.sh && qsub job.sh
+#
+# NEVER RUN: nobody has tried this script on a machine with Cobalt and aprun. Read it before you use it.
+#
+# Launch mode bind: not predicted, as nothing was asked of Theta; bind is what the site profile names
+#
+#COBALT -n 2
+#COBALT -t 60
+#COBALT -q default
+#COBALT -A train
+#COBALT --jobname mnist
+#COBALT -o output.log
+#COBALT --attrs mcdram=cache:numa=quad:filesystems=home,grand
+
+set -u
+
+# Everything that the job writes goes here.
+job_dir="${HOME:?}"/toolkit/runs/mnist-1
+mkdir -p -- "$job_dir" || exit 1
+cd -- "$job_dir" || exit 1
+
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code stop-asked
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+# A batch shell need not know `module`; where it is set up differs from one centre to the next.
+set +u
+if ! command -v module > /dev/null; then
+    for file in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/lmod.sh \
+        /etc/profile.d/z00_lmod.sh /etc/profile.d/modules.sh /usr/share/lmod/lmod/init/bash \
+        /usr/share/Modules/init/bash /opt/modules/default/init/bash /opt/cray/pe/modules/default/init/bash; do
+        if [ -r "$file" ]; then
+            # shellcheck disable=SC1090
+            . "$file"
+            break
+        fi
+    done
+fi
+module swap cray-mpich cray-mpich-abi || {
+    echo "job: $(hostname) cannot do: module" swap cray-mpich cray-mpich-abi >&2
+    exit 1
+}
+set -u
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
+    exit 127
+}
+
+echo "job: ${COBALT_JOBID:-?}, 2 ranks on 2 nodes, mode bind"
+
+# Is the world that MPI reports the one that was started? If not, end here and not after a night.
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
+    aprun -n 2 -N 1 -d 64 -j 1 -cc depth \
+        singularity exec --bind /opt:/opt:ro --bind /var/opt:/var/opt:ro --bind /projects \
+            --bind /lus --bind "$job_dir" \
+            --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
+        "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \
+        env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=64 TF_NUM_INTRAOP_THREADS=64 \
+            TF_NUM_INTEROP_THREADS=2 LD_LIBRARY_PATH="${CRAY_LD_LIBRARY_PATH:?}" PMI_NO_FORK=1 \
+        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+aprun -n 2 -N 1 -d 64 -j 1 -cc depth \
+    singularity exec --bind /opt:/opt:ro --bind /var/opt:/var/opt:ro --bind /projects \
+        --bind /lus --bind "$job_dir" \
+        --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
+    "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \
+    env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=64 TF_NUM_INTRAOP_THREADS=64 \
+        TF_NUM_INTEROP_THREADS=2 LD_LIBRARY_PATH="${CRAY_LD_LIBRARY_PATH:?}" PMI_NO_FORK=1 \
+    python -m toolkit.trainers.mnist --data "${HOME:?}"/toolkit/data/mnist --output "$job_dir" \
+        --strategy horovod

@@ -1,0 +1,54 @@
+"""The script of a job for each site that comes with toolkit, kept under tests/golden/scripts.
+
+python -m tests.unit.launch.site_scripts     writes them anew; read them by eye before they are committed
+"""
+
+from pathlib import Path
+
+from toolkit import __version__
+from toolkit.data import shipped
+from toolkit.knowledge import sites
+from toolkit.launch import layers, unseen
+from toolkit.launch.complete import completed
+from toolkit.launch.layers import Layer
+from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.jobfile import JobFile
+
+FOLDER = Path(__file__).parents[2] / "golden" / "scripts"
+JOBS = {
+    "juwels": JobFile(partition="gpus", gpus_per_node=4, ranks_per_node=4, account="train"),
+    "juwels-booster": JobFile(gpus_per_node=4, ranks_per_node=4, account="train", requeue=True),
+    "jureca": JobFile(ranks_per_node=2, account="train", chain=3),
+    "cte-power": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=40),
+    "cori-knl": JobFile(ranks_per_node=4, cpus_per_rank=16),
+    "piz-daint": JobFile(gpus_per_node=1, cpus_per_rank=12, account="train"),
+    "davide": JobFile(gpus_per_node=4, ranks_per_node=4),
+    "theta": JobFile(account="train"),
+}
+"""What is asked for beyond two nodes of MNIST, so that each script shows what its site is about."""
+
+IMAGE = ImageFacts(
+    path="tf2.15-cpu.sif",
+    format="sif",
+    mpi=ImageMpi(implementation="openmpi", version=None, library="", interfaces=None),
+    stack={"toolkit": __version__},
+)
+
+
+def names() -> list[str]:
+    """Return the sites that come with toolkit."""
+    return sorted(f.stem for f in (shipped("slurm") / "sites").glob("*.toml") if f.stem != "example")
+
+
+def made(name: str) -> str:
+    site = sites.site(str(shipped("slurm") / "sites" / f"{name}.toml"))
+    base = JobFile(trainer="mnist", nodes=2, site=name)
+    said = [layers.DEFAULTS, layers.of_site(name, site).said, base, JOBS.get(name, JobFile())]
+    job = completed(layers.merge(Layer("", one) for one in said), site).job
+    return unseen.write(job, site, IMAGE, key="mnist-1").script
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for site_name in names():
+        (FOLDER / f"{site_name}.sh").write_text(made(site_name))

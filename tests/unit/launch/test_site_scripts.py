@@ -1,0 +1,49 @@
+"""Every site that comes with toolkit has a script that was read by eye, and that shells take."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.unit.launch.scripts import run
+from tests.unit.launch.site_scripts import FOLDER, made, names
+
+
+def test_every_site_has_its_script_and_no_other_is_kept():
+    assert len(names()) >= 10
+    assert sorted(file.stem for file in FOLDER.glob("*.sh")) == names()
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_script_of_a_site_is_the_one_that_was_read(name):
+    assert made(name) == (FOLDER / f"{name}.sh").read_text()
+
+
+@pytest.mark.parametrize("name", names())
+def test_shells_take_it(name):
+    subprocess.run(["bash", "-n", FOLDER / f"{name}.sh"], check=True)
+    subprocess.run([shutil.which("shellcheck") or "shellcheck", FOLDER / f"{name}.sh"], check=True)
+
+
+@pytest.mark.parametrize("name", names())
+def test_it_starts_its_ranks_where_the_variables_of_the_site_are_set(name, tmp_path):
+    folder = tmp_path / "place"
+    folder.mkdir()
+    variables = ("HOME", "WORK", "PROJECT", "SCRATCH", "CRAY_LD_LIBRARY_PATH")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "apptainer").write_text("")
+    (tmp_path / "bin" / "apptainer").chmod(0o755)
+    script = "module() { return 0; }\n" + made(name)
+    ran = run(script, tmp_path, **dict.fromkeys(variables, str(folder)))
+    assert ran.status == 0, ran.said
+    starts = [call for call in ran.calls if call[0] in {"srun", "aprun", "mpirun"}]
+    assert len(starts) == 2
+    assert f"{folder}/toolkit/images/tf2.15-cpu.sif" in starts[1]
+    assert "toolkit.trainers.preflight" in starts[0]
+    assert "toolkit.trainers.mnist" in starts[1]
+    assert not any("$" in word for call in starts for word in call)
+
+
+def test_only_the_script_that_nobody_could_try_says_so():
+    said = [name for name in names() if "NEVER RUN" in (FOLDER / f"{name}.sh").read_text()]
+    assert said == ["theta"]
