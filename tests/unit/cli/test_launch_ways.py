@@ -1,0 +1,277 @@
+"""Where a job comes from: files, settings, variables, options, records; and a script for a site far away."""
+
+import shutil
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.launch.examples import RECORD, SRUN
+from toolkit.cli import launch, launching, repeat
+from toolkit.cli.layering import asked
+from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
+from toolkit.launch import records
+
+SITE = """\
+schema = "toolkit.site/1"
+title = "My cluster"
+directory = "$WORK/toolkit"
+network = "ib0"
+
+[defaults]
+partition = "gpus"
+account = "train"
+
+[[partitions]]
+name = "gpus"
+max_time = "24:00:00"
+max_nodes = 8
+cores = 40
+gpus = 4
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch):
+    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    (tmp_path / "toolkit" / "sites").mkdir(parents=True)
+    (tmp_path / "toolkit" / "sites" / "mine.toml").write_text(SITE)
+
+
+def run(*words):
+    return CliRunner().invoke(launch.command, words, obj={"verbose": False, "quiet": False})
+
+
+def script(*words):
+    done = run("--dry-run", *words)
+    assert done.exception is None, done.exception
+    return done.stdout
+
+
+def refused(*words):
+    error = run(*words).exception
+    assert isinstance(error, ToolkitError), error
+    return error
+
+
+def header(text):
+    return [line.removeprefix("#SBATCH ") for line in text.splitlines() if line.startswith("#SBATCH ")]
+
+
+def test_a_job_file_is_launched_by_its_name_or_by_an_option(tmp_path):
+    (tmp_path / "job.yaml").write_text("trainer: mnist\nsite: mine\nnodes: 2\narguments: [--epochs, 1]\n")
+    by_name, by_option = script("job.yaml"), script("--job", "job.yaml")
+    assert header(by_name) == header(by_option)
+    assert "--nodes=2" in header(by_name)
+    assert "--partition=gpus" in header(by_name)
+    assert "--epochs 1" in by_name
+    assert "--nodes=3" in header(script("job.yaml", "--nodes", "3"))
+    assert "--epochs 1" not in script("job.yaml", "--", "--epochs", "2")
+
+
+def test_a_command_may_stand_in_a_file(tmp_path):
+    (tmp_path / "job.yml").write_text("site: mine\nimage: x.sif\ncommand: [python, 'a b.py']\n")
+    assert "python 'a b.py'" in script("job.yml")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nope.yaml"], "--job nope.yaml: no such file"),
+        (["--job", "."], "--job .: a folder"),
+        (["a.yaml", "--job", "b.yaml"], "give one job file"),
+        (["mnist", "--site", "nowhere"], "there is no site 'nowhere'"),
+        (["mnist", "--site", "mine", "--nodes", "9", "--dry-run"], "--nodes 9: at most 8 nodes (site mine"),
+        (["mnist", "--site", "mine", "--partition", "x", "--dry-run"], "choices: gpus"),
+        (["mnist", "--memory", "lots"], "--memory 'lots': write a whole number"),
+        (["mnist", "--sbatch=--nodes=3"], "set this by the field nodes"),
+        (["mnist", "--local", "--cluster", "demo"], "--local: leave --host"),
+        (["mnist", "--from-job", "x", "--local"], "--from-job takes all from a record"),
+        (
+            ["mnist", "--site", "mine", "--image", "no-recipe", "--dry-run"],
+            "no SIF file and no recipe; recipes: ",
+        ),
+    ],
+)
+def test_what_cannot_be_ends_in_2_with_one_line(words, said):
+    error = refused(*words)
+    assert error.code == 2
+    assert said in error.message
+    assert "\n" not in error.message
+
+
+def test_settings_variables_and_options_follow_each_other(tmp_path, monkeypatch):
+    (tmp_path / "toolkit" / "config.toml").write_text('[launch]\naccount = "mine"\nqos = "low"\nnodes = 3\n')
+    (tmp_path / "toolkit.toml").write_text('# of this project\n[launch]\nqos = "high"\n')
+    monkeypatch.setenv("TOOLKIT_NODES", "4")
+    text = script("mnist", "--site", "mine", "--time", "30", "--explain")
+    explained = {line.split()[1]: line for line in text.splitlines() if " <- " in line}
+    assert explained["account"] == f"# account = mine <- {tmp_path}/toolkit/config.toml:2"
+    assert explained["qos"] == "# qos = high <- toolkit.toml:3"
+    assert explained["nodes"] == "# nodes = 4 <- TOOLKIT_NODES"
+    assert explained["time"] == "# time = 30 <- --time"
+    assert explained["partition"] == "# partition = gpus <- site mine"
+    assert explained["image"] == "# image = tf2.15-cpu <- default"
+    assert explained["cpus_per_rank"] == "# cpus_per_rank = 40 <- 40 cores of a node in gpus"
+    assert explained["trainer"] == "# trainer = mnist <- TRAINER"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[lunch]\n",
+            "toolkit.toml:1: lunch: there is no such table, did you mean launch?; choices: [launch]",
+        ),
+        ("[launch]\nnode = 1\n", "toolkit.toml:2: node: there is no such field, did you mean nodes?"),
+        ('[launch]\n\nnodes = "2"\n', "toolkit.toml:3: nodes: write a whole number"),
+        ("[launch\n", "toolkit.toml:1: this is not TOML"),
+    ],
+)
+def test_settings_are_read_strictly(tmp_path, text, said):
+    (tmp_path / "toolkit.toml").write_text(text)
+    assert refused("mnist").message.startswith(said)
+
+
+def test_a_site_far_away_needs_neither_image_nor_data_and_says_so():
+    done = run("mnist", "--site", "mine", "--nodes", "2", "--dry-run")
+    assert done.exit_code == 0
+    assert "not predicted" in done.stdout
+    assert '"${WORK:?}"/toolkit/images/tf2.15-cpu.sif' in done.stdout
+    assert "not built yet: toolkit image build tf2.15-cpu" in done.stderr
+    assert "not on this machine yet: toolkit data get mnist" in done.stderr
+    assert "has to be brought to $WORK/toolkit/images/tf2.15-cpu.sif" in done.stderr
+
+
+def test_an_image_for_another_machine_is_said():
+    assert (
+        "is for ppc64le, and My cluster is x86_64"
+        in run("mnist", "--site", "mine", "--image", "tf2.15-ppc64le", "--dry-run").stderr
+    )
+
+
+def test_a_site_without_slurm_at_hand_and_without_host_is_missing_one(tmp_path):
+    (tmp_path / "x.sif").write_bytes(b"")
+    error = refused("--site", "mine", "--image", "x.sif", "--", "true")
+    assert isinstance(error, Missing)
+    assert "names no host" in error.message
+
+
+def test_the_host_of_a_site_is_gone_to(tmp_path, monkeypatch):
+    (tmp_path / "toolkit" / "sites" / "far.toml").write_text(
+        SITE.replace("network", 'host = "login.far"\nnetwork')
+    )
+    made = asked({"site": "far", "image": "x"}, ("true",))
+    where = launching._place(launching.Where(None, None, None), made)
+    assert where.host == "login.far"
+    given = launching.Where("other", None, None)
+    assert launching._place(given, made) == given
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/sbatch")
+    assert launching._place(launching.Where(None, None, None), made).host is None
+
+
+def test_a_dry_run_for_a_site_loads_nothing_heavy(tmp_path):
+    heavy = {
+        "docker",
+        "fabric",
+        "paramiko",
+        "matplotlib",
+        "rich",
+        "spython",
+        "requests",
+        "yaml",
+        "zstandard",
+        "toolkit.image.inspect",
+        "toolkit.engine.predict",
+        "toolkit.run.ssh",
+    }
+    code = f"""
+import sys
+from toolkit.cli.main import main
+try:
+    main(["launch", "mnist", "--site", "mine", "--dry-run"])
+except SystemExit as end:
+    print("ended", end.code)
+print(sorted({heavy} & set(sys.modules)))
+"""
+    env = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert done.stdout.splitlines()[-2:] == ["ended 0", "[]"], done.stderr
+
+
+class Place:
+    """A runner that answers nothing but where it is."""
+
+    place = "login"
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def record(monkeypatch):
+    command = (
+        "python",
+        "-m",
+        "toolkit.trainers.mnist",
+        "--data",
+        "/d",
+        "--output",
+        RECORD.spec.directory,
+        "--strategy",
+        "horovod",
+        "--epochs",
+        "3",
+    )
+    spec = msgspec.structs.replace(RECORD.spec, command=command, trainer="mnist", site="mine", env={"A": "1"})
+    kept = msgspec.structs.replace(RECORD, spec=spec, host="login", forced=True)
+    records.save(kept)
+    monkeypatch.setattr(launch, "open_runner", lambda *_: Place())
+    monkeypatch.setattr(repeat, "check_image", lambda *_: None)
+    return kept
+
+
+def test_a_record_is_launched_once_more_in_a_folder_of_its_own(record):
+    text = script("--from-job", record.key)
+    assert f"as in {record.key}, of which 'ok' was predicted" in text
+    assert record.spec.image in text
+    assert f"{record.spec.directory}\n" not in text
+    assert "--epochs 3" in text
+    assert "--mpi=pmix" in text
+    assert SRUN.launcher[1] in text
+
+
+def test_options_win_over_a_record(record):
+    text = script(
+        "--from-job", record.key, "--nodes", "1", "--env", "B=2", "--time", "30", "--", "--epochs", "1"
+    )
+    assert "--strategy single --epochs 1" in text.replace(" \\\n        ", " ")
+    assert {"--nodes=1", "--time=30"} <= set(header(text))
+    assert " A=1" in text
+    assert " B=2" in text
+
+
+def test_another_image_or_mode_is_another_job(record):
+    for words in (["--image", "x"], ["--mode", "gloo"], ["mnist"]):
+        assert isinstance(refused("--from-job", record.key, *words), BadInput)
+
+
+def test_a_changed_image_is_told(record, monkeypatch):
+    def changed(*_given):
+        raise CheckFailed("login: the image is not what it was")
+
+    monkeypatch.setattr(repeat, "check_image", changed)
+    assert refused("--from-job", record.key, "--dry-run").code == 1
+
+
+def test_the_limits_of_its_site_hold_for_a_record_too(record):
+    assert "at most 8 nodes" in refused("--from-job", record.key, "--nodes", "9", "--dry-run").message
+
+
+def test_the_example_of_the_help_works():
+    assert "#!/bin/bash" in script("mnist", "--site", "juwels")
