@@ -33,7 +33,7 @@ def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
         folders=tuple(_folders(places)) if places else None,
         there=_there(places),
         there_nodes=_there(there),
-        scratch=there.values("disk") if there else None,
+        scratch=tuple(dict.fromkeys(there.values("disk"))) if there else None,
         up=_up(network) if network.ok else None,
     )
 
