@@ -7,6 +7,7 @@ Nothing here ever opens a connection of its own.
 import getpass
 import os
 import posixpath
+import shlex
 import stat
 from pathlib import Path
 
@@ -61,7 +62,7 @@ class SharedRunner:
         options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
         self._ssh, *self._rest = _ssh(host, config)
         self._options = options
-        self._login = f"ssh {host}"
+        self._login = shlex.join(word for word in (self._ssh, *self._rest) if word != "--")
 
     def is_open(self) -> bool:
         """Ask ssh whether the connection stands."""
