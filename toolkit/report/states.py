@@ -3,6 +3,10 @@
 from toolkit.launch.reasons import in_words as reason_in_words
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import JobRecord
+from toolkit.probe.hostlist import expand
+
+_WIDE = 60
+"""Characters of a list of nodes that are read at a glance."""
 
 
 def in_words(status: JobStatus) -> str:
@@ -12,9 +16,17 @@ def in_words(status: JobStatus) -> str:
     if status.state == "pending":
         return _waits(status)
     if status.state == "running":
-        where = f"runs on {status.nodes}" if status.nodes else "runs"
+        where = f"runs on {nodes(status.nodes)}" if status.nodes else "runs"
         return f"{where}, {times(status.restarts)}" if status.restarts else where
     return "is in a state that Slurm does not tell"
+
+
+def nodes(names: str) -> str:
+    """Write a list of nodes short: of many that do not fold well, how many they are and the first of them."""
+    if len(names) <= _WIDE:
+        return names
+    every = expand(names)
+    return f"{len(every)} nodes, {every[0]} to {every[-1]}"
 
 
 def times(restarts: int) -> str:

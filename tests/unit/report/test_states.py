@@ -2,7 +2,7 @@ import msgspec
 
 from tests.unit.launch.examples import RECORD
 from toolkit.launch.slurm import JobStatus
-from toolkit.report.states import again_in_words, in_words, todo
+from toolkit.report.states import again_in_words, in_words, nodes, todo
 
 
 def test_a_job_that_waits_tells_its_place_the_reason_and_when():
@@ -38,3 +38,9 @@ def test_a_successor_is_named():
     record = msgspec.structs.replace(RECORD, id="8", numbers=("7", "8"))
     assert again_in_words(record).startswith("7 stopped before its time was up")
     assert again_in_words(record).endswith("job 8 goes on from it")
+
+
+def test_a_thousand_nodes_are_told_in_a_few_words():
+    assert nodes("node[1-1000]") == "node[1-1000]"
+    racks = ",".join(f"r{rack}n[001-100]" for rack in range(1, 11))
+    assert nodes(racks) == "1000 nodes, r1n001 to r10n100"
