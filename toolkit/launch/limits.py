@@ -26,7 +26,9 @@ def check_limits(spec: JobSpec, site: Site, name: str) -> None:
             raise BadInput(f"--partition {wanted}: site {name} has no such partition; choices: {known}")
         problem = next(problems(spec, partition), "") if partition else ""
         if partition and problem:
-            others = [p.name for p in site.partitions if not any(problems(spec, p))]
+            # Of a partition that is not known to have GPUs nobody is sent to look for some.
+            fit = (p for p in site.partitions if p.gpus or not spec.gpus_per_node)
+            others = [p.name for p in fit if not any(problems(spec, p))]
             fix = f"--partition {' or '.join(others)}" if others else "ask for less: no partition takes it"
             raise BadInput(f"{problem} (site {name}, partition {partition.name})", fix=fix)
 
