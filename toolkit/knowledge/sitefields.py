@@ -14,9 +14,9 @@ _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|
 PATH = re.compile(_PATH, re.ASCII)
 """A path from the root or from a variable; ``~`` would not be seen by a shell, as paths are quoted."""
 _BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
-_MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*", re.ASCII)
-_WORD = re.compile(r"\w[\w.+:-]*", re.ASCII)
-_COMMAND = re.compile(r"/?\w[\w.+/-]*", re.ASCII)
+MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*", re.ASCII)
+WORD = re.compile(r"\w[\w.+:-]*", re.ASCII)
+COMMAND = re.compile(r"/?\w[\w.+/-]*", re.ASCII)
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:[= ][^\s'\"`\\$;&|<>()#]*)?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PATTERN = re.compile(r"[A-Za-z_*?][\w*?]*", re.ASCII)
@@ -24,7 +24,7 @@ _TIME = re.compile(r"UNLIMITED|INFINITE|\d{1,9}|(?:\d{1,5}-)?\d{1,5}(?::\d{1,2})
 _MEMORY = re.compile(r"\d{1,9}[KMGT]?", re.ASCII)
 _HOST = re.compile(r"[\w][\w.@:-]*", re.ASCII)
 _CONSTRAINT = re.compile(r"[\w][\w.+&|*()\[\],:-]*", re.ASCII)
-_LARGEST = 10_000_000
+_LARGEST = 1_000_000_000
 
 
 def objections(site: Site) -> Iterator[Objection]:
@@ -54,17 +54,17 @@ def _of_texts(site: Site) -> Iterator[Objection]:
         yield Objection("title", "a profile says what it is of")
     here = site.defaults
     for path, word, pattern, like in (
-        ("architecture", site.architecture, _WORD, "x86_64, as 'uname -m' says it"),
+        ("architecture", site.architecture, WORD, "x86_64, as 'uname -m' says it"),
         ("host", site.host, _HOST, "login.example.org, or USER@HOST"),
         ("directory", site.directory, PATH, "$WORK/toolkit"),
         ("scratch", site.scratch, PATH, "/local/$SLURM_JOB_ID"),
-        ("network", site.network, _WORD, "ib0, the name of an interface"),
-        ("container.command", site.container.command or " ", _COMMAND, "singularity, or a path"),
-        ("launch.mpi", site.launch.mpi, _WORD, "pmix"),
-        ("gpus.gres", site.gpus.gres or " ", _WORD, "gpu"),
-        ("defaults.partition", here.partition, _WORD, "batch"),
-        ("defaults.account", here.account, _WORD, "the name of a project"),
-        ("defaults.qos", here.qos, _WORD, "normal"),
+        ("network", site.network, WORD, "ib0, the name of an interface"),
+        ("container.command", site.container.command or " ", COMMAND, "singularity, or a path"),
+        ("launch.mpi", site.launch.mpi, WORD, "pmix"),
+        ("gpus.gres", site.gpus.gres or " ", WORD, "gpu"),
+        ("defaults.partition", here.partition, WORD, "batch"),
+        ("defaults.account", here.account, WORD, "the name of a project"),
+        ("defaults.qos", here.qos, WORD, "normal"),
         ("defaults.constraint", here.constraint, _CONSTRAINT, "gpu"),
         ("defaults.time", here.time, _TIME, "01:00:00"),
         ("defaults.memory", here.memory, _MEMORY, "16G"),
@@ -77,9 +77,9 @@ def _of_texts(site: Site) -> Iterator[Objection]:
 
 def _of_lists(site: Site) -> Iterator[Objection]:
     for path, words, pattern, like in (
-        ("modules", site.modules, _MODULE, "gcc/12.3.0"),
+        ("modules", site.modules, MODULE, "gcc/12.3.0"),
         ("keep", site.keep, _PATTERN, "PSP_*"),
-        ("container.modules", site.container.modules, _MODULE, "singularity/3.6.4"),
+        ("container.modules", site.container.modules, MODULE, "singularity/3.6.4"),
         ("container.binds", site.container.binds, _BIND, "/scratch or /opt:/opt:ro"),
         ("launch.srun", site.launch.srun, _OPTION, "--cpu-bind=cores"),
         ("defaults.sbatch", site.defaults.sbatch, _OPTION, "--core-spec=4"),
@@ -116,14 +116,14 @@ def _of_partitions(site: Site) -> Iterator[Objection]:
 
 
 def _of_partition(path: str, part: Partition) -> Iterator[Objection]:
-    if not _WORD.fullmatch(part.name):
+    if not WORD.fullmatch(part.name):
         yield Objection(f"{path}.name", f"{part.name!r} is no name of a partition")
     if part.max_time and not _TIME.fullmatch(part.max_time):
         yield Objection(f"{path}.max_time", f"{part.max_time!r} is no time of Slurm's, like 1-00:00:00")
-    if part.gpu and not _WORD.fullmatch(part.gpu):
+    if part.gpu and not WORD.fullmatch(part.gpu):
         yield Objection(f"{path}.gpu", f"{part.gpu!r} is no type of GRES, like v100")
     for number, feature in enumerate(part.features):
-        if not _WORD.fullmatch(feature):
+        if not WORD.fullmatch(feature):
             yield Objection(f"{path}.features[{number}]", f"{feature!r} is no feature of a node, like knl")
     for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
         yield from _counted(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.errors import BadInput, Missing
-from toolkit.knowledge.sitefields import PATH, objections
+from toolkit.knowledge.sitefields import MODULE, PATH, WORD, objections
 from toolkit.knowledge.strict import near
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Mode
@@ -59,7 +59,8 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
             f"{host.place}: no profile can be made: {host.cite('slurm')}",
             fix="run it on a login node of a cluster with Slurm, or name one with --host",
         )
-    parts = tuple(_partition(part) for part in facts.partitions or () if part.up)
+    facts = _sayable(facts)
+    parts = tuple(_partition(part) for part in facts.partitions or ())
     questions = tuple(_questions(host, facts, parts))
     gaps = tuple(_gaps(host, facts, questions))
     site = Site(
@@ -84,6 +85,31 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
         sources=(f"toolkit init{f', {day}' if day else ''}: what {host.place} said",),
     )
     return Draft(site, questions, gaps)
+
+
+def _sayable(facts: SiteFacts) -> SiteFacts:
+    """Leave out what no profile can say, as a banner that was taken for a name, and partitions that are down."""
+    parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
+    first = next((part.name for part in parts.values() if part.default), None)
+    return msgspec.structs.replace(
+        facts,
+        partitions=None
+        if facts.partitions is None
+        else tuple(
+            msgspec.structs.replace(
+                part,
+                default=part.name == first,
+                gpu=part.gpu if WORD.fullmatch(part.gpu) else "",
+                features=tuple(word for word in part.features or () if WORD.fullmatch(word)),
+            )
+            for part in parts.values()
+        ),
+        associations=None
+        if facts.associations is None
+        else tuple(row for row in facts.associations if WORD.fullmatch(row.account)),
+        offers=None if facts.offers is None else tuple(o for o in facts.offers if MODULE.fullmatch(o)),
+        up=None if facts.up is None else tuple(name for name in facts.up if WORD.fullmatch(name)),
+    )
 
 
 def answered(found: Draft, answers: Mapping[str, str]) -> Site:
@@ -157,9 +183,9 @@ def _partition(part: PartitionFacts) -> Partition:
         max_time=part.max_time,
         max_nodes=part.max_nodes,
         nodes=part.nodes or None,
-        cores=part.cores or part.cpus,
-        threads=part.threads,
-        memory_mb=part.memory_mb,
+        cores=part.cores or part.cpus or None,
+        threads=part.threads or None,
+        memory_mb=part.memory_mb or None,
         gpus=part.gpus or None,
         gpu=part.gpu,
         features=part.features or (),
