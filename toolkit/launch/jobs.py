@@ -184,6 +184,8 @@ def noted(record: JobRecord, status: JobStatus) -> JobRecord:
     """Keep what Slurm answered; where it did not, or in a word of a later release, what was known stays."""
     if status.answer == "silent" or (status.answer, status.state) == ("told", "unknown"):
         return record
+    if not record.id:  # of a job that Slurm never had, such as one of this machine alone, it knows nothing
+        return record
     chained = max(len(record.numbers) - 1, 0)
     changes: dict[str, object] = {
         "state": status.state,
@@ -205,7 +207,8 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     Where Slurm has forgotten the job, the status that the script left says how it ended. One that stopped
     and had itself submitted again goes on under its new number.
     """
-    if record.state == "unknown" and (left := left_status(runner, record)) is not None:
+    open_end = record.state == "unknown" or (not record.id and record.state not in FINAL_STATES)
+    if open_end and (left := left_status(runner, record)) is not None:
         record = records.update(record, state="failed" if left else "completed", exit_code=left)
     if record.state in FINAL_STATES:
         if goes_on := successor(runner, record):

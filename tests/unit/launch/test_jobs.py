@@ -241,3 +241,11 @@ def test_what_cannot_go_on_is_told_and_its_record_stays():
     with pytest.raises(CheckFailed, match="refused"):
         jobs.resubmit(Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[(1, "", REFUSAL)]), ended)
     assert records.find(None) == RECORD
+
+
+def test_a_job_of_this_machine_alone_runs_until_it_leaves_its_status():
+    alone = msgspec.structs.replace(NEW, state="running")
+    records.save(alone)
+    assert jobs.refresh(Recorded(), alone)[0].state == "running"
+    record, _ = jobs.refresh(Recorded({EXIT_CODE: b"3\n"}), alone)
+    assert (record.state, record.exit_code) == ("failed", 3)
