@@ -88,7 +88,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
 
 
 def _sayable(facts: SiteFacts) -> SiteFacts:
-    """Leave out what no profile can say, as a banner that was taken for a name, and partitions that are down."""
+    """Leave out what no profile can say, as a banner taken for a name, and partitions that are down."""
     parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
     first = next((part.name for part in parts.values() if part.default), None)
     return msgspec.structs.replace(

@@ -11,7 +11,7 @@ from toolkit.model.sitefacts import PartitionFacts, SiteFacts
 from toolkit.probe.asking import Words
 
 State = Literal["holds", "differs", "undecided"]
-_ENDLESS = {"UNLIMITED", "INFINITE", ""}
+_ENDLESS = {"UNLIMITED", "INFINITE"}
 
 
 class Point(NamedTuple):
@@ -154,7 +154,7 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[Point]:
         known = None if rows is None else tuple(dict.fromkeys(q for row in rows for q in row.qos))
         yield _member("defaults.qos", usual.qos, known)
     part = _named(facts, usual.partition) if usual.partition else None
-    if usual.time and part and part.max_time:
+    if usual.time and usual.time not in _ENDLESS and part and part.max_time:
         fits = part.max_time in _ENDLESS or minutes(usual.time) <= minutes(part.max_time)
         said = usual.time if fits else f"{usual.time}: {part.name} takes at most {part.max_time}"
         yield Point("defaults.time", "holds" if fits else "differs", said)
@@ -175,7 +175,7 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Poin
     if found is None:
         return
     for name, said, now in (
-        ("max_time", part.max_time, found.max_time),
+        ("max_time", part.max_time, found.max_time or None),
         ("max_nodes", part.max_nodes, (found.max_nodes or "without limit") if found.max_time else None),
         ("nodes", part.nodes, found.nodes or None),
         ("cores", part.cores, found.cores or found.cpus),
