@@ -105,23 +105,20 @@ def show(job: str | None, as_json: bool | None) -> None:
 @command.command("logs")
 @_job_argument
 @click.option("--follow", is_flag=True, help="Go on until the job ends")
+@_json_option("Print JSON, with --follow at the end")
 @click.pass_context
-def logs(ctx: click.Context, job: str | None, follow: bool) -> None:
+def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> None:
     """Print the output of JOB (the last one by default)."""
     record = find(job)
     if follow and record.state not in FINAL_STATES:
+        if as_json:
+            record = _followed(ctx, record)
+            _print_output(record, _output(record), as_json=True)
+            return
         _follow(ctx, record)
         return
     record = refreshed(record)
-    kept = records.folder(record.key) / records.OUTPUT
-    if record.state in FINAL_STATES and kept.is_file():
-        click.echo(kept.read_text(encoding="utf-8", errors="replace"), nl=False)
-        return
-    from toolkit.launch.jobs import output_of
-
-    with reached(record) as runner:
-        output = runner.read(output_of(record))
-    click.echo(output.decode("utf-8", "replace"), nl=False)
+    _print_output(record, _output(record), as_json=as_json)
 
 
 @command.command("wait")
@@ -186,6 +183,25 @@ def resume(job: str | None, as_json: bool) -> None:
         click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
 
 
+def _output(record: JobRecord) -> str:
+    """Return what a job wrote: what is kept here of one that has ended, else what is there so far."""
+    kept = records.folder(record.key) / records.OUTPUT
+    if record.state in FINAL_STATES and kept.is_file():
+        return kept.read_text(encoding="utf-8", errors="replace")
+    from toolkit.launch.jobs import output_of
+
+    with reached(record) as runner:
+        return runner.read(output_of(record)).decode("utf-8", "replace")
+
+
+def _print_output(record: JobRecord, output: str, *, as_json: bool) -> None:
+    if not as_json:
+        click.echo(output, nl=False)
+        return
+    told = {"schema": "toolkit.output/1", "key": record.key, "id": record.id, "state": record.state}
+    click.echo(msgspec.json.encode({**told, "output": output}).decode())
+
+
 def _cancelled(record: JobRecord) -> str:
     return "is cancelled" if record.state == "cancelled" else f"was told to end, and is {record.state}"
 
@@ -216,6 +232,13 @@ def _wait_for_one(ctx: click.Context, record: JobRecord, *, as_json: bool) -> No
         from toolkit.cli.following import failure
 
         raise failure(record)
+
+
+def _followed(ctx: click.Context, record: JobRecord) -> JobRecord:
+    from toolkit.cli.following import watch_job
+
+    with Progress(verbose=ctx.obj["verbose"], quiet=True) as tell, reached(record) as runner:
+        return watch_job(runner, record, tell, quiet=True)
 
 
 def _follow(ctx: click.Context, record: JobRecord, *, quiet: bool = False, as_json: bool = False) -> None:

@@ -50,7 +50,8 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
         # Written twice it is the same file; sbatch below is another matter.
-        Patient(runner, lambda _: None, _WRITE_SECONDS).write(path, script.encode(), 0o755)
+        # Its variables may hold what is nobody else's to read.
+        Patient(runner, lambda _: None, _WRITE_SECONDS).write(path, script.encode(), 0o700)
     except BaseException:
         records.forget(record)
         raise

@@ -5,6 +5,7 @@ strict policy and the configuration of our own.
 """
 
 import contextlib
+import logging
 import shlex
 import socket
 import tempfile
@@ -45,6 +46,8 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
 
         prefix = "toolkit-internal"
 
+    # It logs what it also raises, and Python prints what nobody listens to.
+    logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
         raise BadInput(f"{config}: no such file of SSH configuration")
     try:

@@ -342,3 +342,12 @@ def test_a_lost_connection_that_comes_back_is_told_and_no_more():
     record = following.watch_job(Recorded(scontrol=[RUNNING, LOST, LOST, DONE]), save(), tell)
     assert record.state == "completed"
     assert len([step for step in tell.steps if "is looked for again" in step]) == 1
+
+
+def test_output_has_json_too_while_a_job_runs_and_after_its_end(reached):
+    save()
+    reached["login"] = Recorded({OUTPUT: b"so far\n"}, scontrol=[RUNNING, RUNNING, DONE])
+    told = json.loads(jobs("logs", "--json").stdout)
+    assert (told["schema"], told["state"], told["output"]) == ("toolkit.output/1", "running", "so far\n")
+    told = json.loads(jobs("logs", "--follow", "--json").stdout)
+    assert (told["state"], told["output"]) == ("completed", "so far\n")
