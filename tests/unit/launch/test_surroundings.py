@@ -1,0 +1,226 @@
+"""What ranks find around them follows from site, facts and specification, and a person's word wins."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.unit.launch.examples import GLOO, MPIRUN, SRUN, spec
+from toolkit.errors import BadInput
+from toolkit.launch.header import cobalt_lines, minutes, sbatch_lines
+from toolkit.launch.jobyaml import read
+from toolkit.launch.layers import checked
+from toolkit.launch.preflight import words
+from toolkit.launch.script import job_script
+from toolkit.launch.surroundings import Around, environment, settled
+from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.jobfile import JobFile
+from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
+
+
+def site(**more):
+    return Site(schema="toolkit.site/1", title="A cluster", **more)
+
+
+def host(**more):
+    return HostFacts(place="here", **more)
+
+
+BINDS = SlurmFacts(settings={"TaskPlugin": "task/affinity,task/cgroup"})
+BINDS_NOT = SlurmFacts(settings={"TaskPlugin": "(null)"})
+
+
+def around(**more):
+    return environment(spec(**more.pop("spec", {})), more.pop("plan", SRUN), Around(**more))
+
+
+def test_a_rank_has_a_thread_for_each_core_where_the_cores_are_known():
+    assert "OMP_NUM_THREADS" not in around()
+    found = around(spec={"cpus_per_rank": 12})
+    assert (found["OMP_NUM_THREADS"], found["TF_NUM_INTRAOP_THREADS"]) == ("12", "12")
+    assert found["TF_NUM_INTEROP_THREADS"] == "2"
+    assert around(spec={"cpus_per_rank": 2})["TF_NUM_INTEROP_THREADS"] == "1"
+
+
+def test_intels_threads_are_told_how_to_wait_where_the_image_has_them():
+    image = ImageFacts(path="x", format="sif", libraries=("libiomp5.so", "libmpi.so.40"))
+    assert around(spec={"cpus_per_rank": 8}, image=image)["KMP_BLOCKTIME"] == "1"
+    plain = msgspec.structs.replace(image, libraries=("libgomp.so.1",))
+    assert "KMP_BLOCKTIME" not in around(spec={"cpus_per_rank": 8}, image=plain)
+    assert "KMP_BLOCKTIME" not in around(image=image)
+
+
+def test_the_interface_of_a_site_is_named_to_who_asks_for_one():
+    mine = site(network="ib0", fabric="InfiniBand")
+    assert around(site=mine, spec={"gpus_per_node": 4})["NCCL_SOCKET_IFNAME"] == "ib0"
+    assert around(site=mine, plan=GLOO)["HOROVOD_GLOO_IFACE"] == "ib0"
+    assert "UCX_NET_DEVICES" not in around(site=mine)
+    assert around(site=site(network="eth0", fabric="Ethernet"))["UCX_NET_DEVICES"] == "eth0"
+    assert "NCCL_SOCKET_IFNAME" not in around(site=mine, spec={"gpus_per_node": 4, "nodes": 1})
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "taken"),
+    [
+        (("eth0", "ib0", "docker0"), "ib0"),
+        (("eth0", "docker0"), "^lo,docker,virbr,veth,br-"),
+        (("eth0",), None),
+        (None, None),
+    ],
+)
+def test_of_several_interfaces_nccl_takes_none_that_leads_nowhere(interfaces, taken):
+    found = around(host=host(interfaces=interfaces), spec={"gpus_per_node": 2})
+    assert found.get("NCCL_SOCKET_IFNAME") == taken
+
+
+def test_temporary_files_are_on_a_disk_that_the_container_has():
+    mine = site(scratch="/local")
+    assert around(site=mine)["TMPDIR"] == "/local"
+    assert "/local" in settled(spec(), SRUN, Around(mine)).binds
+    assert "/tmp" not in settled(spec(), SRUN, Around(site(scratch="/tmp"))).binds
+    assert around(host=host(tmpdir="/scratch/USER"))["TMPDIR"] == "/tmp"
+    assert "TMPDIR" not in around(host=host(tmpdir="/tmp"))
+    assert "TMPDIR" not in around(host=host())
+
+
+def test_a_persons_variable_wins_over_all_of_it():
+    mine = site(env={"A": "site", "OMP_NUM_THREADS": "7"}, scratch="/local")
+    made = job_script(
+        spec(cpus_per_rank=4, env={"TMPDIR": "/mine", "OMP_NUM_THREADS": "3"}),
+        SRUN,
+        "",
+        "singularity",
+        Around(mine),
+    )
+    assert "TMPDIR=/mine" in made
+    assert "OMP_NUM_THREADS=3" in made
+    assert not re.search(r"TMPDIR=/local|OMP_NUM_THREADS=[47]", made)
+
+
+def launcher(plan=SRUN, *, facts=None, mine=None, **changes):
+    return settled(spec(**changes), plan, Around(mine, facts)).launcher
+
+
+def test_ranks_are_bound_to_cores_where_slurm_can():
+    assert "--cpu-bind=cores" in launcher(cpus_per_rank=4, facts=host(slurm=BINDS))
+    assert "--cpu-bind=cores" not in launcher(cpus_per_rank=4, facts=host(slurm=BINDS_NOT), mine=site())
+    assert "--cpu-bind=cores" in launcher(cpus_per_rank=4, mine=site())
+    assert "--cpu-bind=cores" not in launcher(facts=host(slurm=BINDS))
+    assert "--cpu-bind=cores" not in launcher(MPIRUN, cpus_per_rank=4, mine=site())
+    assert "--cpu-bind=sockets" in launcher(cpu_bind="sockets", facts=host(slurm=BINDS_NOT))
+
+
+def test_a_site_that_binds_in_its_own_way_is_not_contradicted():
+    mine = site(launch=Launch(srun=("--cpu-bind=rank", "--distribution=block")))
+    words = launcher(cpus_per_rank=4, mine=mine)
+    assert [w for w in words if w.startswith("--cpu-bind")] == ["--cpu-bind=rank"]
+    words = launcher(cpus_per_rank=4, mine=mine, cpu_bind="none")
+    assert [w for w in words if w.startswith("--cpu-bind")] == ["--cpu-bind=none"]
+    assert "--distribution=block" in words
+
+
+def test_ranks_see_all_gpus_of_their_node_unless_asked_otherwise():
+    assert not [w for w in launcher(gpus_per_node=4, mine=site()) if "gpu" in w]
+    assert "--gpu-bind=closest" in launcher(gpus_per_node=4, gpu_bind="closest")
+
+
+def test_the_site_names_the_pmix_plugin():
+    mine = site(launch=Launch(mpi="pspmix"))
+    assert launcher(mine=mine)[:2] == ("srun", "--mpi=pspmix")
+    assert "--mpi=none" in launcher(GLOO, mine=mine)
+
+
+def test_the_driver_is_brought_only_with_gpus():
+    assert "--nv" in settled(spec(gpus_per_node=1), SRUN, Around()).container
+    assert "--nv" not in settled(spec(), SRUN, Around()).container
+    assert "--nv" not in settled(spec(gpus_per_node=0), SRUN, Around()).container
+    comes = site(gpus=Gpus(ask="partition"), partitions=(Partition(name="GPU", default=True, gpus=2),))
+    assert "--nv" in settled(spec(), SRUN, Around(comes)).container
+    assert "--nv" not in settled(spec(partition="other"), SRUN, Around(comes)).container
+
+
+def test_a_site_keeps_a_variable_that_is_dropped_elsewhere():
+    assert SRUN.unset == ("OMPI_MCA_btl",)
+    assert settled(spec(), SRUN, Around(site(keep=("OMPI_*",)))).unset == ()
+    assert settled(spec(), SRUN, Around(site(keep=("UCX_*",)))).unset == SRUN.unset
+
+
+@pytest.mark.parametrize(
+    ("gpus", "line"),
+    [
+        (Gpus(), "--gres=gpu:v100:4"),
+        (Gpus(gres="gpu:tesla"), "--gres=gpu:tesla:4"),
+        (Gpus(ask="gpus-per-node"), "--gpus-per-node=v100:4"),
+        (Gpus(ask="constraint", gres="gpu"), "--constraint=gpu"),
+        (Gpus(ask="partition"), ""),
+    ],
+)
+def test_gpus_are_asked_for_as_the_site_gives_them(gpus, line):
+    lines = sbatch_lines(spec(gpus_per_node=4, gpu="v100"), site(gpus=gpus))
+    assert [x for x in lines if "gpu" in x or "gres" in x] == [line] * bool(line)
+
+
+def test_a_core_is_one_hardware_thread_of_it():
+    smt = site(partitions=(Partition(name="a", default=True, cores=40, threads=4),))
+    assert "--threads-per-core=1" in sbatch_lines(spec(cpus_per_rank=10), smt)
+    assert "--threads-per-core=1" not in sbatch_lines(spec(), smt)
+    assert "--threads-per-core=1" not in sbatch_lines(spec(cpus_per_rank=10))
+
+
+def test_lines_of_site_and_person_come_last_and_once():
+    mine = site(defaults=Defaults(sbatch=("--core-spec=4", "--hold")))
+    assert sbatch_lines(spec(sbatch=("--hold", "-k")), mine)[-3:] == ["--core-spec=4", "--hold", "-k"]
+
+
+def test_what_cobalt_has_no_option_for_is_refused():
+    with pytest.raises(BadInput, match="--qos: Cobalt"):
+        cobalt_lines(spec(qos="x"), site(scheduler="cobalt"))
+    assert "-t 61" in cobalt_lines(spec(time="1:00:30"), site(scheduler="cobalt"))
+
+
+@pytest.mark.parametrize(("time", "count"), [("90", 90), ("1:30", 2), ("2-0", 2880), ("1-2:3:4", 1564)])
+def test_a_time_is_counted_in_minutes(time, count):
+    assert minutes(time) == count
+
+
+def test_only_a_preflight_that_knows_them_is_asked_for_more_checks():
+    def image(release):
+        return ImageFacts(path="x", format="sif", stack={"toolkit": release})
+
+    job = spec(gpus_per_node=4)
+    assert words(job, None, image("0.1.0"))[-1] == "toolkit.trainers.preflight"
+    assert words(job, None, None) == words(job, None, image(3))
+    more = words(job, None, image("0.2.0"))[3:]
+    assert more == (
+        "--nodes",
+        "2",
+        "--output",
+        job.directory,
+        "--gpus-per-node",
+        "4",
+        "--image",
+        job.image,
+    )
+    assert "--image" not in words(spec(image="/a:b.sif"), None, image("0.2.0"))
+
+
+def test_the_page_shows_every_field_of_a_job_file_and_no_other():
+    page = (Path(__file__).parents[3] / "docs" / "launch.md").read_text()
+    text = page.split("```yaml\n")[1].split("```")[0]
+    found = read(text.replace("# memory_per_cpu", "memory_per_cpu"), "docs/launch.md")
+    said = checked(found.values, "docs/launch.md", found.lines, strict=False).said
+    assert set(said.said()) == set(JobFile.__struct_fields__) - {"command"}
+    assert "\n# command: [" in text
+
+
+def test_modules_of_the_site_come_first_and_a_swap_is_a_swap():
+    mine = site(modules=("GCC/12", "swap a b"), container=Container(modules=("apptainer",)), purge=True)
+    made = job_script(spec(modules=("mine", "GCC/12")), SRUN, "", "singularity", Around(mine))
+    assert re.findall(r"^module (.*?)(?: \|\|.*)?$", made, re.MULTILINE) == [
+        "purge",
+        "load GCC/12",
+        "swap a b",
+        "load apptainer",
+        "load mine",
+    ]
