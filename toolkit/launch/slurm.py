@@ -119,7 +119,7 @@ def _shown(line: str) -> JobStatus | None:
         started=_told(fields.get("StartTime", "")),
         # Of one that runs it is when it has to end.
         ended=_told(fields.get("EndTime", "")) if ended else "",
-        restarts=int(restarts) if restarts.isdigit() else None,
+        restarts=int(restarts) if restarts.isdecimal() else None,
         partition=_told(fields.get("Partition", "")),
     )
 
@@ -197,7 +197,7 @@ def mine() -> Command:
 def parse_mine(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that were submitted from ``directory``, the first one first."""
     pairs = (line.strip().partition("|") for line in text.splitlines())
-    return sorted((n for n, _, where in pairs if where == directory and n.isdigit()), key=int)
+    return sorted((n for n, _, where in pairs if where == directory and n.isdecimal()), key=int)
 
 
 def scancel(number: str) -> Command:

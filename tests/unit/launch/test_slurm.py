@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.launch import slurm
 from toolkit.launch.slurm import JobStatus
@@ -142,3 +144,13 @@ def test_of_an_array_what_goes_on_counts_first_and_then_what_failed():
 )
 def test_where_a_job_writes_is_told_from_its_pattern(output, path):
     assert slurm.output_path("/w", output, "12", "mnist") == path
+
+
+@given(st.text() | st.text("|_= \n[]-0123456789JobStateRUNNINGPD", max_size=300))
+def test_whatever_slurm_prints_is_read_or_passed_over(text):
+    slurm.parse_show_job(f"JobState={text} Restarts={text}")
+    slurm.parse_account(text)
+    slurm.parse_some(text)
+    slurm.parse_waiting(text, "7")
+    slurm.parse_mine(f"{text}|/w", "/w")
+    slurm.parse_sbatch(text)
