@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.cli.test_launch import Cluster
+from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD, SRUN
 from toolkit.cli import launch, launching, repeat
 from toolkit.cli.layering import asked
@@ -275,3 +277,36 @@ def test_the_limits_of_its_site_hold_for_a_record_too(record):
 
 def test_the_example_of_the_help_works():
     assert "#!/bin/bash" in script("mnist", "--site", "juwels")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A machine with a container runtime, and an image on it."""
+    image = tmp_path / "tiny.sif"
+    image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
+    monkeypatch.setattr(launch, "open_runner", lambda *_: Cluster())
+    return str(image)
+
+
+def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
+    text = script("--local", "--image", here, "--directory", str(tmp_path), "--", "echo", "a b")
+    assert "bash job.sh" in text
+    assert "#SBATCH" not in text
+    assert "srun --" not in text
+    assert "echo 'a b'" in text
+    assert f"TOOLKIT_JOB_DIR={tmp_path}/runs/echo-" in text
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nodes", "2"], "--nodes 2: this machine is one node"),
+        (["--mode", "srun-pmix"], "--mode srun-pmix: not without Slurm"),
+        (["--site", "mine"], "--local: leave --host, --cluster and --site out"),
+    ],
+)
+def test_what_needs_a_cluster_is_refused_here(here, words, said):
+    error = refused("--local", "--image", here, *words, "--dry-run", "--", "true")
+    assert error.code == 2
+    assert said in error.message
