@@ -92,6 +92,11 @@ def _free(file: Path, force: bool) -> None:
         raise BadInput(f"{file} is there already", fix="--force replaces it, --name gives another name")
 
 
+def _person() -> bool:
+    """Tell whether somebody is there to be asked."""
+    return sys.stdin.isatty()
+
+
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
     """Return an answer to every question: an option's, what is usual, or the person's."""
     answers = dict(given)
@@ -100,7 +105,7 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             continue
         if yes:
             answers[question.option] = question.default
-        elif sys.stdin.isatty():
+        elif _person():
             kind = click.Choice(question.choices) if question.choices else None
             answers[question.option] = click.prompt(
                 question.text, default=question.default, type=kind, err=True

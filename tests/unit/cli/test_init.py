@@ -1,0 +1,125 @@
+"""``toolkit init`` with a place that answers as it was recorded."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from toolkit.cli import init
+from toolkit.errors import BadInput, Missing
+from toolkit.knowledge import sites
+from toolkit.probe.probe import load
+from toolkit.run.command import Completed
+
+EVIDENCE = Path(__file__).parents[2] / "evidence"
+RECORDED = (EVIDENCE / "virtual-cluster-site.txt").read_text()
+TWO = RECORDED.replace(
+    "|debug*|2|up|2|8783|(null)|infinite|1-infinite|2|1|1",
+    "|cpu|2|up|2|8783|(null)|infinite|1-infinite|2|1|1\n|gpu|2|up|2|8783|gpu:4|12:00:00|1-2|2|1|1",
+)
+
+
+class Place:
+    """A place that answers one command as it was recorded."""
+
+    place = "ada@login.example.org"
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer.encode()
+        self.asked = b""
+
+    def run(self, command):
+        self.asked = command.stdin
+        return Completed(command, 0, self.answer, b"")
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Run the command at a place that answers as recorded, its settings in an empty folder."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    def call(*words, answer=RECORDED, typed=None):
+        place = Place(answer)
+        monkeypatch.setattr(init, "open_runner", lambda *_: place)
+        monkeypatch.setattr(init, "_person", lambda: typed is not None)
+        done = CliRunner().invoke(init.command, words, input=typed, catch_exceptions=False)
+        assert b"TOOLKIT_SITE=yes" in place.asked
+        return done
+
+    return call
+
+
+def test_a_profile_is_written_and_found_by_its_name_with_its_facts(run, tmp_path):
+    done = run("--yes")
+    assert done.exit_code == 0
+    file = tmp_path / "toolkit" / "sites" / "sites-a.toml"
+    assert done.stdout.startswith(f"{file}: the profile of sites-a; its facts are beside it\n")
+    assert sites.find("sites-a") == file
+    site = sites.site("sites-a")
+    assert site.partitions[0].memory_mb == 8783
+    assert load(sites.facts_file("sites-a")).slurm is not None
+    assert not [path for path in file.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_a_profile_that_is_there_is_kept(run):
+    run("--yes")
+    kept = sites.find("sites-a").read_text()
+    for words in (["--yes"], ["--yes", "--name", "sites-a"]):
+        with pytest.raises(BadInput, match="is there already"):
+            run(*words, "--directory", "/other")
+    assert sites.find("sites-a").read_text() == kept
+    run("--yes", "--force", "--directory", "/other")
+    assert sites.site("sites-a").directory == "/other"
+
+
+def test_options_name_what_is_written_and_where(run, tmp_path):
+    file = tmp_path / "here.toml"
+    done = run("--yes", "--name", "mine", "--account", "p1", "-o", str(file), "--host", "login")
+    site = sites.site(str(file))
+    assert (site.title, site.defaults.account, site.host) == ("mine", "p1", "login")
+    assert f"toolkit launch mnist --site {file}" in done.stdout
+
+
+def test_without_a_person_the_option_is_named(run):
+    with pytest.raises(BadInput) as caught:
+        run(answer=TWO)
+    assert caught.value.message.startswith("--partition is not given, and nobody can be asked")
+    assert caught.value.message.endswith("choices: cpu, gpu")
+    assert caught.value.fix == "give --partition, or --yes, which takes cpu"
+    assert run("--partition", "gpu", answer=TWO).exit_code == 0
+    assert sites.site("sites-a").defaults.partition == "gpu"
+
+
+def test_a_person_is_asked_what_the_cluster_does_not_tell_and_nothing_else(run):
+    done = run(answer=TWO, typed="x\ngpu\n")
+    assert "Slurm has no default partition; which one is usual (cpu, gpu) [cpu]" in done.stderr
+    assert "'x' is not one of 'cpu', 'gpu'" in done.stderr
+    assert sites.site("sites-a").defaults.partition == "gpu"
+    assert run("--name", "b", typed="").stderr == ""
+
+
+def test_yes_takes_what_is_usual(run):
+    assert run("--yes", answer=TWO).exit_code == 0
+    assert sites.site("sites-a").defaults.partition == "cpu"
+
+
+@pytest.mark.parametrize("name", ["a b", "../x", "example", "x.toml"])
+def test_names_that_no_profile_can_have_are_refused_before_anything_is_asked(name):
+    with pytest.raises(BadInput, match="no name for a site"):
+        CliRunner().invoke(init.command, ["--name", name], catch_exceptions=False)
+
+
+def test_a_machine_without_slurm_gets_no_profile(run, tmp_path):
+    with pytest.raises(Missing, match="no profile can be made"):
+        run("--yes", answer=(EVIDENCE / "no-slurm.txt").read_text())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_could_not_be_told_is_said(run):
+    # Only the login host's own answer: no compute node, as in a queue that is full.
+    alone = RECORDED[: RECORDED.index("toolkit-nodes/1")]
+    done = run("--yes", answer=alone)
+    assert "No compute node answered" in done.stderr
+    assert "No compute node answered" in sites.site("sites-a").notes
