@@ -1,8 +1,9 @@
 """Check MPI, or Gloo in its place, before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs it. Is the world that MPI reports the one that was started, and do messages arrive? It loads
-no TensorFlow and takes well under a second, where a training that began wrongly may be noticed after a night.
-Exit codes: 0 all is well, 1 it is not (one sentence, from one rank), 3 mpi4py is not installed.
+Every rank runs it. Is the world that MPI reports the one that was started, do messages arrive, how fast, and
+is every node as it should be? It loads no TensorFlow and takes about a second, where a training that began
+wrongly may be noticed after a night. ``docs/trainers.md`` says what is checked, and what that proves.
+Exit codes: 0 all is well, 1 it is not (a sentence for each thing that is wrong), 3 mpi4py is not installed.
 """
 
 import array
@@ -10,11 +11,15 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from toolkit.trainers import ring
 from toolkit.trainers.launcher import started_rank
-from toolkit.trainers.wanted import parse
+from toolkit.trainers.links import over_mpi
+from toolkit.trainers.node import look
+from toolkit.trainers.verdict import Verdict, judge
+from toolkit.trainers.wanted import Wanted, parse
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -22,50 +27,69 @@ if TYPE_CHECKING:
 _TIME_TO_SPEAK = 2.0
 """Seconds that silent ranks wait before they fail, as a launcher may end all ranks with the first."""
 
+_LINES = 5
+"""Sentences that are told; on thousands of nodes the rest would hide them."""
+
 _NUMBERS = 1 << 16
 """Numbers in the test message; half a megabyte does not pass by the same path as a few bytes."""
 
 
 def main(words: list[str] | None = None) -> int:
     """Check, and return the exit code."""
-    options = parse(words)
+    wanted = parse(words)
     begun = time.monotonic()
     if ring.wired():
-        return _without_mpi(options.tasks, options.seconds, begun)
+        verdict, interface = ring.check_ring(os.environ, wanted)
+        return _tell(verdict, wanted, f"Gloo{f' over {interface}' * bool(interface)}", begun)
     try:
         from mpi4py import MPI
     except ImportError as error:
         return _fail(f"mpi4py cannot be loaded: {error}", code=3)
     world = MPI.COMM_WORLD
-    if world.Get_size() != options.tasks:
-        return _fail(_wrong_size(world.Get_size(), options.tasks))
-    watch = threading.Timer(options.seconds, _give_up, (options.seconds,))
+    if world.Get_size() != wanted.tasks:
+        return _fail(_wrong_size(world.Get_size(), wanted.tasks))
+    watch = threading.Timer(wanted.seconds, _give_up, (wanted.seconds,))
     watch.daemon = True
     watch.start()
     problem = check_messages(world)
-    nodes = len(set(world.allgather(MPI.Get_processor_name())))
+    verdict = Verdict((problem,)) if problem else check_nodes(world, MPI.Get_processor_name(), wanted)
     watch.cancel()
-    if problem:
-        return _fail(problem)
-    if world.Get_rank() == 0:
-        library = library_name(MPI.Get_library_version())
-        took = time.monotonic() - begun
-        print(
-            f"preflight: {_ranks(options.tasks, nodes)}, {library}; messages arrive ({took:.2f} s)",
-            flush=True,
-        )
-    return 0
+    return _tell(verdict, wanted, library_name(MPI.Get_library_version()), begun)
 
 
-def _without_mpi(tasks: int, seconds: float, begun: float) -> int:
-    """Check the ranks that Gloo wires up, and return the exit code."""
-    problem, nodes, interface = ring.check_ring(os.environ, tasks, seconds)
-    if problem:
-        return _fail(problem)
+def check_nodes(world: "Comm", host: str, wanted: Wanted) -> Verdict:
+    """Look at all nodes and the network between them; return what rank 0 makes of it."""
+    rank, hosts = world.Get_rank(), world.allgather(host)
+    first = hosts.index(host) == rank
+    facts = look(wanted, rank, host, first=first)
+    nodes = world.Split(0 if first else 1, rank)
+    if first and nodes.Get_size() > 1:
+        facts = replace(facts, gbit=over_mpi(nodes))
+    nodes.Free()
+    # All ranks leave a barrier within what a message takes.
+    world.Barrier()
+    now = time.time()
+    facts = replace(facts, ahead=now - world.bcast(now))
+    found = world.gather(facts)
+    verdict: Verdict = world.bcast(judge(found, wanted) if found else None)
+    return verdict
+
+
+def _tell(verdict: Verdict, wanted: Wanted, library: str, begun: float) -> int:
+    """Let the first process say what was found, and return the exit code."""
     if started_rank(os.environ) == 0:
-        took, over = time.monotonic() - begun, f" over {interface}" * bool(interface)
+        for warning in verdict.warnings[:_LINES]:
+            print(f"preflight: warning: {warning}.", file=sys.stderr, flush=True)
+    if verdict.failures:
+        more = len(verdict.failures) - _LINES
+        rest = [f"and {more} more"] if more > 0 else []
+        return _fail(*verdict.failures[:_LINES], *rest)
+    if started_rank(os.environ) == 0:
+        took = time.monotonic() - begun
+        speed = f", {verdict.slowest:.2g} Gbit/s from node to node" if verdict.slowest else ""
         print(
-            f"preflight: {_ranks(tasks, nodes)}, Gloo{over}; messages arrive ({took:.2f} s)",
+            f"preflight: {_ranks(wanted.tasks, verdict.nodes)}, {library}; messages arrive{speed} "
+            f"({took:.2f} s)",
             flush=True,
         )
     return 0
@@ -109,10 +133,11 @@ def _wrong_size(found: int, tasks: int) -> str:
     return f"{sentence}: some ranks are missing or were started twice; ask for as many ranks as tasks"
 
 
-def _fail(sentence: str, code: int = 1) -> int:
+def _fail(*sentences: str, code: int = 1) -> int:
     # MPI's own rank does not tell who speaks: where every rank is alone, each is number 0.
     if started_rank(os.environ) == 0:
-        print(f"preflight: {sentence}.", file=sys.stderr, flush=True)
+        for sentence in sentences:
+            print(f"preflight: {sentence}.", file=sys.stderr, flush=True)
     else:
         time.sleep(_TIME_TO_SPEAK)
     return code

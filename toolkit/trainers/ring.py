@@ -5,80 +5,59 @@ Horovod is loaded. What went wrong is gathered by rank 0, which speaks for all.
 """
 
 import hashlib
+import json
 import os
 import socket
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from http.client import HTTPConnection, HTTPException
+from dataclasses import asdict, replace
 
+from toolkit.trainers.board import Board, Silence
 from toolkit.trainers.gloo import interfaces
+from toolkit.trainers.links import over_tcp
+from toolkit.trainers.node import Facts, facts_of, look
+from toolkit.trainers.verdict import Verdict, judge
+from toolkit.trainers.wanted import Wanted
 
 _BYTES = 1 << 19
-_SCOPE = "preflight"
-_PAUSE = 0.02
 _TIME_TO_HEAR = 5.0
 """Seconds after the limit in which ranks in trouble are still heard."""
 
 
-class Silence(Exception):
-    """Nothing came in time, or the store is gone."""
+def check_ring(environment: Mapping[str, str], wanted: Wanted) -> tuple[Verdict, str]:
+    """Return what is wrong with the ranks, their network and nodes; and the interface of this one.
 
-
-class Board:
-    """The store that the ranks share; what one writes, all can read."""
-
-    def __init__(self, address: str, port: int, deadline: float) -> None:
-        self._place, self._deadline = (address, port), deadline
-
-    def write(self, key: str, text: str) -> None:
-        """Write under a name; ``Silence`` if the store does not answer."""
-        self._ask("PUT", key, text.encode())
-
-    def read(self, key: str) -> str:
-        """Wait until somebody has written under a name; ``Silence`` if nobody has in time."""
-        while True:
-            status, body = self._ask("GET", key)
-            if status == 200:
-                return body.decode()
-            if time.monotonic() > self._deadline:
-                raise Silence(key)
-            time.sleep(_PAUSE)
-
-    def _ask(self, method: str, key: str, body: bytes | None = None) -> tuple[int, bytes]:
-        connection = HTTPConnection(*self._place, timeout=max(1.0, self._deadline - time.monotonic()))
-        try:
-            connection.request(method, f"/{_SCOPE}/{key}", body)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        except (OSError, HTTPException) as error:
-            raise Silence(f"the store of rank 0 does not answer: {error}") from None
-        finally:
-            connection.close()
-
-
-def check_ring(environment: Mapping[str, str], tasks: int, seconds: float) -> tuple[str, int, str]:
-    """Return what is wrong, or nothing; on how many nodes the ranks are; and the interface of this one.
-
-    ``environment`` is what :mod:`toolkit.trainers.gloo` gives a rank, ``seconds`` the limit for the messages.
+    ``environment`` is what :mod:`toolkit.trainers.gloo` gives a rank.
     """
     rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
-    interface = environment.get("HOROVOD_GLOO_IFACE", "")
-    if size != tasks:
-        return f"Gloo finds a world of {size} where {tasks} tasks were started", 0, interface
-    deadline = time.monotonic() + seconds
+    host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
+    if size != wanted.tasks:
+        return _failed(f"Gloo finds a world of {size} where {wanted.tasks} tasks were started"), interface
+    deadline = time.monotonic() + wanted.seconds
     address, port = environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]
-    board = Board(address, int(port), deadline + _TIME_TO_HEAR)
+    late = Board(address, int(port), deadline + _TIME_TO_HEAR)
+    first = environment.get("HOROVOD_LOCAL_RANK") == "0"
+    found, facts = "", look(wanted, rank, host, first=first)
     try:
-        own = _address_of(interface, interfaces())
-        found = "" if size == 1 else _pass_on(Board(address, int(port), deadline), rank, size, own, deadline)
+        own, board = _address_of(interface, interfaces()), Board(address, int(port), deadline)
+        found = "" if size == 1 else _pass_on(board, rank, size, own, deadline)
+        nodes = int(environment.get("HOROVOD_CROSS_SIZE", "1"))
+        if not found and first and nodes > 1:
+            number = int(environment["HOROVOD_CROSS_RANK"])
+            facts = replace(facts, gbit=over_tcp(board, number, nodes, own, deadline))
+        facts = replace(facts, ahead=board.ahead)
     except (Silence, OSError, ValueError) as error:
-        found = f"rank {rank} on {environment['HOROVOD_HOSTNAME']}: {error}"
+        found = f"rank {rank} on {host}: {error}"
     try:
-        problem, nodes = _agree(board, rank, size, found, environment["HOROVOD_HOSTNAME"])
+        return _agree(late, size, found, facts, wanted), interface
     except Silence:
-        return found or f"not all ranks told rank 0 within {seconds:g} s how they fared", 0, interface
-    return problem, nodes, interface
+        silent = f"not all ranks told rank 0 within {wanted.seconds:g} s how they fared"
+        return _failed(found or silent), interface
+
+
+def _failed(sentence: str) -> Verdict:
+    return Verdict(failures=(sentence,))
 
 
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
@@ -110,20 +89,24 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
     return ""
 
 
-def _agree(board: Board, rank: int, size: int, problem: str, host: str) -> tuple[str, int]:
-    """Tell rank 0 how this rank fared; return what it makes of all, and the number of nodes."""
-    board.write(f"result-{rank}", f"{host}\n{problem}")
+def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Wanted) -> Verdict:
+    """Tell rank 0 how this rank fared, and return what it makes of all."""
+    rank = facts.rank
+    board.write(f"result-{rank}", json.dumps([problem, asdict(facts)]))
     if rank == 0:
-        told = [board.read(f"result-{other}").split("\n", 1) for other in range(size)]
-        worst = next((said for _, said in told if said), "")
-        board.write("verdict", f"{len({name for name, _ in told})}\n{worst}")
-    nodes, worst = board.read("verdict").split("\n", 1)
+        told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
+        worst = next((said for said, _ in told if said), "")
+        verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
+        # Where messages do not arrive, nothing else that was found counts.
+        verdict = replace(verdict, failures=(worst,)) if worst else verdict
+        board.write("verdict", json.dumps(asdict(verdict)))
+    said = json.loads(board.read("verdict"))
     board.write(f"done-{rank}", "")
     if rank == 0:
         # The store ends with this rank; the others have to have read it.
         for other in range(size):
             board.read(f"done-{other}")
-    return worst, int(nodes)
+    return Verdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
 
 
 def _message(rank: int) -> bytes:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.trainers.test_gloo import served, task
 from toolkit.trainers import preflight, ring
+from toolkit.trainers.wanted import Wanted
 
 
 def variables(store, rank, size, host="here"):
@@ -22,13 +23,19 @@ def variables(store, rank, size, host="here"):
     }
 
 
+def check(given, tasks, seconds):
+    """Return the first failure, the number of nodes, and the interface."""
+    verdict, interface = ring.check_ring(given, Wanted(tasks=tasks, seconds=seconds))
+    return next(iter(verdict.failures), ""), verdict.nodes, interface
+
+
 def together(store, size, hosts=None, seconds=20.0, ranks=None):
     """Run ranks in threads and return what each found."""
     found = {}
 
     def run(rank):
         host = (hosts or ["here"] * size)[rank]
-        found[rank] = ring.check_ring(variables(store, rank, size, host), size, seconds)
+        found[rank] = check(variables(store, rank, size, host), size, seconds)
 
     threads = [
         threading.Thread(target=run, args=(rank,)) for rank in (range(size) if ranks is None else ranks)
@@ -49,7 +56,7 @@ def test_a_ring_that_is_whole_passes(hosts, nodes):
 
 def test_a_world_of_another_size_is_told_without_a_message():
     with served(task()) as store:
-        problem, _, _ = ring.check_ring(variables(store, 0, 3), 4, 1.0)
+        problem, _, _ = check(variables(store, 0, 3), 4, 1.0)
     assert problem == "Gloo finds a world of 3 where 4 tasks were started"
 
 
@@ -106,7 +113,7 @@ def test_a_rank_that_says_nothing_is_waited_for_no_longer_than_the_limit(monkeyp
 def test_a_store_that_is_gone_is_told():
     with served(task()) as store:
         given = variables(store, 1, 2)
-    problem, nodes, _ = ring.check_ring(given, 2, 0.5)
+    problem, nodes, _ = check(given, 2, 0.5)
     assert "the store of rank 0 does not answer" in problem
     assert nodes == 0
 

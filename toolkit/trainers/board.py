@@ -1,0 +1,64 @@
+"""What ranks tell each other through the store of :mod:`toolkit.trainers.gloo`, where there is no MPI."""
+
+import contextlib
+import math
+import time
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException
+
+_SCOPE = "preflight"
+_PAUSE = 0.02
+
+
+class Silence(Exception):
+    """Nothing came in time, or the store is gone."""
+
+
+class Board:
+    """The store that the ranks share; what one writes, all can read."""
+
+    def __init__(self, address: str, port: int, deadline: float) -> None:
+        self._place, self._deadline = (address, port), deadline
+        self._clock = [-math.inf, math.inf]
+
+    @property
+    def ahead(self) -> float:
+        """Return by how many seconds this clock is certainly before that of the store.
+
+        Each answer has a date in whole seconds, and was given between question and answer.
+        """
+        least, most = self._clock
+        return min(max(0.0, least), most)
+
+    def write(self, key: str, text: str) -> None:
+        """Write under a name; ``Silence`` if the store does not answer."""
+        self._ask("PUT", key, text.encode())
+
+    def read(self, key: str) -> str:
+        """Wait until somebody has written under a name; ``Silence`` if nobody has in time."""
+        while True:
+            status, body = self._ask("GET", key)
+            if status == 200:
+                return body.decode()
+            if time.monotonic() > self._deadline:
+                raise Silence(key)
+            time.sleep(_PAUSE)
+
+    def _ask(self, method: str, key: str, body: bytes | None = None) -> tuple[int, bytes]:
+        connection = HTTPConnection(*self._place, timeout=max(1.0, self._deadline - time.monotonic()))
+        try:
+            asked = time.time()
+            connection.request(method, f"/{_SCOPE}/{key}", body)
+            answer = connection.getresponse()
+            self._compare(asked, answer.headers.get("Date"))
+            return answer.status, answer.read()
+        except (OSError, HTTPException) as error:
+            raise Silence(f"the store of rank 0 does not answer: {error}") from None
+        finally:
+            connection.close()
+
+    def _compare(self, asked: float, date: str | None) -> None:
+        with contextlib.suppress(TypeError, ValueError):
+            told = parsedate_to_datetime(date or "").timestamp()
+            least, most = self._clock
+            self._clock = [max(least, asked - told - 1), min(most, time.time() - told)]
