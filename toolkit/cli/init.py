@@ -11,6 +11,8 @@ from toolkit.errors import BadInput
 
 if TYPE_CHECKING:
     from toolkit.launch.detect import Draft
+    from toolkit.probe.bundle import Bundle
+    from toolkit.run.command import Runner
 
 
 @click.command("init")
@@ -50,15 +52,14 @@ def command(
     from toolkit.cli.files import write_whole
     from toolkit.knowledge.sites import SUFFIX, checked_name, own_folder, parse
     from toolkit.launch.detect import answered, draft
-    from toolkit.probe.asking import Asked, Words
-    from toolkit.probe.probe import encode, gather
+    from toolkit.probe.probe import encode
     from toolkit.report.site import profile
 
     if name is not None:
         _free(output or own_folder() / f"{checked_name(name)}{SUFFIX}", force)
     runner = open_runner(host, cluster, ssh_config)
     try:
-        bundle = gather(runner, Asked("1", wait, site=Words()))
+        bundle = _asked(runner, partition or "", wait)
     finally:
         runner.close()
     called = name or bundle.site.cluster or cluster or bundle.host.place
@@ -79,6 +80,18 @@ def command(
     where = str(output) if output else called
     click.echo(f"  look at it:  toolkit site show {where}")
     click.echo(f"  launch:      toolkit launch mnist --site {where}")
+
+
+def _asked(runner: "Runner", partition: str, wait: int) -> "Bundle":
+    """Ask; where Slurm has no default partition no node is told, and one of the first partition is asked."""
+    from toolkit.probe.asking import Asked, Words
+    from toolkit.probe.probe import gather
+
+    bundle = gather(runner, Asked("1", wait, partition, site=Words()))
+    parts = [part for part in bundle.site.partitions or () if part.up]
+    if partition or bundle.groups or not parts or any(part.default for part in parts):
+        return bundle
+    return gather(runner, Asked("1", wait, parts[0].name, site=Words()))
 
 
 def _today() -> str:

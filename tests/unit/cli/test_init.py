@@ -27,9 +27,11 @@ class Place:
     def __init__(self, answer: str) -> None:
         self.answer = answer.encode()
         self.asked = b""
+        self.words: list[tuple[str, ...]] = []
 
     def run(self, command):
         self.asked = command.stdin
+        self.words.append(command.words)
         return Completed(command, 0, self.answer, b"")
 
     def close(self) -> None: ...
@@ -46,6 +48,7 @@ def run(monkeypatch, tmp_path):
         monkeypatch.setattr(init, "_person", lambda: typed is not None)
         done = CliRunner().invoke(init.command, words, input=typed, catch_exceptions=False)
         assert b"TOOLKIT_SITE=yes" in place.asked
+        done.words = place.words
         return done
 
     return call
@@ -123,3 +126,11 @@ def test_what_could_not_be_told_is_said(run):
     done = run("--yes", answer=alone)
     assert "No compute node answered" in done.stderr
     assert "No compute node answered" in sites.site("sites-a").notes
+
+
+def test_where_slurm_has_no_default_partition_a_node_of_the_first_is_asked(run):
+    alone = TWO[: TWO.index("toolkit-nodes/1")]
+    assert run("--yes", answer=alone).words == [("sh", "-s", "1", "15"), ("sh", "-s", "1", "15", "cpu")]
+    named = run("--yes", "--force", "--partition", "gpu", "--wait", "3", answer=alone)
+    assert named.words == [("sh", "-s", "1", "3", "gpu")]
+    assert len(run("--yes", "--force").words) == 1
