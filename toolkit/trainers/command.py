@@ -12,7 +12,7 @@ from toolkit.trainers.devices import prepare_devices
 from toolkit.trainers.training import Options, Trainer, train
 from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, positive, seed
-from toolkit.trainers.world import World, open_world
+from toolkit.trainers.world import World, open_world, separated
 
 _TIME_TO_SPEAK = 1.0
 """Seconds that the other ranks leave to rank 0 before they tell of a fault of their own."""
@@ -52,10 +52,13 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         _leave(world, STOPPED)
     except KeyboardInterrupt:
         _end(world, 130)
-    except Exception:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
+    except Exception as error:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
         # A fault that meets all ranks is told by rank 0, which then ends the others.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
-        traceback.print_exc()
+        if separated(error):
+            print(f"{trainer.name}: {_lost(world)}", file=sys.stderr)
+        else:
+            traceback.print_exc()
         _end(world, 1)
     sys.exit(0)
 
@@ -109,6 +112,13 @@ def _look(trainer: Trainer, options: Options) -> Trouble | None:
     except OSError as error:
         return Trouble(f"{options.output}: cannot be made: {error.strerror}")
     return None
+
+
+def _lost(world: World | None) -> str:
+    return (
+        f"rank {world.rank if world else 0} has lost another one: its process or its node has ended; "
+        "the same command goes on from the last checkpoint, if there is one"
+    )
 
 
 def _leave(world: World | None, code: int) -> NoReturn:

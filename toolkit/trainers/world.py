@@ -183,6 +183,15 @@ def split_world(size: int, started: int) -> str:
     )
 
 
+def separated(error: Exception) -> bool:
+    """Tell whether it says that another rank is gone; Horovod has several errors for that, of TensorFlow's.
+
+    Those for tensors that do not match are of other classes, and faults of a trainer.
+    """
+    kinds = {"UnknownError", "AbortedError", "CancelledError", "HorovodInternalError"}
+    return type(error).__name__ in kinds and "Horovod" in str(error)
+
+
 def open_world(strategy: Strategy) -> World:
     """Join the ranks of this job."""
     return Horovod() if strategy == "horovod" else Single()

@@ -87,3 +87,16 @@ def test_one_process_is_a_world_of_its_own(monkeypatch):
     alone.agree(None)
     with pytest.raises(Trouble, match="wrong"):
         alone.agree(Trouble("wrong"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "gone"),
+    [
+        ("UnknownError", "Connection closed by peer [Op:HorovodAllreduce] name: total", True),
+        ("AbortedError", "Horovod has been shut down. This was caused by an exception", True),
+        ("InvalidArgumentError", "Mismatched allreduce tensor shapes [Op:HorovodAllreduce]", False),
+        ("UnknownError", "cuDNN failed to initialize", False),
+    ],
+)
+def test_a_rank_that_is_gone_is_told_from_a_fault_of_the_trainer(kind, said, gone):
+    assert world.separated(type(kind, (Exception,), {})(said)) is gone
