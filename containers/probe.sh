@@ -180,11 +180,13 @@ if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
         sacctmgr -n -P show user "$person" format=DefaultAccount | sed -n "/./s/^/default /p"
         said=$(sacctmgr -n -P show assoc where user="$person" format=Account,Partition,QOS) || exit 1
         printf "%s\n" "$said" | sed -n "/./s/^/may /p"'
-    # A login shell knows modules; they are loaded one after the other, as a job would.
+    # A login shell knows modules; they are loaded one after the other, as a job would. What its profile prints
+    # stands before "asked now".
     ask modules 10 '
         command -v bash >/dev/null || exit 127
         text=$(
             cat <<"@text@"
+                printf "asked now\n"
                 if [ -n "${LMOD_CMD-}" ]; then
                     printf "system lmod %s\n" "${LMOD_VERSION-}"
                 elif type module >/dev/null 2>&1; then
@@ -227,6 +229,7 @@ if [ -n "${TOOLKIT_SITE-}" ]; then
     ask places 5 '
         text=$(
             cat <<"@text@"
+                printf "asked now\n"
                 for name in HOME WORK SCRATCH PROJECT STORE PSCRATCH CSCRATCH CINECA_SCRATCH WORKDIR; do
                     eval "value=\${$name-}"
                     case $value in /*) [ -d "$value" ] && [ -w "$value" ] || continue ;; *) continue ;; esac

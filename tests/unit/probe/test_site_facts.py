@@ -125,6 +125,12 @@ def test_a_login_shell_that_ends_early_tells_nothing():
     assert facts.modules is facts.offers is facts.there is None
 
 
+def test_what_a_profile_prints_is_no_answer():
+    text = "there will be maintenance\nsystem x\nasked now\nsystem none\nthere yes\nasked yes\nthere no"
+    facts = site_facts(said(modules=text, places=text))
+    assert (facts.modules, facts.there) == ("", (True,))
+
+
 def test_words_of_a_profile_reach_the_place_quoted_and_in_order():
     words = Words(modules=("gcc/8", "swap a b"), commands=("singularity",), folders=("$WORK/x", "/opt"))
     sent = command(Asked("0", site=words)).stdin

@@ -11,6 +11,7 @@ _COUNT = re.compile(r"(\d{1,9})", re.ASCII)
 _GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[A-Za-z][\w.+-]*):)?(?P<count>\d{1,4})", re.ASCII)
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
+_BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
 """What the probe puts in the place of a person's name: an account that is called so cannot be told."""
 
@@ -127,9 +128,19 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return a section of a login shell; ``None`` where its profile ended it before it had answered."""
+    """Return what was asked of a login shell; ``None`` where its profile ended it before it had answered.
+
+    What the profile printed, before and after, is left out: any line may stand there.
+    """
     section = sections.get(name, Section(name))
-    return section if section.ok and "asked yes" in section.lines else None
+    if not section.ok or _END not in section.lines:
+        return None
+    lines = section.lines
+    begin = lines.index(_BEGIN) if _BEGIN in lines else -1
+    # Nodes print no banner, and have lines of their own after the end.
+    end = lines.index(_END, begin + 1) if _END in lines[begin + 1 :] else len(lines)
+    after = tuple(line for line in lines[end:] if line.startswith("disk "))
+    return Section(name, (*lines[begin + 1 : end], *after), section.status)
 
 
 def _system(section: Section | None) -> str | None:
