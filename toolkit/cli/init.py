@@ -1,5 +1,6 @@
 """``toolkit init``: detect a cluster, ask for the rest, and write its site profile."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,8 @@ def command(
     from toolkit.probe.probe import encode
     from toolkit.report.site import profile
 
+    if output is not None and output.suffix != SUFFIX:
+        raise BadInput(f"-o {output}: a profile is a file of TOML", fix=f"-o {output}{SUFFIX}")
     if name is not None:
         _free(output or own_folder() / f"{checked_name(name)}{SUFFIX}", force)
     runner = open_runner(host, cluster, ssh_config)
@@ -77,9 +80,10 @@ def command(
     click.echo(f"{file}: the profile of {called}; its facts are beside it")
     for gap in found.gaps:
         click.echo(f"toolkit: {gap}", err=True)
-    where = str(output) if output else called
+    where = shlex.quote(str(output) if output else called)
+    place = f" --cluster {cluster}" if cluster else f" --host {shlex.quote(host)}" if host else ""
     click.echo(f"  look at it:  toolkit site show {where}")
-    click.echo(f"  launch:      toolkit launch mnist --site {where}")
+    click.echo(f"  launch:      toolkit launch mnist --site {where}{place}")
 
 
 def _asked(runner: "Runner", partition: str, wait: int) -> "Bundle":

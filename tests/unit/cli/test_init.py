@@ -82,7 +82,9 @@ def test_options_name_what_is_written_and_where(run, tmp_path):
     done = run("--yes", "--name", "mine", "--account", "p1", "-o", str(file), "--host", "login")
     site = sites.site(str(file))
     assert (site.title, site.defaults.account, site.host) == ("mine", "p1", "login")
-    assert f"toolkit launch mnist --site {file}" in done.stdout
+    assert f"toolkit launch mnist --site {file} --host login\n" in done.stdout
+    with pytest.raises(BadInput, match="a profile is a file of TOML"):
+        CliRunner().invoke(init.command, ["-o", "here"], catch_exceptions=False)
 
 
 def test_without_a_person_the_option_is_named(run):
