@@ -7,6 +7,10 @@ export PATH="$venv/bin:/opt/mpi/bin:$PATH" PYTHONHASHSEED=0 PYTHONDONTWRITEBYTEC
 for tree in /build/compiled/*.tar; do
     if [ -f "$tree" ]; then tar -xf "$tree" -C /; fi
 done
+# Open MPI 4 starts not even one process where it finds neither ssh nor rsh, which nothing in an image needs.
+if [ -x /opt/mpi/bin/ompi_info ]; then
+    mkdir -p /opt/mpi/etc && echo 'plm_rsh_agent = ssh : rsh : false' >> /opt/mpi/etc/openmpi-mca-params.conf
+fi
 if [ -d /opt/mpi/lib ]; then echo /opt/mpi/lib > /etc/ld.so.conf.d/toolkit.conf && ldconfig; fi
 sh /build/parts/python.sh /build/requirements/image.txt
 if [ $# -gt 0 ]; then

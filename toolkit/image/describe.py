@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit.image import cuda, fabric, horovod, needs, wireup
 from toolkit.image import tree as files
+from toolkit.image.agent import remote_agent
 from toolkit.image.book import Book
 from toolkit.image.bounded import BoundedTree, Budget
 from toolkit.image.config import ImageConfig, settings, started
@@ -68,6 +69,7 @@ def describe(
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
+    mpirun = _real(loader, "mpirun")
     facts = ImageFacts(
         path=str(path),
         format=form,
@@ -80,9 +82,9 @@ def describe(
         programs=wireup.programs(programs, book),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),
-        mpirun=_path("mpirun", _real(loader, "mpirun"), "mpirun on the image's PATH", book),
+        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", book),
         libraries=book.list("libraries", loader.offered, f"{len(loader.offered)} on the loader's path"),
-        ssh=_path("ssh", loader.program("ssh"), "ssh on the image's PATH", book),
+        ssh=_path("ssh", *remote_agent(loader, mpirun), book),
         python=book.take("python", python(loader, packages), "python3 on the image's PATH: not in the image"),
         mpi4py=_package(tree, walked.sites, "mpi4py", book),
         labels={**(config.labels if config else {}), **labels(tree)},

@@ -236,7 +236,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Every soname that a program finds without folders of its own: by LD_LIBRARY_PATH, ldconfig's list and
     the system's folders; sorted."""
     ssh: str | None = None
-    """Path of the ssh that a launcher inside would start remote ranks with."""
+    """Path of the program that a launcher inside would start remote ranks with: ssh, or what the settings of
+    the image's Open MPI name in its place."""
     python: str | None = None
     """Version of Python."""
     tensorflow: str | None = None

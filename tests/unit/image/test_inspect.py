@@ -352,3 +352,19 @@ def test_other_files_are_no_images(tmp_path):
     empty.touch()
     with pytest.raises(CheckFailed, match="empty"):
         inspect(empty)
+
+
+@pytest.mark.parametrize(
+    ("settings", "agent"),
+    [
+        ("plm_rsh_agent = ssh : rsh : false\n", "/usr/bin/false"),
+        ("plm_rsh_agent = rsh\nplm_rsh_agent = false -q : ssh\n", "/usr/bin/false"),
+        ("plm_rsh_agent = rsh\n", None),
+        ("# plm_rsh_agent = rsh\nbtl = tcp\n", None),
+    ],
+)
+def test_the_settings_of_open_mpi_say_what_its_launcher_starts_ranks_with(tmp_path, settings, agent):
+    there = {path: content for path, content in {**BASE, **OPEN_MPI_4}.items() if path != "/usr/bin/ssh"}
+    there |= {"/usr/bin/false": elf(), "/etc/openmpi/openmpi-mca-params.conf": settings.encode()}
+    facts = inspect(sandbox(tmp_path, there))
+    assert facts.ssh == agent
