@@ -83,16 +83,10 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
         raise Missing(
             f"{runner.place}: {path} is not there any more", fix=f"toolkit launch --from-job {record.key}"
         )
+    if later := _later(runner, record):  # somebody did it by hand already
+        return _gone_on(record, later)
     number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory), forget=False)
-    return records.update(
-        record,
-        id=number,
-        numbers=(*(record.numbers or (record.id,)), number),
-        restarts=record.restarts + 1,
-        state="pending",
-        exit_code=None,
-        ended="",
-    )
+    return _gone_on(record, [number])
 
 
 def refresh(runner: Runner, record: JobRecord, seconds: float = 60.0) -> tuple[JobRecord, bool]:
@@ -144,19 +138,8 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
     """Return the record of the job that goes on where this one stopped, ``None`` if there is none."""
     if record.exit_code != STOPPED and not record.spec.chain:
         return None
-    known = record.numbers or (record.id,)
-    later = [n for n in _numbers(runner, record) if n not in known and int(n) > int(record.id or 0)]
-    if not later:
-        return None
-    return records.update(
-        record,
-        id=later[-1],
-        numbers=(*known, *later),
-        restarts=record.restarts + len(later),
-        state="pending",
-        exit_code=None,
-        ended="",
-    )
+    later = _later(runner, record)
+    return _gone_on(record, later) if later else None
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
@@ -257,6 +240,24 @@ def _numbers(runner: Runner, record: JobRecord) -> list[str]:
     return []
 
 
+def _later(runner: Runner, record: JobRecord) -> list[str]:
+    """Return the numbers of jobs that were submitted in the record's folder since."""
+    known = {*record.numbers, record.id}
+    return [n for n in _numbers(runner, record) if n not in known and int(n) > int(record.id or 0)]
+
+
+def _gone_on(record: JobRecord, later: Sequence[str]) -> JobRecord:
+    return records.update(
+        record,
+        id=later[-1],
+        numbers=(*(record.numbers or (record.id,)), *later),
+        restarts=record.restarts + len(later),
+        state="pending",
+        exit_code=None,
+        ended="",
+    )
+
+
 def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
     """Submit once, and never twice; where the answer did not come, Slurm is asked for the job.
 
@@ -288,8 +289,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
 def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
     for pause in _LOOK_PAUSES:
         time.sleep(pause)
-        known = {*record.numbers, record.id}
-        if numbers := [n for n in _numbers(runner, record) if n not in known]:
+        if numbers := _later(runner, record):
             return numbers[-1]
     raise _in_doubt(record, runner, why)
 

@@ -226,7 +226,7 @@ def test_going_on_submits_the_same_script_under_the_same_record():
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"])
     record = jobs.resubmit(slurm, ended)
-    assert slurm.ran == [("sbatch", "--parsable", f"{FOLDER}/job.sh")]
+    assert slurm.ran[-1] == ("sbatch", "--parsable", f"{FOLDER}/job.sh")
     assert (record.key, record.id, record.numbers, record.state) == (RECORD.key, "9", ("7", "9"), "pending")
     assert record.exit_code is None
 
@@ -249,3 +249,10 @@ def test_a_job_of_this_machine_alone_runs_until_it_leaves_its_status():
     assert jobs.refresh(Recorded(), alone)[0].state == "running"
     record, _ = jobs.refresh(Recorded({EXIT_CODE: b"3\n"}), alone)
     assert (record.state, record.exit_code) == ("failed", 3)
+
+
+def test_what_somebody_submitted_again_by_hand_is_taken_over_and_not_submitted_a_third_time():
+    ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, squeue=[f"7|{FOLDER}\n8|{FOLDER}\n"])
+    assert jobs.resubmit(slurm, ended).numbers == ("7", "8")
+    assert not any(words[0] == "sbatch" for words in slurm.ran)
