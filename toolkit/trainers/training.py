@@ -15,7 +15,7 @@ from toolkit.trainers.keeper import Keeper, Settings, Start
 from toolkit.trainers.loop import Loop, Samples
 from toolkit.trainers.metrics import Metrics, Record, Value, finished, writing
 from toolkit.trainers.trouble import Trouble
-from toolkit.trainers.watch import Watch, stop_file
+from toolkit.trainers.watch import Watch, restarted, stop_file
 from toolkit.trainers.world import Strategy, World
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
 
     begun = time.monotonic()
     keeper = Keeper(options.output, world, keep=options.keep)
-    start = Start(passes=world.size) if options.fresh else keeper.find()
+    fresh = world.tell(options.fresh and not restarted(os.environ))
+    start = Start(passes=world.size) if fresh else keeper.find()
     epochs = epochs_each(options.epochs, start.passes)
     if start.epochs >= epochs and world.tell(_complete(options.output)):
         done = f"{start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"

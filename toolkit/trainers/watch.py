@@ -15,6 +15,7 @@ from typing import Self
 from toolkit.trainers.world import World
 
 STOP = "stop-asked"
+RESTARTS = "restarts"
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 _Handler = Callable[[int, FrameType | None], object] | int | None
 
@@ -31,6 +32,13 @@ class Seen:
 def stop_file(environment: Mapping[str, str], output: Path) -> Path:
     """Return the file that asks a training to stop: in the job's folder, else in that of the output."""
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
+
+
+def restarted(environment: Mapping[str, str]) -> bool:
+    """Tell whether this is a job's second start: by Slurm's own count, or the script's in the job's folder."""
+    count = environment.get("SLURM_RESTART_COUNT", "")
+    folder = environment.get("TOOLKIT_JOB_DIR")
+    return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
 
 
 class Watch:

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from toolkit.trainers import watch
-from toolkit.trainers.watch import STOP, Seen, Watch, stop_file
+from toolkit.trainers.watch import STOP, Seen, Watch, restarted, stop_file
 from toolkit.trainers.world import Single
 
 
@@ -65,3 +65,23 @@ def test_a_checkpoint_is_due_after_its_time_and_then_again(asked, monkeypatch):
 def test_the_file_is_in_the_folder_of_the_job_else_of_the_output(tmp_path):
     assert stop_file({"TOOLKIT_JOB_DIR": "/job"}, tmp_path).as_posix() == "/job/stop-asked"
     assert stop_file({"TOOLKIT_JOB_DIR": ""}, tmp_path) == tmp_path / STOP
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, False),
+        ({"SLURM_RESTART_COUNT": ""}, False),
+        ({"SLURM_RESTART_COUNT": "0"}, False),
+        ({"SLURM_RESTART_COUNT": "1"}, True),
+        ({"SLURM_RESTART_COUNT": "10"}, True),
+        ({"TOOLKIT_JOB_DIR": "/none"}, False),
+    ],
+)
+def test_slurm_counts_how_often_it_started_a_job(environment, expected):
+    assert restarted(environment) is expected
+
+
+def test_a_job_that_follows_another_has_the_count_in_its_folder(tmp_path):
+    (tmp_path / "restarts").write_text("1")
+    assert restarted({"TOOLKIT_JOB_DIR": str(tmp_path)})
