@@ -102,10 +102,15 @@ def _say(error: ToolkitError) -> int:
     with contextlib.suppress(OSError):  # the terminal may have gone, and taken us along
         for line in error.detail:
             click.echo(f"    {line}", err=True)
-        click.echo(f"toolkit: {error.message}", err=True)
+        click.echo(f"toolkit: {one_line(error.message)}", err=True)
         if error.fix:
-            click.echo(f"  fix: {error.fix}", err=True)
+            click.echo(f"  fix: {one_line(error.fix)}", err=True)
     return error.code
+
+
+def one_line(text: str) -> str:
+    """Return a text that may quote anything such that it stays on its line and does nothing to a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _unforeseen(error: Exception) -> ToolkitError:

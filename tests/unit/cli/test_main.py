@@ -164,3 +164,10 @@ def test_completion_script_is_printed(capsys, shell):
     code, out, _ = run(capsys, "completion", shell)
     assert code == 0
     assert "_TOOLKIT_COMPLETE" in out
+
+
+def test_an_error_stays_on_its_line_whatever_it_quotes(capsys):
+    assert program.one_line("a\nb\x1b[2Jc é") == "a?b?[2Jc é"
+    with pytest.raises(SystemExit):
+        program.main(["launch", "no\nsuch\x1b[2J", "--dry-run"])
+    assert "there is no trainer 'no?such?[2J'" in capsys.readouterr().err

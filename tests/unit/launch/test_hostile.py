@@ -9,12 +9,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.launch.examples import CONTAINED, GLOO, MPIRUN, SRUN
 from tests.unit.launch.scripts import run
-from toolkit.errors import BadInput
+from toolkit.cli import launch
+from toolkit.errors import BadInput, ToolkitError
 from toolkit.launch import layers
 from toolkit.launch.header import sbatch_lines
 from toolkit.launch.jobyaml import read
@@ -77,6 +79,49 @@ def jobs(draw):
         values[wrong] = _NASTY.get(wrong) or draw(st.sampled_from([sharp, f"{GOOD.get(wrong)}{sharp}"]))
     return values
 
+
+_FIELDS = [
+    "image",
+    "site",
+    "job",
+    "name",
+    "time",
+    "partition",
+    "account",
+    "qos",
+    "memory",
+    "constraint",
+    "reservation",
+    "nodelist",
+    "exclude",
+    "licenses",
+    "array",
+    "dependency",
+    "begin",
+    "mail-type",
+    "mail-user",
+    "output",
+    "error",
+    "workdir",
+    "module",
+    "sbatch",
+    "env",
+    "bind",
+    "directory",
+    "data",
+    "nodes",
+    "gpus-per-node",
+    "warning",
+    "chain",
+    "mode",
+    "strategy",
+    "gpu",
+    "gpu-bind",
+    "cpu-bind",
+    "fix",
+    "verify-key",
+]
+OPTIONS = [f"--{name}" for name in _FIELDS]
 
 SITE = Site(
     schema="toolkit.site/1", title="A cluster", directory="$BASE/tool kit", scratch="$LOCAL",
@@ -171,3 +216,27 @@ def test_every_text_of_a_job_is_tried_here():
     texts = {f.name for f in msgspec.structs.fields(JobFile) if f.type == str | None}
     elsewhere = {"trainer", "image", "site", "data", "directory"}
     assert texts - elsewhere == set(GOOD)
+
+
+@settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    options=st.lists(st.tuples(st.sampled_from(OPTIONS), text.filter(lambda t: "\0" not in t)), max_size=3),
+    trainer=st.one_of(st.just("mnist"), st.none(), text),
+    words=st.one_of(st.just(["--", "true"]), st.just([]), st.lists(text, max_size=3)),
+)
+@example(options=[("--env", "=x")], trainer="mnist", words=[])
+@example(options=[("--image", "docker://x")], trainer=None, words=["--", "x"])
+@example(options=[("--site", "../../etc/passwd")], trainer="mnist", words=[])
+@example(options=[("--job", "\x1b[2J.yaml")], trainer=None, words=[])
+def test_no_words_on_the_command_line_end_in_a_traceback(tmp_path_factory, options, trainer, words):
+    given = [word for pair in options for word in pair]
+    site = [] if "--site" in given else ["--site", "virtual"]
+    call = ["--dry-run", *site, *given, *([trainer] if trainer is not None else []), *words]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.getbasetemp())
+        patch.setattr(shutil, "which", lambda _: None)
+        done = CliRunner().invoke(launch.command, call, obj={"verbose": False, "quiet": True})
+    if isinstance(done.exception, ToolkitError):
+        assert done.exception.code in {2, 3}
+    else:
+        assert done.exit_code in {0, 2}, done.exception
