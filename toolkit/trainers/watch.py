@@ -35,7 +35,7 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
 
 
 def restarted(environment: Mapping[str, str]) -> bool:
-    """Tell whether this is a job's second start: by Slurm's own count, or the script's in the job's folder."""
+    """Tell whether a job was started before: by Slurm's count, or by the script's in the job's folder."""
     count = environment.get("SLURM_RESTART_COUNT", "")
     folder = environment.get("TOOLKIT_JOB_DIR")
     return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
