@@ -37,8 +37,9 @@ _NODES = _Form(
     "write nodes as Slurm does: node1,node[3-5]",
 )
 _OUTPUT = _Form(
-    r"(?!-)([A-Za-z0-9._/+=@,-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
-    "write a path of letters, digits and . _ / + = @ , - and patterns such as %j; a percent sign is %%",
+    # Slurm makes no folder for it, and a job that cannot write its output ends without a word.
+    r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
+    "write a file name or a full path: letters, digits, . _ + = @ , - and patterns as %j (%% for %)",
 )
 
 FORMS: Mapping[str, _Form] = {

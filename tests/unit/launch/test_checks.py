@@ -33,7 +33,7 @@ GOOD = [
     ("gpu", "a100-sxm4-40gb"),
     ("gpu_bind", "map_gpu:0,1,2,3"),
     ("cpu_bind", "verbose,mask_cpu:0xff,0xff00"),
-    ("output", "logs/%x-%j.out"),
+    ("output", "%x-%j.out"),
     ("output", "/abs/%A_%04a.log"),
     ("workdir", "/a b/ü"),
 ]
@@ -63,6 +63,9 @@ BAD = [
     ("gpu_bind", "all"),
     ("cpu_bind", "core"),
     ("output", "a b"),
+    ("output", "logs/x.out"),
+    ("error", "../x"),
+    ("output", "/"),
     ("output", "-x"),
     ("output", "%q"),
     ("output", "100%"),
