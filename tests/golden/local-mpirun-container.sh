@@ -36,7 +36,7 @@ fi
 
 # start WORDS: inside the image, once a rank.
 start() {
-    singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+    singularity exec --pid --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
         mpirun -n 2 "$@"
 }

@@ -1,6 +1,7 @@
 """Submit a notebook's job, wait until Jupyter listens, and keep the tunnel to it open."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 from toolkit.cli.following import failure
 from toolkit.cli.notebook_job import Prepared
 from toolkit.cli.places import open_runner
-from toolkit.errors import BadInput, Interrupted, Missing, ToolkitError
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing, ToolkitError
 from toolkit.launch import jobs, notebook, records
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
@@ -22,6 +23,10 @@ from toolkit.run.stage import stage
 from toolkit.run.tunnel import Tunnel
 
 SCHEMA = "toolkit.notebook/1"
+
+_TRIES = 5
+_END_SECONDS = 8
+"""A job ends its steps first: Slurm may say for a while that it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +84,45 @@ def _use(runner: Runner, record: JobRecord, token: str, tunnel: Tunnel, session:
             raise _ended_early(record)
         url = notebook.address(tunnel.port, token)
 
-        far = runner.converse(notebook.relay_command(record, place))
-        try:
-            tunnel.serve(far, lambda: _show(record, place, url, session, tell))
-        finally:
-            far.close()
-        record, _ = jobs.refresh(runner, record)
+        record = _carried(runner, record, place, tunnel, lambda: _show(record, place, url, session, tell))
     except KeyboardInterrupt:
         raise _closed(runner, record, session) from None
-    if record.state not in FINAL_STATES:
-        raise Missing(
-            f"the tunnel to job {record.id} broke; the job goes on",
-            fix=f"toolkit notebook --attach {record.key}",
-        )
     notebook.clear(runner, record)
     tell.step(f"Job {record.id} has ended: {record.state}; the notebook is closed")
+
+
+def _carried(
+    runner: Runner, record: JobRecord, place: notebook.Place, tunnel: Tunnel, on_ready: Callable[[], None]
+) -> JobRecord:
+    """Carry connections until the job has ended; a far end that is lost before is started again.
+
+    Raises:
+        Missing: if it does not come back.
+    """
+    for _ in range(_TRIES):
+        why = ""
+        far = runner.converse(notebook.relay_command(record, place))
+        try:
+            tunnel.serve(far, on_ready)
+        except CheckFailed as error:
+            why = next(iter(error.detail[-1:]), "")
+        finally:
+            far.close()
+        for _ in range(_END_SECONDS):
+            record, _ = jobs.refresh(runner, record)
+            if record.state in FINAL_STATES:
+                return record
+            time.sleep(1)
+        on_ready = _nothing
+    raise Missing(
+        f"the tunnel to job {record.id} broke; the job goes on",
+        fix=f"toolkit notebook --attach {record.key}",
+        detail=[why] if why else [],
+    )
+
+
+def _nothing() -> None:
+    """Say nothing: the address was told, and it stays."""
 
 
 def _show(record: JobRecord, place: notebook.Place, url: str, session: Session, tell: Tell) -> None:

@@ -103,7 +103,10 @@ def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RU
 def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
     """Return the words in front of a command: the whole launch line, less what only Slurm can do."""
     if made.inside:
-        return plan.launch_words(spec, made, (), runtime)
+        # A signal reaches mpirun twice, by the group and by the runtime, and then it leaves its ranks behind,
+        # as they are in groups of their own. With the first process of a PID namespace all others end.
+        apart = msgspec.structs.replace(made, container=("--pid", *made.container))
+        return plan.launch_words(spec, apart, (), runtime)
     outside = msgspec.structs.replace(made, launcher=("srun",))
     return plan.launch_words(spec, outside, (), runtime)[1:]
 
