@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 
 import pytest
@@ -239,3 +240,51 @@ def test_preflight_tells_ranks_that_are_alone_so_once(inside):
     told = [line for line in done.lines if line.startswith("preflight:")]
     assert len(told) == 1, done.lines
     assert "MPI reports a world of 1 where 2 tasks were started: every rank is alone" in told[0]
+
+
+def test_preflight_looks_at_nodes_space_and_image_of_all_ranks(inside, out):
+    out.mkdir()
+    (out / "a.sif").write_bytes(b"SIF" * 100_000)
+    words = (
+        "--tasks",
+        "2",
+        "--nodes",
+        "1",
+        "--output",
+        "/out",
+        "--image",
+        "/out/a.sif",
+        "--fabric-gbit",
+        "100",
+    )
+    done = inside(*TWO, *PREFLIGHT, *words, binds={out: "/out"})
+    assert done.ok, done.lines
+    assert len(done.lines) == 1
+
+
+def test_preflight_tells_each_thing_that_is_wrong_with_node_and_rank(inside):
+    words = (
+        "--tasks",
+        "2",
+        "--nodes",
+        "2",
+        "--gpus-per-node",
+        "2",
+        "--output",
+        "/none",
+        "--image",
+        "/none.sif",
+    )
+    done = inside(*TWO, *PREFLIGHT, *words)
+    assert done.status == 1
+    host = r"[0-9a-f]{12}"
+    told = [line for line in done.lines if line.startswith("preflight:")]
+    expected = (
+        rf"the ranks are on 1 node \({host}\) and not on the 2 of the job",
+        rf"rank 0 on {host}: no GPU can be opened there, and the job has 2 a node",
+        rf"rank 0 on {host}: /none cannot be used: No such file or directory",
+        rf"rank 0 on {host}: /none\.sif cannot be read: No such file or directory",
+    )
+    assert len(told) == len(expected), done.lines
+    for line, pattern in zip(told, expected, strict=True):
+        assert re.fullmatch(rf"preflight: {pattern}\.", line)

@@ -16,13 +16,17 @@ def horovod(monkeypatch):
     for name in [name for name in os.environ if name.startswith(("SLURM_", "PMI", "OMPI_", "HOROVOD_"))]:
         monkeypatch.delenv(name)
 
+    done = []
+
     def reports(size, **environment):
+        reports.done = done
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         hvd = ModuleType("horovod.tensorflow.keras")
         numbers = {"rank": 0, "size": size, "local_rank": 0, "local_size": size, "cross_size": 1}
         vars(hvd).update({name: lambda value=value: value for name, value in numbers.items()})
         hvd.init, hvd.mpi_enabled = lambda: None, lambda: False
+        hvd.shutdown = lambda: done.append("shutdown")
         tensorflow = SimpleNamespace(keras=hvd)
         root = ModuleType("horovod")
         root.__version__, root.tensorflow = "0.28.1", tensorflow
@@ -100,3 +104,20 @@ def test_one_process_is_a_world_of_its_own(monkeypatch):
 )
 def test_a_rank_that_is_gone_is_told_from_a_fault_of_the_trainer(kind, said, gone):
     assert world.separated(type(kind, (Exception,), {})(said)) is gone
+
+
+def test_a_rank_says_good_bye_to_all_before_it_leaves(horovod, monkeypatch):
+    monkeypatch.setattr(world.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
+    ranks = horovod(4)
+    with pytest.raises(SystemExit) as end:
+        ranks.leave(75)
+    assert (end.value.code, horovod.done) == (75, ["shutdown"])
+
+
+def test_one_process_leaves_with_the_code_and_tells_itself(monkeypatch):
+    monkeypatch.delenv("SLURM_STEP_NUM_TASKS", raising=False)
+    alone = world.Single()
+    assert alone.tell({"a": 1}) == {"a": 1}
+    with pytest.raises(SystemExit) as end:
+        alone.leave(75)
+    assert end.value.code == 75
