@@ -17,7 +17,7 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    "ccl": (b"CCLAllreduce",),
+    "ccl": (b"12CCLAllreduce",),  # with the length that the compiler writes before it: NCCL ends the same
 }
 """What each part of Horovod leaves in its library: names of classes for the compiler's type information, and
 of the functions that it calls (horovod/horovod:horovod/common/ops)."""

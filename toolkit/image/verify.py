@@ -26,6 +26,9 @@ from toolkit.run.gpg import verifier
 LOCK_PATH = "/opt/toolkit/lock.json"
 """Where an image built by this toolkit has its lock."""
 
+UNSIGNED = "it has no signature"
+"""What is told of a file that nobody signed."""
+
 _MOST_LOCK = 32 << 20
 _UNPACKED = 64 << 30
 """Bytes that are unpacked for the comparison at most; every file once or twice."""
@@ -134,7 +137,7 @@ def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
 def _signed(found: tuple[Checked, ...], left: str) -> Check:
     """Judge all signatures together: none may be wrong, and those that hold have to cover everything."""
     if not found:
-        return Check(name="signature", outcome="failed", told="it has no signature")
+        return Check(name="signature", outcome="failed", told=UNSIGNED)
     lines = [_said(one) for one in found if not one.holds]
     wrong = [
         line for one, line in zip((o for o in found if not o.holds), lines, strict=True) if _is_wrong(one)

@@ -54,7 +54,8 @@ def test_pytorch_tells_its_cuda(tmp_path, line, version, book):
 HOROVOD = {
     f"{SITE}/horovod-0.28.1.{DIST}": "",
     f"{SITE}/horovod/tensorflow/mpi_lib.cpython-311-x86_64-linux-gnu.so": elf(
-        needed=("libmpi.so.40", "libnccl.so.2"), text=b"12MPIAllreduceE\x0013GlooAllreduceE"
+        needed=("libmpi.so.40", "libnccl.so.2"),
+        text=b"12MPIAllreduceE\x0013GlooAllreduceE\x0013NCCLAllreduceE",
     ),
     f"{SITE}/horovod/torch/mpi_lib_v2.cpython-311-x86_64-linux-gnu.so": elf(text=b"cudaGetDevice\0"),
 }

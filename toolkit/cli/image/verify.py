@@ -7,8 +7,9 @@ import msgspec
 
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.verify import verify
+from toolkit.image.verify import UNSIGNED, verify
 from toolkit.model.lock import Lock
+from toolkit.model.verified import Check
 from toolkit.report.progress import Progress
 from toolkit.report.verified import lines
 
@@ -55,9 +56,13 @@ def command(
         )
     if failed:
         more = f"; also wrong: {', '.join(check.name for check in failed[1:])}" if failed[1:] else ""
-        raise CheckFailed(
-            f"{sif}: {failed[0].told}{more}", fix="do not run it; take it again from where it was made"
-        )
+        raise CheckFailed(f"{sif}: {failed[0].told}{more}", fix=_fix(failed))
+
+
+def _fix(failed: list[Check]) -> str:
+    if [check.told for check in failed] == [UNSIGNED]:
+        return "toolkit image sign signs your own; --unsigned accepts one of which nobody says whose it is"
+    return "do not run it; take it again from where it was made"
 
 
 def _lock(file: Path) -> Lock:
