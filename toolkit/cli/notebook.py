@@ -1,25 +1,31 @@
 """``toolkit notebook``: Jupyter inside an image on a compute node, and one URL for this machine."""
 
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from toolkit.cli.places import open_runner, place_options
+from toolkit.errors import Missing
 from toolkit.report.progress import Progress
+
+if TYPE_CHECKING:
+    from toolkit.model.site import Site
 
 _COUNT = click.IntRange(min=1)
 
 
 @click.command("notebook")
-@click.option("--image", default="tf2.15-cpu", show_default=True, help="SIF file, or name of a recipe")
+@click.option("--image", help="SIF file, or name of a recipe; tf2.15-cpu by default")
 @click.option("--packages", default="", metavar="DIR", help="Folder there with Jupyter, for an image without")
 @click.option("--folder", default="", metavar="DIR", help="What it shows; WORK or HOME there by default")
 @click.option("--directory", metavar="DIR", help="Folder on the cluster for images and runs")
-@click.option("--time", help="Time limit, as sbatch takes it; 2 hours by default")
+@click.option("--time", help="Time limit, as sbatch takes it; 1 hour by default")
 @click.option("--cpus", type=_COUNT, help="Cores")
 @click.option("--gpus", type=_COUNT, help="GPUs")
-@click.option("--memory", default="", help="Memory, as in 16G")
+@click.option("--memory", help="Memory, as in 16G")
 @click.option("--partition", help="Slurm partition")
 @click.option("--account", help="Slurm account")
 @click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Bind a folder of the cluster")
@@ -43,6 +49,8 @@ def command(
     as_json: bool,
     port: int,
     keep: bool,
+    folder: str,
+    packages: str,
     **given: object,
 ) -> None:
     """Start Jupyter in an image on a compute node, and open a tunnel to it.
@@ -54,7 +62,7 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.notebook_job import Options, prepared
+    from toolkit.cli.notebook_job import prepared, wanted
     from toolkit.cli.notebook_tunnel import Session, attached, started
 
     session = Session(port=port, keep=keep, as_json=as_json)
@@ -62,10 +70,12 @@ def command(
         if attach is not None:
             attached(attach, session, tell)
             return
-        options = msgspec.convert(given, Options)
+        asking = wanted(given, folder, packages)
+        host = host or (cluster is None and host_of(asking.job.site)) or None
+        remote = host is not None or cluster is not None
         runner = open_runner(host, cluster, ssh_config)
         try:
-            job = prepared(runner, options, tell, remote=host is not None or cluster is not None)
+            job = prepared(runner, asking, tell, remote=remote)
             if dry_run:
                 click.echo(job.script, nl=False)
                 return
@@ -74,3 +84,18 @@ def command(
             started(runner, msgspec.structs.replace(job, record=record), session, tell)
         finally:
             runner.close()
+
+
+def host_of(site: "Site | None") -> str:
+    """Return the host to go to for a site; none where this machine has Slurm itself.
+
+    Raises:
+        Missing: if the profile names no host.
+    """
+    if site is None or shutil.which("sbatch"):
+        return ""
+    if not site.host:
+        raise Missing(
+            f"there is no sbatch here, and the profile of {site.title} names no host", fix="give --host"
+        )
+    return site.host

@@ -1,44 +1,39 @@
 """Make a notebook's job out of what a person asked for, the site and the image; nothing is changed there."""
 
-import datetime as dt
 import posixpath
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from toolkit.cli.prepare import directory, find_image, image_there, login_variable
+from toolkit.cli.layering import Asked, asked
+from toolkit.cli.prepare import looked_into, to_record
+from toolkit.cli.whereabouts import check_directory, directory, find_image, image_there, login_variable
 from toolkit.errors import BadInput
-from toolkit.image.inspect import inspect
-from toolkit.knowledge import sites
 from toolkit.launch import notebook, plan, records
+from toolkit.launch.limits import check_limits
 from toolkit.launch.script import job_script
+from toolkit.launch.specify import Places, specify
 from toolkit.launch.surroundings import Around
+from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.progress import Tell
-from toolkit.model.site import Defaults, Site
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel, sha256
 
-_TIME = "02:00:00"
+_FIELDS = {"cpus": "cpus_per_rank", "gpus": "gpus_per_node", "bind": "binds"}
+"""Options that have another name here than in a job: it is one task on one node."""
+
 _WHY = "one task, which speaks no MPI"
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of ``toolkit notebook`` that make the job, as given."""
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for: the job, and two folders of the cluster that are empty where none is named."""
 
-    image: str
-    packages: str
+    job: Asked
     folder: str
-    directory: str | None
-    time: str | None
-    cpus: int | None
-    gpus: int | None
-    memory: str
-    partition: str | None
-    account: str | None
-    bind: tuple[str, ...]
-    env: tuple[str, ...]
-    site: str | None
+    packages: str
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,72 +48,72 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
 
 
-def prepared(runner: Runner, options: Options, tell: Tell, *, remote: bool) -> Prepared:
-    """Return the job; ``remote`` says that the image has to be copied to the runner's place.
+def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
+    """Join the options of the command with site and settings, as those of a job are.
 
     Raises:
         BadInput: for an option that cannot be.
-        Missing: if the image is not on this machine, or the place does not answer.
     """
-    site = sites.site(options.site) if options.site else None
-    if site and site.scheduler != "slurm":
+    said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
+    said["env"] = _environment(said.pop("env", ()))
+    made = asked(said, (notebook.NAME,))
+    if made.site and made.site.scheduler != "slurm":
         raise BadInput(
-            f"--site {options.site}: a notebook is a job of Slurm, and that site has {site.scheduler}"
+            f"--site {made.job.site}: a notebook is a job of Slurm; there is {made.site.scheduler}"
         )
-    for option, path in (("packages", options.packages), ("folder", options.folder)):
+    for option, path in (("folder", folder), ("packages", packages)):
         if path and not path.startswith("/"):
             raise BadInput(f"--{option} {path}: give the full path on the cluster")
-    image = find_image(options.image)
+        plan.bind(path)
+    check_directory(made.job.directory or "")
+    return Wanted(job=made, folder=folder, packages=packages)
+
+
+def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Prepared:
+    """Return the job; ``remote`` says that the image has to be copied to the runner's place.
+
+    Raises:
+        BadInput: for what the site does not have.
+        Missing: if the image is not on this machine, or the place does not answer.
+    """
+    job, site = asking.job.job, asking.job.site
+    image = find_image(job.image or "")
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
-    facts = inspect(image, tell=tell)
-    if facts.format not in {"sif", "squashfs"}:
-        raise BadInput(f"--image {image}: a job starts from a SIF, and this is {facts.format}")
+    facts = looked_into(image, tell)
     host = probe(runner)
+    named = asking.job.origins.get("directory", "").startswith("site ")
+    base = directory(runner, job.directory, remote=remote, variables=named)
     digest = (facts.digest or "").removeprefix("sha256:") or sha256(image)
-    base = directory(runner, options.directory, remote=remote)
     there = image_there(image, digest, base) if remote else str(image)
-    folder = options.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or base
-    own = posixpath.join(base, "runs", records.new_key(notebook.NAME))
-    spec = _spec(options, site, own, there, folder)
-    spec = msgspec.structs.replace(spec, command=notebook.command(own, folder, options.packages, facts))
+    folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or base
+    places = Places(posixpath.join(base, "runs", records.new_key(notebook.NAME)), there)
+    spec = _spec(specify(job, places), asking, folder, facts)
+    if site:
+        check_limits(spec, site, spec.site)
     runtime = site.container.command if site else plan.runtime_of(host)
-    script = job_script(spec, notebook.PLAN, _WHY, runtime, Around(site=site, host=host, image=facts))
-    record = JobRecord(
-        key=posixpath.basename(own),
-        id="",
-        place=runner.place,
-        spec=spec,
-        mode=notebook.PLAN.mode,
-        plan=notebook.PLAN,
-        predicted="ok",
-        image_digest=f"sha256:{digest}",
-        submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
+    return Prepared(
+        record=to_record(runner.place, spec, notebook.PLAN, f"sha256:{digest}"),
+        script=job_script(spec, notebook.PLAN, _WHY, runtime, Around(site, host, facts)),
+        parcels=(Parcel(image, there, digest),) if remote else (),
+        runtime=runtime,
     )
-    parcels = (Parcel(image, there, digest),) if remote else ()
-    return Prepared(record=record, script=script, parcels=parcels, runtime=runtime)
 
 
-def _spec(options: Options, site: Site | None, own: str, image: str, folder: str) -> JobSpec:
-    known = site.defaults if site else Defaults()
-    packages = [plan.bind(options.packages, read_only=True)] if options.packages else []
-    return JobSpec(
+def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobSpec:
+    """Return the specification as that of one task which is neither stopped in time nor started again."""
+    packages = [plan.bind(asking.packages, read_only=True)] if asking.packages else []
+    return msgspec.structs.replace(
+        spec,
         name=notebook.NAME,
-        image=image,
-        command=(),
-        directory=own,
-        cpus_per_rank=options.cpus or known.cpus_per_rank,
-        gpus_per_node=options.gpus,
-        memory=options.memory or known.memory,
-        time=options.time or known.time or _TIME,
-        partition=options.partition or known.partition or None,
-        account=options.account or known.account or None,
-        qos=known.qos,
-        constraint=known.constraint,
-        licenses=known.licenses,
-        env=_environment(options.env),
-        binds=(plan.bind(own), plan.bind(folder), *packages, *options.bind),
+        command=notebook.command(spec.directory, folder, asking.packages, image),
+        nodes=1,
+        ranks_per_node=1,
+        array="",
+        requeue=False,
+        chain=0,
+        warning=0,
         preflight=False,
-        site=options.site or "",
+        binds=(*spec.binds, plan.bind(folder), *packages),
     )
 
 
