@@ -1,6 +1,7 @@
 """The checkpoints of a training of many ranks: rank 0 reads and writes, the others are told."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +56,8 @@ class Keeper:
 
     def find(self) -> Start:
         """Return where to begin: at the newest checkpoint that is whole, if there is one."""
-        found = checkpoint.newest(self.folder) if self._first else None
+        with self._at("read"):
+            found = checkpoint.newest(self.folder) if self._first else None
         if not self._world.tell(found is not None):
             return Start(passes=self._world.size)
         told = found and (found[0].name, found[0].epochs, found[0].part, found[0].passes, found[0].settings)
@@ -80,8 +82,17 @@ class Keeper:
 
     def clear(self) -> None:
         """Remove the checkpoints of an earlier training."""
-        if self._first:
-            checkpoint.remove_all(self.folder)
+        with self._at("removed"):
+            if self._first:
+                checkpoint.remove_all(self.folder)
+
+    @contextlib.contextmanager
+    def _at(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = error.filename or self.folder
+            raise Trouble(f"{where}: cannot be {what}: {error.strerror or error}", code=1) from error
 
     def save(
         self,

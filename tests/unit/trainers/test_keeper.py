@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from toolkit.trainers import keeper as keeper_module
 from toolkit.trainers.checkpoint import Part
 from toolkit.trainers.keeper import Keeper, Start
+from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.world import Single
 
 SETTINGS = {"trainer": "mnist", "seed": 1, "batch_size": 32, "samples": 640, "learning_rate": 0.001}
@@ -89,3 +91,17 @@ def test_it_is_said_where_a_training_goes_on():
     assert Start(1, "000001-000000000000", 1).sentence(1000, 1) == (
         "goes on from checkpoint 000001-000000000000 with epoch 2"
     )
+
+
+def test_checkpoints_that_cannot_be_reached_are_one_line_and_status_1(tmp_path, monkeypatch):
+    def stale(folder):
+        raise OSError(116, "Stale file handle", str(folder))
+
+    keeper = Keeper(tmp_path, Single(), keep=3)
+    monkeypatch.setattr(keeper_module.checkpoint, "newest", stale)
+    monkeypatch.setattr(keeper_module.checkpoint, "remove_all", stale)
+    with pytest.raises(Trouble, match="checkpoints: cannot be read: Stale file handle") as told:
+        keeper.find()
+    assert told.value.code == 1
+    with pytest.raises(Trouble, match="checkpoints: cannot be removed: Stale file handle"):
+        keeper.clear()
