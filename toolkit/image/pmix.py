@@ -49,12 +49,17 @@ def built_in(
 def _version(
     real: str, content: bytes, found: tuple[mca.Component, ...], packages: dict[str, str]
 ) -> Found | None:
+    said = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
+    by_itself = Found(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
+    # A distribution's libpmix may still call itself a release candidate, and be patched to the release.
+    if by_itself and not real.startswith("/usr/lib/"):
+        return by_itself
     if by_name := knowledge.pmix_of_file(real):
         return Found(by_name, f"{real} is PMIx {by_name}, by its file name")
     if real.startswith("/usr/lib/") and (package := packages.get("libpmix2") or packages.get("libpmix2t64")):
         return Found(package, f"{real}: dpkg has libpmix2 {package}")
-    if said := re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content):
-        return Found(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}")
+    if by_itself:
+        return by_itself
     release = mca.release(found, "pmix")
     return Found(release, f"{real}: its components are of PMIx {release}") if release else None
 
