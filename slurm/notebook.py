@@ -17,6 +17,7 @@ import os
 import pathlib
 import socket
 import sys
+import tempfile
 import threading
 import time
 from typing import Any
@@ -51,6 +52,9 @@ def main(directory: str, folder: str, packages: str = "") -> int:
         "open_browser=False",
         f"root_dir={folder}",
     ]
+    # An extension is told of by files of settings, which are not read here.
+    extensions = (name for name in _EXTENSIONS if importlib.util.find_spec(name))
+    words += [f"jpserver_extensions={name}=True" for name in extensions]
     # Root is who a container's user may be, and harms nobody outside.
     program.launch_instance(argv=[f"--ServerApp.{word}" for word in (*words, "allow_root=True")])
     return 0
@@ -75,15 +79,12 @@ def _program(name: tuple[str, str]) -> Any:  # noqa: ANN401 - a class that only 
 
 
 def _settle(job: pathlib.Path) -> None:
-    """Have Jupyter read our settings and no others: an image or a home may open what has to be shut."""
+    """Have Jupyter read no settings: those of an image or a home may open what has to be shut."""
     own = job / "jupyter"
     own.mkdir(exist_ok=True)
-    found = {name: True for name in _EXTENSIONS if importlib.util.find_spec(name)}
-    settings = json.dumps({"ServerApp": {"jpserver_extensions": found}})
-    (own / "jupyter_server_config.json").write_text(settings)
+    tempfile.tempdir = str(own)  # where Jupyter then makes a folder of no settings
     os.environ.update(
         JUPYTER_TOKEN_FILE=str(job / "token"),
-        JUPYTER_CONFIG_DIR=str(own),
         JUPYTER_NO_CONFIG="1",
         JUPYTER_RUNTIME_DIR=str(own / "runtime"),
         JUPYTER_DATA_DIR=str(own / "data"),
