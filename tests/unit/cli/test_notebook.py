@@ -1,0 +1,112 @@
+"""What ``toolkit notebook`` refuses before a job is made, and the script that it makes."""
+
+import socket
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.cli.test_launch import Cluster
+from tests.unit.image.sifs import DATA, sif
+from tests.unit.launch.examples import RECORD
+from toolkit.cli import notebook
+from toolkit.errors import BadInput, Missing
+from toolkit.launch import records
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(tmp_path, monkeypatch):
+    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(notebook, "open_runner", lambda *_: Cluster())
+
+
+@pytest.fixture
+def image(tmp_path):
+    file = tmp_path / "tiny.sif"
+    file.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
+    return str(file)
+
+
+def run(*words):
+    return CliRunner().invoke(notebook.command, words, obj={"verbose": False, "quiet": True})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--packages", "jupyter"], "--packages jupyter: give the full path"),
+        (["--folder", "work"], "--folder work: give the full path"),
+        (["--folder", "/a,b"], "separator"),
+        (["--env", "A"], "write NAME=VALUE"),
+        (["--directory", "~other/x"], "--directory"),
+        (["--time", "x;y"], "--time"),
+        (["--partition", "a\nb"], "--partition"),
+        (["--site", "theta"], "a notebook is a job of Slurm"),
+        (["--site", "nowhere"], "nowhere"),
+        (["--image", "/nope.sif"], "no such file"),
+        (["--attach", "nope"], "no job was launched"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(words, said):
+    error = run("--host", "login.example", *words).exception
+    assert isinstance(error, BadInput), error
+    assert said in error.message
+    assert "\n" not in error.message
+
+
+def test_only_notebooks_are_attached_to():
+    records.save(RECORD)
+    error = run("--attach", RECORD.key).exception
+    assert isinstance(error, BadInput)
+    assert "is no notebook" in error.message
+
+
+def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    done = run("--host", "h", "--image", image, "--gpus", "2", "--cpus", "4", "--memory", "8G", "--dry-run")
+    assert done.exit_code == 0, done.exception
+    script = done.stdout
+    for line in ("--nodes=1", "--ntasks=1", "--cpus-per-task=4", "--mem=8G", "--gres=gpu:2"):
+        assert f"\n#SBATCH {line}\n" in script
+    assert "--nv" in script
+    assert "notebook.py" in script
+    assert "token" not in script
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_a_person_has_set_for_jobs_counts_here_too(image, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_ACCOUNT", "train")
+    script = run("--host", "h", "--image", image, "--dry-run").stdout
+    assert "\n#SBATCH --account=train\n" in script
+
+
+def test_a_notebook_is_one_task_whatever_is_set_for_jobs(image, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_NODES", "4")
+    monkeypatch.setenv("TOOLKIT_CHAIN", "3")
+    script = run("--host", "h", "--image", image, "--dry-run").stdout
+    assert "\n#SBATCH --nodes=1\n" in script
+    assert "--requeue" not in script
+    assert "stop-asked; a checkpoint" not in script
+
+
+def test_a_taken_port_is_told_before_anything_is_sent(image, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        error = run("--host", "h", "--image", image, "--port", str(port)).exception
+    assert isinstance(error, BadInput)
+    assert f"--port {port}" in error.message
+    assert not (tmp_path / "toolkit").exists()
+
+
+def test_a_site_leads_to_its_host(monkeypatch):
+    from toolkit.knowledge import sites
+
+    monkeypatch.setattr(notebook.shutil, "which", lambda _: None)
+    names = [name for name in sites.names() if sites.site(name).host]
+    assert names
+    assert notebook.host_of(sites.site(names[0])) == sites.site(names[0]).host
+    assert notebook.host_of(None) == ""
+    nameless = next(s for s in map(sites.site, sites.names()) if not s.host)
+    with pytest.raises(Missing, match="names no host"):
+        notebook.host_of(nameless)
