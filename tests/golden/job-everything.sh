@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
 # Launch mode srun-pmix: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
 #

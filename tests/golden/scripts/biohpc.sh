@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
 # Launch mode gloo: not predicted, as nothing was asked of BioHPC (Nucleus); gloo is what the site profile names
 #
@@ -60,9 +60,11 @@ timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
         singularity exec --bind /project --bind /work --bind /home2 --bind "$job_dir" \
             --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
+            --bind "${HOME:?}"/toolkit/images/tf2.15-cpu.sif:"${HOME:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \
         env TOOLKIT_JOB_DIR="$job_dir" HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
-        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --nodes 2 \
+            --output "$job_dir" --image "${HOME:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: Gloo did not start within 300 s; the job is ended" >&2

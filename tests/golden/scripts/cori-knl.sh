@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
 # Launch mode gloo: not predicted, as nothing was asked of Cori (KNL); gloo is what the site profile names
 #
@@ -49,10 +49,12 @@ timeout --foreground --kill-after=10 300 \
             --cpu-bind=cores \
         singularity exec --bind "$job_dir" \
             --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
+            --bind "${HOME:?}"/toolkit/images/tf2.15-cpu.sif:"${HOME:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \
         env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=16 TF_NUM_INTRAOP_THREADS=16 \
             TF_NUM_INTEROP_THREADS=2 HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
-        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-8}"
+        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --nodes 2 \
+            --output "$job_dir" --image "${HOME:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-8}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: Gloo did not start within 300 s; the job is ended" >&2

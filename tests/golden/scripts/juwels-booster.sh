@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Slurm, apptainer and the image: sbatch job.sh
+# Made by toolkit. Needs nothing but Slurm, apptainer and the image: sbatch job.sh
 #
 # Launch mode srun-pmix: not predicted, as nothing was asked of JUWELS Booster; srun-pmix is what the site profile names
 #
@@ -50,10 +50,12 @@ timeout --foreground --kill-after=10 300 \
             --cpu-bind=cores \
         apptainer exec --nv --bind /p --bind "$job_dir" \
             --bind "${PROJECT:?}"/toolkit/data/mnist:"${PROJECT:?}"/toolkit/data/mnist:ro \
+            --bind "${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif:"${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif \
         env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 \
             TF_NUM_INTEROP_THREADS=2 \
-        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-8}"
+        python -m toolkit.trainers.preflight --nodes 2 --output "$job_dir" --gpus-per-node 4 \
+            --image "${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-8}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
 # Launch mode gloo: not predicted, as nothing was asked of Marconi A2 (KNL); gloo is what the site profile names
 #
@@ -7,6 +7,8 @@
 #SBATCH --nodes=2
 #SBATCH --ntasks=2
 #SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=68
+#SBATCH --threads-per-core=1
 #SBATCH --mem=86000
 #SBATCH --time=01:00:00
 #SBATCH --partition=knl_usr_prod
@@ -29,6 +31,9 @@ leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
+
+# srun of Slurm 22.05 to 23.02 does not read SLURM_CPUS_PER_TASK; this is right in every release.
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-68}"
 
 # A batch shell need not know `module`; where it is set up differs from one centre to the next.
 set +u
@@ -64,11 +69,15 @@ echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode gloo"
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
+            --cpu-bind=cores \
         singularity exec --bind /marconi --bind /marconi_work --bind /marconi_scratch \
             --bind "$job_dir" --bind "${WORK:?}"/toolkit/data/mnist:"${WORK:?}"/toolkit/data/mnist:ro \
+            --bind "${WORK:?}"/toolkit/images/tf2.15-cpu.sif:"${WORK:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${WORK:?}"/toolkit/images/tf2.15-cpu.sif \
-        env TOOLKIT_JOB_DIR="$job_dir" HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
-        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+        env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=68 TF_NUM_INTRAOP_THREADS=68 \
+            TF_NUM_INTEROP_THREADS=2 HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
+        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --nodes 2 \
+            --output "$job_dir" --image "${WORK:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: Gloo did not start within 300 s; the job is ended" >&2
@@ -90,10 +99,12 @@ trap ask_to_stop USR1 TERM
 
 # In the background, as a shell hears of a signal only when no command stands in its way.
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
+        --cpu-bind=cores \
     singularity exec --bind /marconi --bind /marconi_work --bind /marconi_scratch \
         --bind "$job_dir" --bind "${WORK:?}"/toolkit/data/mnist:"${WORK:?}"/toolkit/data/mnist:ro \
     "${WORK:?}"/toolkit/images/tf2.15-cpu.sif \
-    env TOOLKIT_JOB_DIR="$job_dir" HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
+    env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=68 TF_NUM_INTRAOP_THREADS=68 \
+        TF_NUM_INTEROP_THREADS=2 HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
     python -m toolkit.trainers.gloo -- python -m toolkit.trainers.mnist \
         --data "${WORK:?}"/toolkit/data/mnist --output "$job_dir" --strategy horovod &
 ranks=$!

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
 # Launch mode gloo: not predicted, as nothing was asked of Piz Daint; gloo is what the site profile names
 #
@@ -73,11 +73,13 @@ timeout --foreground --kill-after=10 300 \
             --cpu-bind=cores \
         singularity exec --nv --bind /scratch/snx3000 --bind "$job_dir" \
             --bind "${SCRATCH:?}"/toolkit/data/mnist:"${SCRATCH:?}"/toolkit/data/mnist:ro \
+            --bind "${SCRATCH:?}"/toolkit/images/tf2.15-cpu.sif:"${SCRATCH:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${SCRATCH:?}"/toolkit/images/tf2.15-cpu.sif \
         env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 \
             TF_NUM_INTEROP_THREADS=2 NCCL_SOCKET_IFNAME=ipogif0 HOROVOD_GLOO_IFACE=ipogif0 \
             NCCL_IB_DISABLE=1 HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
-        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --nodes 2 \
+            --output "$job_dir" --gpus-per-node 1 --image "${SCRATCH:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: Gloo did not start within 300 s; the job is ended" >&2

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Cobalt, aprun, singularity and the image:
+# Made by toolkit. Needs nothing but Cobalt, aprun, singularity and the image:
 # chmod +x job.sh && qsub job.sh
 #
 # NEVER RUN: nobody has tried this script on a machine with Cobalt and aprun. Read it before you use it.
@@ -62,10 +62,12 @@ timeout --foreground --kill-after=10 300 \
         singularity exec --bind /opt:/opt:ro --bind /var/opt:/var/opt:ro --bind /projects \
             --bind /lus --bind "$job_dir" \
             --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
+            --bind "${HOME:?}"/toolkit/images/tf2.15-cpu.sif:"${HOME:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \
         env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=64 TF_NUM_INTRAOP_THREADS=64 \
             TF_NUM_INTEROP_THREADS=2 LD_LIBRARY_PATH="${CRAY_LD_LIBRARY_PATH:?}" PMI_NO_FORK=1 \
-        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+        python -m toolkit.trainers.preflight --nodes 2 --output "$job_dir" \
+            --image "${HOME:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2

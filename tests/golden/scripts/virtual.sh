@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
 # Launch mode srun-pmix: not predicted, as nothing was asked of Virtual cluster; srun-pmix is what the site profile names
 #
@@ -41,9 +41,11 @@ timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
         singularity exec --bind "$job_dir" \
             --bind "${WORK:?}"/toolkit/data/mnist:"${WORK:?}"/toolkit/data/mnist:ro \
+            --bind "${WORK:?}"/toolkit/images/tf2.15-cpu.sif:"${WORK:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${WORK:?}"/toolkit/images/tf2.15-cpu.sif \
         env TOOLKIT_JOB_DIR="$job_dir" UCX_NET_DEVICES=eth0 TMPDIR=/tmp \
-        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+        python -m toolkit.trainers.preflight --nodes 2 --output "$job_dir" \
+            --image "${WORK:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2

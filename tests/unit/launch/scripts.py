@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
+from toolkit import __version__
 from toolkit.launch.script import job_script
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -78,7 +79,7 @@ class Ran:
 
 def made(name: str) -> str:
     case, plan = CASES[name]
-    return job_script(case, plan, BECAUSE)
+    return job_script(case, plan, BECAUSE).replace(f"toolkit {__version__}.", "toolkit.")
 
 
 def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:

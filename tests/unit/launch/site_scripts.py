@@ -31,7 +31,7 @@ IMAGE = ImageFacts(
     path="tf2.15-cpu.sif",
     format="sif",
     mpi=ImageMpi(implementation="openmpi", version=None, library="", interfaces=None),
-    stack={"toolkit": __version__},
+    stack={"toolkit": "0.2.0"},
 )
 
 
@@ -45,7 +45,7 @@ def made(name: str) -> str:
     base = JobFile(trainer="mnist", nodes=2, site=name)
     said = [layers.DEFAULTS, layers.of_site(name, site).said, base, JOBS.get(name, JobFile())]
     job = completed(layers.merge(Layer("", one) for one in said), site).job
-    return unseen.write(job, site, IMAGE, key="mnist-1").script
+    return unseen.write(job, site, IMAGE, key="mnist-1").script.replace(f"toolkit {__version__}.", "toolkit.")
 
 
 if __name__ == "__main__":
