@@ -138,9 +138,18 @@ class SshRunner:
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
+        """Tell a connection that broke from an answer that we do not like."""
+        import paramiko
+
         transport = self._connection.transport if self._connection is not None else None
-        alive = transport is not None and transport.is_active()
-        return not alive or isinstance(error, TimeoutError | EOFError) or "Timeout" in str(error)
+        if transport is None or not transport.is_active():
+            return True
+        if isinstance(error, paramiko.SSHException):
+            return not isinstance(error, paramiko.ChannelException)  # that one is a refusal
+        # The channel may be gone before its connection is known to be.
+        return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
+            error
+        )
 
 
 def destination(host: str) -> tuple[str, str]:

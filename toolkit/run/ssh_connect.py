@@ -25,6 +25,11 @@ _SILENT_SECONDS = 90
 _KEY_OF_ANOTHER_KIND = "key, expected"
 """paramiko reads a key file as every kind of key, and reports the last failure, not the refusal."""
 
+_CUT_OFF = "transport shut down or saw EOF"
+"""paramiko calls this, too, a failure to authenticate."""
+
+_CHECK = "check that this works: "
+
 _DEFAULT_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _SYSTEM_KNOWN = "/etc/ssh/ssh_known_hosts"
 
@@ -136,6 +141,10 @@ def _open(hop: Any, known: Path, words: str, paramiko: Any) -> None:  # noqa: AN
             fix=f"if the key was changed on purpose: ssh-keygen -f {file} -R {shlex.quote(name)}",
         ) from error
     except paramiko.AuthenticationException as error:
+        if _CUT_OFF in str(error):
+            raise Lost(
+                f"{where}: the connection ended while {hop.user} was let in", fix=_CHECK + words
+            ) from error
         raise _not_let_in(hop, where, str(error), words) from error
     except paramiko.SSHException as error:
         if "not found in known_hosts" in str(error):
@@ -161,7 +170,7 @@ def _unknown(hop: Any, where: str, known: Path, words: str) -> Missing:  # noqa:
 def _not_let_in(hop: Any, where: str, why: str, words: str) -> Missing:  # noqa: ANN401 - see connect
     return Missing(
         f"{where}: {hop.user} was not let in: {why}",
-        fix=f"check that this works: {words}",
+        fix=_CHECK + words,
         detail=[
             "if it asks for a password or a second factor: share a connection of ssh, as docs/jobs.md shows",
         ],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _POLL_SECONDS = 0.01
+_GONE_SECONDS = 0.3
 _BY_SIGNAL = 255
 
 
@@ -76,6 +77,10 @@ def _status(channel: "paramiko.Channel") -> int:
     status: int = channel.recv_exit_status()
     if status != -1:
         return status
+    # A channel may be gone a moment before its connection is known to be.
+    deadline = time.monotonic() + _GONE_SECONDS
+    while channel.transport is not None and channel.transport.is_active() and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
     if channel.transport is None or not channel.transport.is_active():
         raise Lost("the SSH connection was lost while a command ran", fix="run the same command again")
     return _BY_SIGNAL
