@@ -122,7 +122,6 @@ class SharedRunner:
             raise Missing(
                 f"{self.place}: the shared SSH connection is closed",
                 fix=f"open it again: {self._login}",
-                detail=done.errors.strip().splitlines()[-2:],
             )
         return Completed(command, done.status, done.stdout, done.stderr, done.timed_out)
 
