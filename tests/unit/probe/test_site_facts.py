@@ -99,6 +99,14 @@ def test_accounts_are_those_of_the_person_the_default_one_first():
     )
 
 
+def test_a_real_accounting_database_is_read():
+    facts = site_facts(parse((EVIDENCE / "accounts.txt").read_text(), "here"))
+    assert facts.associations == (
+        Association(account="proj2", qos=("normal",), default=True),
+        Association(account="proj1", qos=("long", "normal")),
+    )
+
+
 @pytest.mark.parametrize("kind", ["lmod", "environment-modules"])
 def test_real_module_systems_are_read(kind):
     sections = parse((EVIDENCE / f"modules-{kind}.txt").read_text(), "here")
