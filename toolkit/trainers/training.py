@@ -102,17 +102,8 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
             metrics.resumed(_before(start, epochs), **_from(start), **now)
         else:
             keeper.clear()
-            metrics.header(
-                trainer=trainer.name,
-                strategy=options.strategy,
-                batch_size=options.batch_size,
-                epochs=epochs,
-                seed=options.seed,
-                samples=len(samples),
-                test_samples=len(test),
-                parameters=loop.model.count_params(),
-                **now,
-            )
+            sizes = {"test_samples": len(test), "parameters": loop.model.count_params()}
+            metrics.header(**{**settings, "strategy": options.strategy, "epochs": epochs, **sizes, **now})
         _say(world, f"{trainer.name}: {options.strategy}, {_ranks(world)}, batch {options.batch_size} each")
         if start.name:
             _say(world, f"{trainer.name}: {start.sentence(len(samples), world.size)}")
