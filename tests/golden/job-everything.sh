@@ -83,12 +83,30 @@ command -v singularity > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
 
+# Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
+foreign=()
+for name in \
+    "${!OMPI_MCA_@}" \
+    "${!PMIX_MCA_@}" \
+    "${!PRTE_MCA_@}" \
+    "${!UCX_@}" \
+    "${!FI_@}" \
+    "${!MPIR_@}" \
+    "${!MPICH_@}" \
+    "${!I_MPI_@}" \
+    "${!MV2_@}" \
+    "${!HYDRA_@}" \
+    {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC} \
+    OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
+    if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
+done
+
 # Is the world that MPI reports the one that was started? If not, end here and not after a night.
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix \
             --cpu-bind=sockets --gpu-bind=closest \
-        env -u OMPI_MCA_btl \
+        env ${foreign[@]+"${foreign[@]}"} -u OMPI_MCA_btl \
         singularity exec --nv --pwd /work/ada --bind "$job_dir" \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
         env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 \
@@ -116,7 +134,7 @@ trap ask_to_stop USR1 TERM
 # In the background, as a shell hears of a signal only when no command stands in its way.
 srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix \
         --cpu-bind=sockets --gpu-bind=closest \
-    env -u OMPI_MCA_btl \
+    env ${foreign[@]+"${foreign[@]}"} -u OMPI_MCA_btl \
     singularity exec --nv --pwd /work/ada --bind "$job_dir" \
     /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
     env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=12 TF_NUM_INTRAOP_THREADS=12 \

@@ -19,9 +19,11 @@ def runtime_of(host: HostFacts) -> str:
 
 
 def launch_words(
-    spec: JobSpec, plan: Plan, command: Iterable[str], runtime: str = RUNTIME
+    spec: JobSpec, plan: Plan, command: Iterable[str], runtime: str = RUNTIME, dropped: Iterable[str] = ()
 ) -> list[list[str]]:
     """Return the whole launch line for ``command``, in groups that a script shows a line each.
+
+    ``dropped`` are more words for the ``env`` that drops variables, before those of the plan.
 
     The groups are the launcher, variables to drop, the container with its options, the image, variables to
     set, and the ranks' command.
@@ -31,9 +33,9 @@ def launch_words(
     container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds))]
     launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
     if plan.inside:
-        groups = [_without(plan.unset), container, [spec.image], launcher, env, inner]
+        groups = [_without(plan.unset, dropped), container, [spec.image], launcher, env, inner]
     else:
-        groups = [launcher, _without(plan.unset), container, [spec.image], env, inner]
+        groups = [launcher, _without(plan.unset, dropped), container, [spec.image], env, inner]
     return [group for group in groups if group]
 
 
@@ -52,9 +54,9 @@ def _count_words(spec: JobSpec, launcher: str) -> list[str]:
     return ["-n", str(spec.ranks)]
 
 
-def _without(names: Iterable[str]) -> list[str]:
+def _without(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
     """Drop variables between launcher and container; a launcher adds its own after the script ran."""
-    words = [word for name in names for word in ("-u", name)]
+    words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
 
 

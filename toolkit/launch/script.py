@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from toolkit import __version__
 from toolkit.data import package
+from toolkit.launch import foreign as found
 from toolkit.launch import header, preflight
 from toolkit.launch.checks import as_name, check_command, check_names, check_spec, check_time
 from toolkit.launch.plan import gloo_file, launch_words
@@ -49,6 +50,8 @@ def job_script(
     pieces = _pieces(spec, site)
     cobalt = site is not None and site.scheduler == "cobalt"
     checked = preflight.words(spec, site, around.image)
+    foreign = found.foreign(spec, site)
+    dropped = (found.WORD,) if foreign else ()
     return render(
         "slurm",
         "job.aprun.sh.j2" if cobalt else "job.sh.j2",
@@ -62,10 +65,11 @@ def job_script(
             "folder": quoted_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
             "modules": _modules(spec, site),
             "purge": site is not None and site.purge,
-            "launch": _lines(launch_words(spec, whole, spec.command, runtime), 4, pieces),
+            "launch": _lines(launch_words(spec, whole, spec.command, runtime, dropped), 4, pieces),
             "preflight": _lines(
-                launch_words(preflight.with_image(spec, checked), whole, checked, runtime), 8, pieces
+                launch_words(preflight.with_image(spec, checked), whole, checked, runtime, dropped), 8, pieces
             ),
+            "foreign": foreign,
             "preflight_seconds": PREFLIGHT_SECONDS,
             "preflight_of": "Gloo" if plan.mode == "gloo" else "MPI",
             "wrapper_file": gloo_file(spec, plan),
@@ -112,7 +116,7 @@ def _broken(group: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
     """Return the lines of a group: it is broken before options and variables alone."""
     chunks: list[str] = []
     for word in group:
-        text = quoted_around(word, pieces)
+        text = found.SHELL if word == found.WORD else quoted_around(word, pieces)
         if not chunks or word.startswith("-") or (group[0] == "env" and "=" in word):
             chunks.append(text)
         else:

@@ -70,10 +70,29 @@ command -v singularity > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode mpirun-host"
 
+# Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
+foreign=()
+for name in \
+    "${!OMPI_MCA_@}" \
+    "${!PMIX_MCA_@}" \
+    "${!PRTE_MCA_@}" \
+    "${!UCX_@}" \
+    "${!FI_@}" \
+    "${!MPIR_@}" \
+    "${!MPICH_@}" \
+    "${!I_MPI_@}" \
+    "${!MV2_@}" \
+    "${!HYDRA_@}" \
+    {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC} \
+    OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
+    if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
+done
+
 # Is the world that MPI reports the one that was started? If not, end here and not after a night.
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
     mpirun -n 8 \
+        env ${foreign[@]+"${foreign[@]}"} \
         singularity exec --nv --bind /gpfs --bind "$job_dir" \
             --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
             --bind "${HOME:?}"/toolkit/images/tf2.15-cpu.sif:"${HOME:?}"/toolkit/images/tf2.15-cpu.sif:ro \
@@ -103,6 +122,7 @@ trap ask_to_stop USR1 TERM
 
 # In the background, as a shell hears of a signal only when no command stands in its way.
 mpirun -n 8 \
+    env ${foreign[@]+"${foreign[@]}"} \
     singularity exec --nv --bind /gpfs --bind "$job_dir" \
         --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
     "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \

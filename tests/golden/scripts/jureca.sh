@@ -37,10 +37,29 @@ command -v apptainer > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
 
+# Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
+foreign=()
+for name in \
+    "${!OMPI_MCA_@}" \
+    "${!PMIX_MCA_@}" \
+    "${!PRTE_MCA_@}" \
+    "${!UCX_@}" \
+    "${!FI_@}" \
+    "${!MPIR_@}" \
+    "${!MPICH_@}" \
+    "${!I_MPI_@}" \
+    "${!MV2_@}" \
+    "${!HYDRA_@}" \
+    {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC} \
+    OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
+    if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
+done
+
 # Is the world that MPI reports the one that was started? If not, end here and not after a night.
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=pspmix \
+        env ${foreign[@]+"${foreign[@]}"} \
         apptainer exec --bind /p --bind "$job_dir" \
             --bind "${PROJECT:?}"/toolkit/data/mnist:"${PROJECT:?}"/toolkit/data/mnist:ro \
             --bind "${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif:"${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif:ro \
@@ -69,6 +88,7 @@ trap ask_to_stop USR1 TERM
 
 # In the background, as a shell hears of a signal only when no command stands in its way.
 srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=pspmix \
+    env ${foreign[@]+"${foreign[@]}"} \
     apptainer exec --bind /p --bind "$job_dir" \
         --bind "${PROJECT:?}"/toolkit/data/mnist:"${PROJECT:?}"/toolkit/data/mnist:ro \
     "${PROJECT:?}"/toolkit/images/tf2.15-cpu.sif \

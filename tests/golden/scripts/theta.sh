@@ -55,10 +55,29 @@ command -v singularity > /dev/null || {
 
 echo "job: ${COBALT_JOBID:-?}, 2 ranks on 2 nodes, mode bind"
 
+# Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
+foreign=()
+for name in \
+    "${!OMPI_MCA_@}" \
+    "${!PMIX_MCA_@}" \
+    "${!PRTE_MCA_@}" \
+    "${!UCX_@}" \
+    "${!FI_@}" \
+    "${!MPIR_@}" \
+    "${!MPICH_@}" \
+    "${!I_MPI_@}" \
+    "${!MV2_@}" \
+    "${!HYDRA_@}" \
+    {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC} \
+    OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
+    if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
+done
+
 # Is the world that MPI reports the one that was started? If not, end here and not after a night.
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
     aprun -n 2 -N 1 -d 64 -j 1 -cc depth \
+        env ${foreign[@]+"${foreign[@]}"} \
         singularity exec --bind /opt:/opt:ro --bind /var/opt:/var/opt:ro --bind /projects \
             --bind /lus --bind "$job_dir" \
             --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
@@ -77,6 +96,7 @@ fi
 [ "$status" -eq 0 ] || exit "$status"
 
 aprun -n 2 -N 1 -d 64 -j 1 -cc depth \
+    env ${foreign[@]+"${foreign[@]}"} \
     singularity exec --bind /opt:/opt:ro --bind /var/opt:/var/opt:ro --bind /projects \
         --bind /lus --bind "$job_dir" \
         --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \

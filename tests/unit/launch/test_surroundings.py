@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import GLOO, MPIRUN, SRUN, spec
+from tests.unit.launch.scripts import run
 from toolkit.errors import BadInput
 from toolkit.launch.header import cobalt_lines, minutes, sbatch_lines
 from toolkit.launch.jobyaml import read
@@ -224,3 +225,29 @@ def test_modules_of_the_site_come_first_and_a_swap_is_a_swap():
         "load apptainer",
         "load mine",
     ]
+
+
+def test_what_modules_set_for_the_mpi_of_the_host_stays_outside(tmp_path):
+    mine = site(keep=("UCX_*",))
+    made = job_script(spec(directory=str(tmp_path), preflight=False), SRUN, "", "singularity", Around(mine))
+    host_mpi = {
+        "OMPI_MCA_pml": "ucx",
+        "UCX_TLS": "rc",
+        "PYTHONPATH": "/x",
+        "SINGULARITY_PID": "1",
+        "FI_X": "",
+    }
+    (words,) = run(made, tmp_path, **host_mpi).calls
+    dropped = words[words.index("env") : words.index("singularity")]
+    assert dropped == [
+        "env",
+        *(
+            w
+            for name in ("OMPI_MCA_pml", "FI_X", "SINGULARITY_PID", "PYTHONPATH", "OMPI_MCA_btl")
+            for w in ("-u", name)
+        ),
+    ]
+    (words,) = run(made, tmp_path).calls
+    assert words[words.index("env") : words.index("singularity")] == ["env", "-u", "OMPI_MCA_btl"]
+    assert "foreign" not in job_script(spec(), SRUN, "")
+    assert "foreign" in job_script(spec(modules=("openmpi",)), SRUN, "")
