@@ -17,8 +17,8 @@ from toolkit.run.command import Command, OnLine, Runner
 def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -> JobRecord:
     """Run a script of :mod:`toolkit.launch.localscript` in the job's folder; return the final record.
 
-    ``runner`` is this machine's. The output goes to ``output.log`` there, to the record, and line by line
-    to ``on_line``. The record has no number of Slurm.
+    ``runner`` is this machine's. The output goes to the job's own file (``output.log``), to the record, and
+    line by line to ``on_line``. The record has no number of Slurm.
 
     Raises:
         Interrupted: on Ctrl-C, after all ranks were ended.
@@ -32,7 +32,9 @@ def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -
     state: JobState = "failed"
     code: int | None = None
     try:
-        with (Path(directory) / records.OUTPUT).open("a", encoding="utf-8") as log:
+        output = Path(jobs.output_of(record))
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with output.open("a", encoding="utf-8") as log:
             done = runner.stream(Command(("bash", path), cwd=directory), _heard(log, on_line))
         # A shell that a signal ended is told of as a shell would.
         code = done.status if done.status >= 0 else 128 - done.status

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
 from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, spec
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
-from toolkit.launch import records
+from toolkit.launch import jobs, records
 from toolkit.launch.alone import run_local
 from toolkit.launch.localscript import choose_here, local_script
 from toolkit.model.job import FINAL_STATES
@@ -168,6 +168,24 @@ def test_every_rank_runs_and_the_record_tells_the_end(here):
     kept = (records.folder(record.key) / records.OUTPUT).read_text()
     assert kept.splitlines() == lines == (here / "output.log").read_text().splitlines()
     assert records.find(record.key) == record
+
+
+def test_the_output_goes_where_it_was_asked_for(here):
+    record = ran(here, case(here, "echo", "said", output="logs/mine.txt"), DIRECT)
+    assert "said" in (here / "logs" / "mine.txt").read_text().splitlines()
+    assert "said" in (records.folder(record.key) / records.OUTPUT).read_text().splitlines()
+
+
+def test_a_job_that_runs_is_told_as_running_from_elsewhere(here):
+    seen = []
+
+    def on_line(line):
+        if line == "begun":
+            seen.append(jobs.refresh(LocalRunner(), records.find(None))[0].state)
+
+    ran(here, case(here, "echo", "begun"), DIRECT, on_line)
+    assert seen == ["running"]
+    assert records.find(None).state == "completed"
 
 
 def test_the_exit_code_is_carried_through(here):
