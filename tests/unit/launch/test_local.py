@@ -182,8 +182,10 @@ def test_a_job_that_runs_is_told_as_running_from_elsewhere(here):
     def on_line(line):
         if line == "begun":
             seen.append(jobs.refresh(LocalRunner(), records.find(None))[0].state)
+            (here / "go").touch()
 
-    ran(here, case(here, "echo", "begun"), DIRECT, on_line)
+    wait = "echo begun; until [ -e go ]; do sleep 0.05; done"
+    ran(here, case(here, "sh", "-c", wait), DIRECT, on_line)
     assert seen == ["running"]
     assert records.find(None).state == "completed"
 
