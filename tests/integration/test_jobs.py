@@ -1,0 +1,298 @@
+"""Jobs that are waited for, restarted, cut off and gone on with, on a real Slurm behind a real sshd."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+
+import pytest
+
+from tests.integration.program import ROOT, toolkit
+from toolkit.cluster import use
+from toolkit.errors import Missing
+from toolkit.launch import jobs, records
+from toolkit.model.progress import Silent
+from toolkit.run.command import Command
+from toolkit.run.patience import Patient
+from toolkit.run.ssh import SshRunner
+from toolkit.run.ssh_shared import SharedRunner, shared
+from toolkit.run.stage import Parcel, stage
+
+pytestmark = pytest.mark.integration
+
+# The smallest system that a job can run in: a shell, four programs and the libraries that they need.
+BOX = r"""
+set -e
+cd "$(mktemp -d)"
+mkdir -p box/bin box/etc box/tmp box/proc box/sys box/dev box/home box/work box/var/tmp
+for program in /bin/sh /bin/cat /bin/sleep /bin/touch /usr/bin/env; do
+    cp -L "$program" box/bin/
+    ldd "$program" | grep -o '/[^ ]*' | while read -r library; do cp --parents -L "$library" box/; done
+done
+apptainer -s build -F /work/jobs-box.sif box
+"""
+
+# Stops as a trainer does when it is asked to, and goes on when it is started again.
+TWICE = """
+mark="$TOOLKIT_JOB_DIR/mark"
+if [ -e "$mark" ]; then echo second; else touch "$mark"; echo first; exit 75; fi
+"""
+
+
+@pytest.fixture(scope="module")
+def login(cluster):
+    # Its connection is cut along with all others.
+    runner = Patient(SshRunner("login", cluster.ssh_config), print)
+    yield runner
+    runner.close()
+
+
+@pytest.fixture(scope="module")
+def on(cluster, login, tmp_path_factory):
+    """Options that name the cluster and a small image."""
+    assert as_root(cluster, "sh", "-c", BOX)[0] == 0
+    image = tmp_path_factory.mktemp("image") / "box.sif"
+    image.write_bytes(login.read("/work/jobs-box.sif"))
+    return ["--cluster", cluster.name, "--image", str(image), "--no-preflight", "--force"]
+
+
+def as_root(cluster, *words):
+    said = bytearray()
+    return use.execute(
+        cluster, "login", "root", words, lambda out, err: said.extend(out + err)
+    ), said.decode()
+
+
+def cut(cluster):
+    """End every SSH session of the person, as a network that breaks does."""
+    as_root(cluster, "pkill", "-KILL", "-f", "^sshd-session: ada")
+
+
+def launched(on, line, *words):
+    """Launch a shell line without following it, and return its record."""
+    done = toolkit("launch", *on, "--no-follow", "--json", *words, "--", "sh", "-c", line)
+    return json.loads(done.stdout)
+
+
+def record_of(key):
+    return json.loads(toolkit("jobs", "show", key, "--json").stdout)
+
+
+class Cutting(Silent):
+    """Cuts the connection when a copy is so far, each time once."""
+
+    def __init__(self, cluster, at):
+        self.cluster, self.at, self.steps = cluster, list(at), []
+
+    def step(self, text):
+        self.steps.append(text)
+
+    def detail(self, text):
+        if self.at and text == self.at[0]:
+            self.at.pop(0)
+            cut(self.cluster)
+
+
+# Connections that break
+
+
+def test_an_upload_that_is_cut_twice_goes_on_and_arrives_whole(cluster, tmp_path):
+    source = tmp_path / "data"
+    source.write_bytes(os.urandom(60_000_000))
+    target = f"/work/ada/{uuid.uuid4().hex}/it"
+    tell = Cutting(cluster, ["30%", "60%"])
+    runner = SshRunner("login", cluster.ssh_config)
+    try:
+        assert stage(runner, [Parcel.of(source, target)], tell) == 1
+        assert runner.read(target) == source.read_bytes()
+    finally:
+        runner.close()
+    assert len([step for step in tell.steps if "lost" in step and "trying again" in step]) == 2
+    assert len([step for step in tell.steps if step.startswith("Going on with data after")]) == 2
+
+
+def test_following_that_is_cut_goes_on_and_no_line_is_lost_or_comes_twice(cluster, on):
+    line = "i=0; while [ $i -lt 14 ]; do echo tick $i; sleep 1; i=$((i+1)); done"
+    words = toolkit.words("launch", *on, "--", "sh", "-c", line)
+    process = subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    assert process.stdout
+    lines = []
+    for text in process.stdout:
+        lines.append(text.rstrip("\n"))
+        if lines[-1] in ("tick 3", "tick 8"):
+            cut(cluster)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert [text for text in lines if text.startswith("tick")] == [f"tick {n}" for n in range(14)]
+    assert said.count("is looked for again") == 2
+
+
+def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(cluster, login, on):
+    """The person's sbatch is slow to answer here, so that there is time to cut the connection."""
+    folder = f"/work/ada/{uuid.uuid4().hex}"
+    slow = f'#!/bin/sh\necho >> {folder}/calls\n/usr/bin/sbatch "$@"; status=$?; sleep 9; exit $status\n'
+    login.write(f"{folder}/sbatch", slow.encode(), 0o755)
+    profile = login.read("/home/ada/.bashrc")
+    login.write("/home/ada/.bashrc", f"export PATH={folder}:$PATH\n".encode() + profile)
+    name = f"once{uuid.uuid4().hex[:6]}"
+    words = toolkit.words("launch", *on, "--no-follow", "--json", "--name", name, "--", "sleep", "1")
+    try:
+        process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while name not in as_root(cluster, "squeue", "-h", "-o", "%j")[1]:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        cut(cluster)
+        cut_at = time.monotonic()
+        out, said = process.communicate(timeout=60)
+        assert time.monotonic() - cut_at < 9  # it is not sbatch's answer that came
+    finally:
+        login.write("/home/ada/.bashrc", profile)
+    assert process.returncode == 0, said
+    assert login.read(f"{folder}/calls") == b"\n"
+    record = json.loads(out)
+    assert record["id"]
+    assert as_root(cluster, "squeue", "-h", "-t", "all", "-n", name, "-o", "%i")[1].split() == [record["id"]]
+
+
+# Jobs that go on
+
+
+def test_a_job_that_stops_in_time_is_requeued_and_followed_to_its_end(cluster, on):
+    record = launched(on, TWICE, "--requeue", "--chain", "2")
+    # Slurm lets it wait for two minutes: until then its nodes take it for the run that has ended.
+    done = toolkit("jobs", "logs", "--follow", record["key"], timeout=400)
+    assert [x for x in done.stdout.splitlines() if x in ("first", "second")] == ["first", "second"]
+    assert "waits to be started again" in done.stderr
+    now = record_of(record["key"])
+    assert (now["state"], now["restarts"], now["numbers"]) == ("completed", 1, [record["id"]])
+
+
+def test_a_job_that_submits_its_successor_is_followed_under_the_new_number(on):
+    record = launched(on, TWICE, "--no-requeue", "--chain", "1")
+    done = toolkit("jobs", "logs", "--follow", record["key"], timeout=200)
+    assert [x for x in done.stdout.splitlines() if x in ("first", "second")] == ["first", "second"]
+    now = record_of(record["key"])
+    assert (now["state"], now["restarts"], len(now["numbers"])) == ("completed", 1, 2)
+    assert now["numbers"][0] == record["id"] != now["id"]
+
+
+def test_one_that_stopped_and_is_not_started_again_says_how_to_go_on_and_does(on):
+    record = launched(on, TWICE)
+    done = toolkit("jobs", "wait", record["key"], ok=False)
+    assert done.returncode == 1
+    assert "stopped before its time was up" in done.stderr
+    command = re.search(r"toolkit (jobs resume \S+)", done.stderr)[1].split()
+    toolkit(*command)
+    assert toolkit("jobs", "wait", record["key"]).returncode == 0
+    assert "second" in toolkit("jobs", "logs", record["key"]).stdout
+
+
+# Waiting, listing, cancelling
+
+
+def test_a_job_that_is_held_says_why_it_waits_and_what_to_do(cluster, on):
+    record = launched(on, "true", "--begin", "now+1hour")
+    as_root(cluster, "scontrol", "hold", record["id"])
+    process = subprocess.Popen(
+        toolkit.words("jobs", "logs", "--follow", record["key"]),
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr
+    line = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert "will not start by itself" in line
+    toolkit("jobs", "cancel", record["key"])
+
+
+def test_several_are_waited_for_listed_and_cancelled(on):
+    quick, bad, slow = launched(on, "true"), launched(on, "exit 4"), launched(on, "sleep 300")
+    first = toolkit("jobs", "wait", slow["key"], quick["key"], "--any")
+    assert first.stdout == f"{quick['key']} completed\n"
+    both = toolkit("jobs", "wait", quick["key"], bad["key"], ok=False)
+    assert both.returncode == 1
+    assert f"{bad['key']} failed" in both.stdout
+    assert "exit code 4" in both.stderr
+    listed = toolkit("jobs", "list", "--state", "failed", "--since", "10m", "--json").stdout
+    assert bad["key"] in [job["key"] for job in json.loads(listed)["jobs"]]
+    said = toolkit("jobs", "cancel", slow["key"], quick["key"]).stdout
+    assert "is cancelled" in said
+    assert "has ended already: completed" in said
+    now = record_of(bad["key"])
+    assert re.fullmatch(r"node\d", now["nodes"])
+    assert now["started"] <= now["ended"]
+
+
+def test_a_job_that_may_go_on_does_not_once_its_owner_cancelled_it(cluster, on):
+    record = launched(on, "sleep 300", "--requeue", "--chain", "3", "--warning", "60", "--time", "10")
+    deadline = time.monotonic() + 30
+    while record_of(record["key"])["state"] != "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    toolkit("jobs", "cancel", record["key"])
+    assert toolkit("jobs", "wait", record["key"], ok=False).returncode == 1
+    time.sleep(3)
+    told = as_root(cluster, "scontrol", "-o", "show", "job", record["id"])[1]
+    assert "JobState=CANCELLED" in told
+    assert "Restarts=0" in told
+
+
+def test_the_place_in_the_queue_is_told(cluster, on, login):
+    alone = ("--exclusive", "--nodelist", "node1")
+    busy = [launched(on, "sleep 300", *alone) for _ in range(3)]
+    try:
+        record = records.find(busy[2]["key"])
+        deadline = time.monotonic() + 30
+        while jobs.query(login, record.id).reason not in ("Priority", "Resources"):
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        assert jobs.place_in_queue(login, record, jobs.query(login, record.id).partition) == (2, 2)
+    finally:
+        toolkit("jobs", "cancel", *(record["key"] for record in busy))
+
+
+# A connection that ssh shares
+
+
+@pytest.fixture
+def open_one(cluster, tmp_path):
+    """An SSH configuration under which a connection is open, shared, and its socket's path."""
+    config = tmp_path / "config"
+    socket = f"/tmp/shared-{uuid.uuid4().hex[:8]}"
+    text = cluster.ssh_config.read_text()
+    config.write_text(f"Host *\n    ControlPath {socket}\n{text}")
+    subprocess.run(["ssh", "-F", str(config), "-fNM", "login"], check=True, timeout=30)
+    yield config
+    subprocess.run(["ssh", "-F", str(config), "-O", "exit", "login"], capture_output=True, timeout=30)
+
+
+def test_a_shared_connection_is_used_and_does_all_that_ours_does(open_one, tmp_path):
+    runner = shared("login", open_one)
+    assert isinstance(runner, SharedRunner)
+    folder = f"/work/ada/{uuid.uuid4().hex}/deep er"
+    runner.write(f"{folder}/small", b"0123456789", 0o600)
+    assert (runner.read(f"{folder}/small", 4), runner.read(f"{folder}/none")) == (b"456789", b"")
+    source = tmp_path / "data"
+    source.write_bytes(os.urandom(20_000_001))
+    steps = []
+    assert stage(runner, [Parcel.of(source, f"{folder}/it")], Silent()) == 1
+    runner.send(source, f"{folder}/it", lambda done, total: steps.append(done))
+    assert steps == [20_000_001]
+    assert runner.read(f"{folder}/it") == source.read_bytes()
+    done = toolkit("probe", "--host", "login", "--ssh-config", str(open_one), "--json")
+    assert json.loads(done.stdout)["place"] == "login"
+
+
+def test_a_shared_connection_that_is_closed_is_told_and_no_other_is_opened(open_one):
+    runner = shared("login", open_one)
+    subprocess.run(["ssh", "-F", str(open_one), "-O", "exit", "login"], check=True, capture_output=True)
+    with pytest.raises(Missing, match="the shared SSH connection is closed") as caught:
+        runner.run(Command.of("true"))
+    assert caught.value.fix == f"open it again: ssh -F {open_one} login"
+    assert shared("login", open_one) is None
