@@ -1,10 +1,12 @@
 """Connections over the input and output of a program: the near end and the real far end."""
 
+import ast
 import contextlib
 import socket
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -179,3 +181,15 @@ def test_it_listens_on_loopback_alone():
 )
 def test_noise_is_no_message(line):
     assert relay.Connections(lambda _: None).hear(line) == ("", 0)
+
+
+def test_the_far_end_is_a_file_of_its_own_for_an_old_python():
+    text = Path(relay.__file__).read_text()
+    tree = ast.parse(text, feature_version=(3, 6))
+    imported = {n.names[0].name for n in ast.walk(tree) if isinstance(n, ast.Import)}
+    imported |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert imported <= sys.stdlib_module_names | {"collections.abc"}
+    # What Python 3.6 would evaluate when it reads the file, and cannot.
+    signatures = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    spoken = [a.annotation for n in signatures for a in n.args.args] + [n.returns for n in signatures]
+    assert not [n for n in spoken if isinstance(n, ast.Subscript | ast.BinOp)]
