@@ -57,24 +57,24 @@ def run(monkeypatch, tmp_path):
 def test_a_profile_is_written_and_found_by_its_name_with_its_facts(run, tmp_path):
     done = run("--yes")
     assert done.exit_code == 0
-    file = tmp_path / "toolkit" / "sites" / "sites-a.toml"
-    assert done.stdout.startswith(f"{file}: the profile of sites-a; its facts are beside it\n")
-    assert sites.find("sites-a") == file
-    site = sites.site("sites-a")
+    file = tmp_path / "toolkit" / "sites" / "test-f2af6c.toml"
+    assert done.stdout.startswith(f"{file}: the profile of test-f2af6c; its facts are beside it\n")
+    assert sites.find("test-f2af6c") == file
+    site = sites.site("test-f2af6c")
     assert site.partitions[0].memory_mb == 8783
-    assert load(sites.facts_file("sites-a")).slurm is not None
+    assert load(sites.facts_file("test-f2af6c")).slurm is not None
     assert not [path for path in file.parent.iterdir() if path.name.startswith(".")]
 
 
 def test_a_profile_that_is_there_is_kept(run):
     run("--yes")
-    kept = sites.find("sites-a").read_text()
-    for words in (["--yes"], ["--yes", "--name", "sites-a"]):
+    kept = sites.find("test-f2af6c").read_text()
+    for words in (["--yes"], ["--yes", "--name", "test-f2af6c"]):
         with pytest.raises(BadInput, match="is there already"):
             run(*words, "--directory", "/other")
-    assert sites.find("sites-a").read_text() == kept
+    assert sites.find("test-f2af6c").read_text() == kept
     run("--yes", "--force", "--directory", "/other")
-    assert sites.site("sites-a").directory == "/other"
+    assert sites.site("test-f2af6c").directory == "/other"
 
 
 def test_options_name_what_is_written_and_where(run, tmp_path):
@@ -94,20 +94,20 @@ def test_without_a_person_the_option_is_named(run):
     assert caught.value.message.endswith("choices: cpu, gpu")
     assert caught.value.fix == "give --partition, or --yes, which takes cpu"
     assert run("--partition", "gpu", answer=TWO).exit_code == 0
-    assert sites.site("sites-a").defaults.partition == "gpu"
+    assert sites.site("test-f2af6c").defaults.partition == "gpu"
 
 
 def test_a_person_is_asked_what_the_cluster_does_not_tell_and_nothing_else(run):
     done = run(answer=TWO, typed="x\ngpu\n")
     assert "Slurm has no default partition; which one is usual (cpu, gpu) [cpu]" in done.stderr
     assert "'x' is not one of 'cpu', 'gpu'" in done.stderr
-    assert sites.site("sites-a").defaults.partition == "gpu"
+    assert sites.site("test-f2af6c").defaults.partition == "gpu"
     assert run("--name", "b", typed="").stderr == ""
 
 
 def test_yes_takes_what_is_usual(run):
     assert run("--yes", answer=TWO).exit_code == 0
-    assert sites.site("sites-a").defaults.partition == "cpu"
+    assert sites.site("test-f2af6c").defaults.partition == "cpu"
 
 
 @pytest.mark.parametrize("name", ["a b", "../x", "example", "x.toml"])
@@ -127,7 +127,7 @@ def test_what_could_not_be_told_is_said(run):
     alone = RECORDED[: RECORDED.index("toolkit-nodes/1")]
     done = run("--yes", answer=alone)
     assert "No compute node answered" in done.stderr
-    assert "No compute node answered" in sites.site("sites-a").notes
+    assert "No compute node answered" in sites.site("test-f2af6c").notes
 
 
 def test_where_slurm_has_no_default_partition_a_node_of_the_first_is_asked(run):

@@ -26,7 +26,7 @@ def test_the_virtual_cluster_is_read_as_it_answered():
         threads=1, features=(),
     )  # fmt: skip
     assert facts == SiteFacts(
-        cluster="sites-a",
+        cluster="test-f2af6c",
         enforces=("none",),
         partitions=(part,),
         modules="",
@@ -155,7 +155,7 @@ def test_words_of_a_profile_reach_the_place_quoted_and_in_order():
 def test_a_facts_file_brings_the_site_along_and_a_host_alone_does_not(tmp_path):
     raw = tmp_path / "raw.txt"
     raw.write_text(CLUSTER)
-    assert load_bundle(raw).site.cluster == "sites-a"
+    assert load_bundle(raw).site.cluster == "test-f2af6c"
     host = tmp_path / "host.json"
     host.write_text('{"schema": "toolkit.host/1", "place": "here"}')
     assert load_bundle(host).site == SiteFacts()
