@@ -85,7 +85,8 @@ def main() -> None:
     site = Path(sysconfig.get_path("purelib"))
     finder = shutil.copy(toolkit_modules.__file__, site)
     compiled(finder, Path(cache_from_source(finder)))
-    (site / "toolkit_modules.pth").write_text("import toolkit_modules; toolkit_modules.install()\n")
+    # Such files are read in the order of their names; what another one imports is to be found here, too.
+    (site / "__toolkit_modules.pth").write_text("import toolkit_modules; toolkit_modules.install()\n")
     # Last, as a folder that is newer than the file is not trusted.
     toolkit_modules.write(str(site / "toolkit_modules.bin"), modules)
 

@@ -51,4 +51,4 @@ CMD ["/bin/sh"]
 # Trainers change most often, so they come last.
 COPY papers/ /opt/toolkit/
 COPY lib/ /opt/toolkit/lib/
-RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/toolkit/lib && python -B /opt/toolkit/manifest.py
+RUN python -B -m compileall -q --invalidation-mode unchecked-hash /opt/toolkit/lib && python -B /opt/toolkit/manifest.py
