@@ -12,20 +12,21 @@ import msgspec
 from toolkit.cli.following import failure
 from toolkit.cli.notebook_job import Prepared
 from toolkit.cli.places import open_runner
-from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing, ToolkitError
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.launch import jobs, notebook, records
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.report import states
 from toolkit.run.command import Runner
+from toolkit.run.patience import Patient
 from toolkit.run.stage import stage
 from toolkit.run.tunnel import Tunnel
 
 SCHEMA = "toolkit.notebook/1"
 
 _TRIES = 5
-_END_SECONDS = 8
+_END_SECONDS = 4
 """A job ends its steps first: Slurm may say for a while that it runs."""
 
 
@@ -78,16 +79,28 @@ def attached(wanted: str, session: Session, tell: Tell) -> None:
 
 def _use(runner: Runner, record: JobRecord, token: str, tunnel: Tunnel, session: Session, tell: Tell) -> None:
     """See a notebook to its end, or to the end of the person's patience."""
-    try:
-        record, place = notebook.wait_until_ready(runner, record, _teller(record, tell))
-        if place is None:
-            raise _ended_early(record)
-        url = notebook.address(tunnel.port, token)
 
-        record = _carried(runner, record, place, tunnel, lambda: _show(record, place, url, session, tell))
+    def lost(why: str) -> None:
+        tell.step(f"{why}; job {record.id} goes on, and is looked for again")
+
+    patient = Patient(runner, lost)
+    try:
+        record, place = notebook.wait_until_ready(patient, record, _teller(record, tell))
+        if place is None:
+            notebook.clear(patient, record)
+            raise _ended_early(record)
+        url, found = notebook.address(tunnel.port, token), record
+        record = _carried(patient, record, place, tunnel, lambda: _show(found, place, url, session, tell))
+        notebook.clear(patient, record)
+    except Lost as error:
+        # "Run it again", which a lost connection is told with, would start a second notebook.
+        raise Missing(
+            f"job {record.id} goes on, but {runner.place} is not reached any more",
+            fix=f"toolkit notebook --attach {record.key}",
+            detail=[error.message],
+        ) from error
     except KeyboardInterrupt:
         raise _closed(runner, record, session) from None
-    notebook.clear(runner, record)
     tell.step(f"Job {record.id} has ended: {record.state}; the notebook is closed")
 
 
@@ -99,13 +112,14 @@ def _carried(
     Raises:
         Missing: if it does not come back.
     """
-    for _ in range(_TRIES):
-        why = ""
+    failed, why = 0, ""
+    while failed < _TRIES:
         far = runner.converse(notebook.relay_command(record, place))
         try:
             tunnel.serve(far, on_ready)
+            failed, on_ready = 0, _nothing
         except CheckFailed as error:
-            why = next(iter(error.detail[-1:]), "")
+            failed, why = failed + 1, next(iter(error.detail[-1:]), "")
         finally:
             far.close()
         for _ in range(_END_SECONDS):
@@ -113,7 +127,6 @@ def _carried(
             if record.state in FINAL_STATES:
                 return record
             time.sleep(1)
-        on_ready = _nothing
     raise Missing(
         f"the tunnel to job {record.id} broke; the job goes on",
         fix=f"toolkit notebook --attach {record.key}",
