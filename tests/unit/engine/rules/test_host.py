@@ -14,7 +14,10 @@ NO_SPACES = host(user_namespaces=False)
 SETUID = runtime(setuid=True).runtime
 
 FIRES = {
-    "slurm-absent": [case(absent(HOST, "slurm")), case(absent(HOST, "slurm"), nodes=1, allocation=False)],
+    "slurm-absent": [
+        case(absent(HOST, "slurm")),
+        case(absent(HOST, "slurm"), nodes=1, ranks_per_node=2, allocation=False),
+    ],
     "runtime-absent": [case(absent(HOST, "runtime"))],
     "user-namespaces-off": [case(NO_SPACES)],
     "too-few-nodes": [case(nodes=9)],
