@@ -1,0 +1,99 @@
+"""What becomes of a notebook's tunnel when its far end, the job or the connection ends."""
+
+import msgspec
+import pytest
+
+from tests.unit.launch.examples import RECORD
+from toolkit.cli import notebook_tunnel
+from toolkit.cli.notebook_tunnel import Session, _carried, _closed, _ended_early
+from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.launch import jobs, notebook
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+from toolkit.run.tunnel import Tunnel
+
+PLACE = notebook.Place("node1", 40017)
+SPEAKS = "echo '@ 0 h '; exit"
+FAILS = "echo 'srun: error: no such job' >&2; exit 1"
+
+
+class Node(LocalRunner):
+    """Starts one far end after the other, each of which ends at once."""
+
+    def __init__(self, *scripts):
+        self.left = list(scripts)
+
+    def converse(self, command):
+        return super().converse(Command(("sh", "-c", self.left.pop(0) if self.left[1:] else self.left[0])))
+
+
+@pytest.fixture
+def tunnel():
+    made = Tunnel()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def slurm(monkeypatch, tmp_path):
+    """Answer with one state after the other, without waiting in between."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(notebook_tunnel.time, "sleep", lambda _: None)
+
+    def answering(*states):
+        left = list(states)
+
+        def refresh(_, record, *__):
+            state = left.pop(0) if left[1:] else left[0]
+            return msgspec.structs.replace(record, state=state), True
+
+        monkeypatch.setattr(jobs, "refresh", refresh)
+
+    return answering
+
+
+def test_a_far_end_that_is_lost_is_started_again_and_the_address_is_told_once(tunnel, slurm):
+    slurm(*["running"] * 8, "completed")
+    told = []
+    node = Node(SPEAKS, FAILS, SPEAKS)
+    record = _carried(node, RECORD, PLACE, tunnel, lambda: told.append(1))
+    assert record.state == "completed"
+    assert told == [1]
+    assert len(node.left) == 1
+
+
+def test_one_that_never_starts_is_given_up_with_its_words_and_the_way_back(tunnel, slurm):
+    slurm("running")
+    with pytest.raises(Missing) as raised:
+        _carried(Node(FAILS), RECORD, PLACE, tunnel, lambda: None)
+    assert raised.value.detail == ("srun: error: no such job",)
+    assert raised.value.fix == f"toolkit notebook --attach {RECORD.key}"
+
+
+def test_a_far_end_that_goes_with_its_job_is_no_fault(tunnel, slurm):
+    slurm("running", "timeout")
+    assert _carried(Node(FAILS), RECORD, PLACE, tunnel, lambda: None).state == "timeout"
+
+
+def test_a_kept_job_is_left_alone_and_the_way_back_is_told(monkeypatch):
+    monkeypatch.setattr(jobs, "cancel", lambda *_: pytest.fail("it was cancelled"))
+    said = _closed(LocalRunner(), RECORD, Session(port=0, keep=True, as_json=False))
+    assert isinstance(said, Interrupted)
+    assert "goes on" in said.message
+    assert f"toolkit notebook --attach {RECORD.key}" in said.fix
+
+
+def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
+    def cancel(*_):
+        raise CheckFailed("scancel timed out")
+
+    monkeypatch.setattr(jobs, "cancel", cancel)
+    said = _closed(LocalRunner(), RECORD, Session(port=0, keep=False, as_json=False))
+    assert "may go on: scancel timed out" in said.message
+    assert said.fix == f"toolkit jobs cancel {RECORD.key}"
+
+
+def test_no_jupyter_is_told_with_what_to_do():
+    error = _ended_early(msgspec.structs.replace(RECORD, state="failed", exit_code=notebook.NO_JUPYTER))
+    assert isinstance(error, Missing)
+    assert "--packages" in error.fix
