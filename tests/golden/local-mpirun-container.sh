@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.1.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
+# Made by toolkit 0.2.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
 #
 # Launch mode mpirun-container: the launcher in the image starts them
 
