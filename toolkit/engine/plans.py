@@ -248,11 +248,21 @@ def insists(image: ImageFacts) -> bool | None:
     return mpi.plugins if within(image.pmix or "", "<4") else False
 
 
+def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
+    """Name the way to prove an identity that the client has, where the server offers munge before it.
+
+    The client would find it by itself, and print a page for each rank about the one that it lacks.
+    """
+    ways = image.pmix_components.get("psec", ())
+    asks = host.munge is not False and "native" in ways and "munge" not in ways
+    return {"PMIX_SECURITY_MODE": "native"} if asks else {}
+
+
 def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
         # A store that needs no common /tmp; servers offer it beside their own.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", ">=5")
-        plain = PLAIN_PMIX if insists(image) and host.munge is not False else {}
+        plain = PLAIN_PMIX if insists(image) and host.munge is not False else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
     if mode == "mpirun-host" and _needs_step(host, image):
         return {knowledge.mpi().outside_step.variable: "0"}

@@ -136,6 +136,23 @@ def test_an_old_pmix_5_client_gets_the_store_that_every_server_has():
     assert plan.env == {"PMIX_MCA_gds": "hash"}
 
 
+@pytest.mark.parametrize(
+    ("ways", "munge", "env"),
+    [
+        (("native", "none"), True, {"PMIX_SECURITY_MODE": "native"}),
+        (("munge", "native"), True, {}),
+        (("none",), True, {}),
+        (("native", "none"), False, {}),
+    ],
+)
+def test_a_client_without_munge_is_not_asked_for_it(ways, munge, env):
+    plan = predict(
+        with_(HOST, munge=munge), with_(IMAGE, pmix_components={"psec": ways}), Request(nodes=2)
+    ).of("srun-pmix")
+    assert plan.plan is not None
+    assert {k: v for k, v in plan.plan.env.items() if k == "PMIX_SECURITY_MODE"} == env
+
+
 def test_a_missing_fact_makes_the_outcome_unknown_and_says_which():
     verdict = predict(unread(HOST, "pmix", "ldconfig: no answer in time"), IMAGE, Request())
     prediction = verdict.of("srun-pmix")
