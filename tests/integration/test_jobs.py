@@ -248,9 +248,9 @@ def test_the_place_in_the_queue_is_told(cluster, on, login):
     busy = [launched(on, "sleep 300", *alone) for _ in range(3)]
     try:
         record = records.find(busy[2]["key"])
-        deadline = time.monotonic() + 30
-        while jobs.query(login, record.id).reason not in ("Priority", "Resources"):
-            assert time.monotonic() < deadline
+        deadline = time.monotonic() + 90
+        while (told := jobs.query(login, record.id)).reason not in ("Priority", "Resources"):
+            assert time.monotonic() < deadline, (told, as_root(cluster, "squeue"), as_root(cluster, "sinfo"))
             time.sleep(0.5)
         assert jobs.place_in_queue(login, record, jobs.query(login, record.id).partition) == (2, 2)
     finally:
