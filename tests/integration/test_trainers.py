@@ -4,6 +4,7 @@ import json
 import math
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +36,7 @@ wait $!
 FAULT = """
 import os
 if os.environ.get("OMPI_COMM_WORLD_RANK") == "1":
-    from toolkit.trainers import shares
+    from toolkit.trainers.data import shares
     def share(**_):
         raise RuntimeError("a fault of this rank")
     shares.share = share
@@ -288,3 +289,19 @@ def test_preflight_tells_each_thing_that_is_wrong_with_node_and_rank(inside):
     assert len(told) == len(expected), done.lines
     for line, pattern in zip(told, expected, strict=True):
         assert re.fullmatch(rf"preflight: {pattern}\.", line)
+
+
+def test_a_trainer_of_ones_own_has_strategies_and_checkpoints_too(inside, out):
+    out.mkdir()
+    examples = Path(__file__).parents[2] / "docs" / "examples"
+    words = ("python", "/own/spirals.py", "--output", "/out", "--strategy", "horovod", "--noise", "0.2")
+    done = inside(*TWO, *words, binds={examples: "/own:ro", out: "/out"})
+    assert done.ok, done.lines
+    header, epochs, result = metrics(out)
+    assert (header["trainer"], header["noise"], header["world_size"]) == ("spirals", 0.2, 2)
+    assert [epoch["images"] for epoch in epochs] == [6000] * 10
+    assert result["test_accuracy"] >= 0.97
+    more = ("--epochs", "20", "--noise", "0.3")
+    again = inside(*TWO, *words, *more, binds={examples: "/own:ro", out: "/out"})
+    assert again.status == 2
+    assert any("has --noise 0.2, and this one 0.3" in line for line in again.lines)

@@ -1,7 +1,9 @@
 """Trainers: they run inside images, so they import nothing of the rest of toolkit.
 
-``mnist`` and its successors describe a model, a data set and defaults; ``training`` is one run of them,
-``course`` its epochs, ``loop`` the computation, ``world`` the ways to distribute it, ``metrics`` the file
-that it writes (see ``docs/metrics.md``), ``checkpoint`` what it goes on from. ``preflight`` checks ranks,
-network and nodes alone. TensorFlow, Horovod and mpi4py are imported where they are first used.
+What lies here is run (``python -m toolkit.trainers.mnist``) or made use of by trainers of one's own:
+``mnist`` and its like describe a model, a data set and defaults (``trainer``, ``command``);
+``preflight`` checks ranks, network and nodes; ``gloo`` starts ranks without MPI. The parts lie in folders:
+``data``, ``models``, ``learning``, ``training`` (one run of a trainer), ``ranks``, ``strategies`` (the ways
+to distribute it) and ``checks``. What a training writes is in ``docs/metrics.md``. TensorFlow, Horovod and
+mpi4py are imported where they are first used.
 """

@@ -5,14 +5,20 @@ import os
 import sys
 import time
 import traceback
+from dataclasses import fields
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from toolkit.trainers.devices import prepare_devices
-from toolkit.trainers.training import Options, Trainer, train
+from toolkit.trainers.learning.refusals import refused
+from toolkit.trainers.ranks.devices import prepare_devices
+from toolkit.trainers.ranks.spread import Spread
+from toolkit.trainers.ranks.tuning import Tuning
+from toolkit.trainers.ranks.world import STRATEGIES, World, complain_once, open_world
+from toolkit.trainers.strategies.horovod import separated
+from toolkit.trainers.trainer import Options, Trainer
+from toolkit.trainers.training.train import train
 from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
-from toolkit.trainers.words import count, positive, seed
-from toolkit.trainers.world import World, open_world, separated
+from toolkit.trainers.words import count, count_or_auto, positive, seed
 
 _TIME_TO_SPEAK = 1.0
 """Seconds that the other ranks leave to rank 0 before they tell of a fault of their own."""
@@ -24,13 +30,14 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     Exit codes: 0 it trained, 1 it failed, 2 an option or the data is wrong, 3 something is not installed,
     75 it was asked to stop and wrote a checkpoint, from which the same command goes on.
     """
-    options = parse(trainer, words)
+    trainer, options = parse(trainer, words)
     # TensorFlow's messages about its own set-up tell nobody anything who wants to train.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if options.learning.xla == "off" else "3")
     world: World | None = None
     try:
-        trouble = _look(trainer, options)
-        world = open_world(options.strategy)
+        _refuse(trainer, options)
+        trouble = options.tuning.apply(options.strategy, os.environ) or _look(trainer, options)
+        world = open_world(options.strategy, options.spread)
         if world.size == 1:
             world.agree(trouble)
         threads = 0
@@ -40,7 +47,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
             trouble = trouble or found
         # A trouble of any rank is one of all; who has found one still joins the others to say so.
         world.agree(trouble)
-        train(trainer, options, world, threads)
+        world.begin()
+        (trainer.run or train)(trainer, options, world, threads)
     except Trouble as error:
         # Where Horovod cannot be loaded there is no world yet to abort. The exit status ends the others,
         # who wait for this rank: mpirun ends a job for it, srun does with --kill-on-bad-exit.
@@ -53,6 +61,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         _end(world, 130)
     except Exception as error:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
+        if world:
+            world.failing(error)
         # A fault that meets all ranks is told by rank 0, which then ends the others.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
         if separated(error):
@@ -60,28 +70,42 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         else:
             traceback.print_exc()
         _end(world, 1)
-    sys.exit(0)
+    _leave(world, 0)
 
 
-def parse(trainer: Trainer, words: list[str] | None) -> Options:
-    """Read the options; argparse ends the process with status 2 and one line if they are wrong."""
+def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
+    """Read the options, and return the trainer that they make of this one.
+
+    The process ends with status 2 if they are wrong.
+    """
     parser = argparse.ArgumentParser(
-        prog=f"python -m toolkit.trainers.{trainer.name}",
+        prog=f"python -m toolkit.trainers.{trainer.name.replace('-', '_')}",
         description="Trains in one process, or as a rank of a job; rank 0 alone logs and saves.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )
-    add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="DIR", help="folder that `toolkit data get` filled")
+
+    def add(flag: str, **more: Any) -> None:  # noqa: ANN401 - of argparse
+        if flag not in trainer.unused:
+            parser.add_argument(flag, **more)
+
+    if trainer.data:
+        add("--data", type=Path, required=True, metavar="DIR", help=f"folder with {trainer.data}")
     add("--output", type=Path, required=True, metavar="DIR", help="where metrics and model are written")
-    add("--strategy", choices=("single", "horovod"), default="single", help="how it is distributed")
+    add("--strategy", choices=STRATEGIES, default="single", help="how it is distributed")
     add("--epochs", type=count, default=trainer.epochs, help="epochs of all ranks together")
-    add("--batch-size", type=count, default=trainer.batch_size, help="samples a step of each rank")
     add(
-        "--learning-rate",
-        type=positive,
-        default=trainer.learning_rate,
-        help="of one rank; scaled by ranks",
+        "--batch-size",
+        type=count_or_auto,
+        default=trainer.batch_size,
+        help="samples a step of each device; auto: the fastest of those that fit",
+    )
+    add(
+        "--batch-limit",
+        type=count,
+        default=Options.batch_limit,
+        metavar="N",
+        help="the largest that auto tries",
     )
     add("--seed", type=seed, default=1, help="of the first weights and of the shuffling")
     add("--fresh", action="store_true", help="begin anew; without it a checkpoint in DIR is gone on from")
@@ -93,17 +117,52 @@ def parse(trainer: Trainer, words: list[str] | None) -> Options:
         metavar="S",
         help="a checkpoint is written after each epoch, and in a long one so often",
     )
-    return Options(**vars(parser.parse_args(words)))
+    add(
+        "--log-seconds",
+        type=positive,
+        default=Options.log_seconds,
+        metavar="S",
+        help="a line in the log after each epoch, and in a long one so often",
+    )
+    add("--tensorboard", action="store_true", help="write the metrics for TensorBoard, too")
+    Spread.add_options(parser)
+    Tuning.add_options(parser)
+    trainer.learning.add_options(parser)
+    trainer.add_options(parser)
+    values = parser.parse_args(words)
+    chosen = vars(values)
+    learning, spread, tuning = trainer.learning.taken(chosen), Spread.taken(chosen), Tuning.taken(chosen)
+    if trainer.configured:
+        try:
+            trainer = trainer.configured(trainer, values)
+        except Trouble as wrong:
+            parser.exit(wrong.code, f"{trainer.name}: {wrong.message}\n")
+    known = {field.name for field in fields(Options)}
+    return trainer, Options(
+        **{"data": None, "epochs": trainer.epochs} | {k: v for k, v in chosen.items() if k in known},
+        learning=learning.of_batch(values.batch_size or trainer.batch_size),
+        spread=spread,
+        tuning=tuning,
+    )
+
+
+def _refuse(trainer: Trainer, options: Options) -> None:
+    """Let the first rank refuse options that cannot be, or would have no effect."""
+    if options.batch_limit != Options.batch_limit and options.batch_size:
+        complain_once(f"--batch-limit is for --batch-size auto, and not for {options.batch_size}")
+    default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)
+    if wrong := refused(options.learning, options.strategy, default):
+        complain_once(wrong)
 
 
 def _look(trainer: Trainer, options: Options) -> Trouble | None:
     """Check what can be checked before TensorFlow is loaded."""
     try:
-        if not options.data.is_dir():
-            return Trouble(
-                f"{options.data}: there is no such folder; fill it with: toolkit data get {trainer.name}"
-            )
-        trainer.check(options.data)
+        if options.data:
+            if not options.data.is_dir():
+                fill = f"; fill it with: toolkit data get {trainer.data}" * trainer.fetched
+                return Trouble(f"{options.data}: there is no such folder{fill}")
+            trainer.check(options.data)
         options.output.mkdir(parents=True, exist_ok=True)
         if not os.access(options.output, os.W_OK):
             return Trouble(f"{options.output}: nothing may be written there")
@@ -132,6 +191,6 @@ def _leave(world: World | None, code: int) -> NoReturn:
 def _end(world: World | None, code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
-    if world and world.size > 1:
+    if world and not world.alone:
         world.abort(code)
     sys.exit(code)

@@ -14,12 +14,12 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from toolkit.trainers import ring
-from toolkit.trainers.launcher import started_rank
-from toolkit.trainers.links import over_mpi
-from toolkit.trainers.node import look
-from toolkit.trainers.verdict import Verdict, judge
-from toolkit.trainers.wanted import Wanted, parse
+from toolkit.trainers.checks import ring
+from toolkit.trainers.checks.links import over_mpi
+from toolkit.trainers.checks.node import look
+from toolkit.trainers.checks.verdict import Verdict, judge
+from toolkit.trainers.checks.wanted import Wanted, parse
+from toolkit.trainers.ranks.launcher import started_rank
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm

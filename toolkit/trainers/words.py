@@ -13,6 +13,11 @@ def count(text: str) -> int:
     return value
 
 
+def count_or_auto(text: str) -> int:
+    """Return a number of things, or 0 for ``auto``."""
+    return 0 if text == "auto" else count(text)
+
+
 def positive(text: str) -> float:
     """Return a positive number."""
     value = float(text)

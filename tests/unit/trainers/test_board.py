@@ -6,7 +6,7 @@ from email.utils import formatdate
 import pytest
 
 from tests.unit.trainers.test_gloo import served, task
-from toolkit.trainers.board import Board
+from toolkit.trainers.checks.board import Board
 
 
 def test_a_store_on_the_same_machine_has_the_same_clock():

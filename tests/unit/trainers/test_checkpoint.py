@@ -8,8 +8,8 @@ import stat
 import numpy as np
 import pytest
 
-from toolkit.trainers import checkpoint
-from toolkit.trainers.checkpoint import MANIFEST, STATE, Damaged, Part, Progress
+from toolkit.trainers.training import checkpoint
+from toolkit.trainers.training.checkpoint import MANIFEST, STATE, Damaged, Part, Progress
 from toolkit.trainers.trouble import Trouble
 
 ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3), np.int64(7) * np.ones((), np.int64), np.zeros((0, 3))]

@@ -5,21 +5,24 @@ import json
 import numpy as np
 import pytest
 
-from toolkit.trainers import checkpoint
-from toolkit.trainers.checkpoint import Part
-from toolkit.trainers.course import Course, totals
-from toolkit.trainers.keeper import Keeper, Start
-from toolkit.trainers.loop import Score, paced
-from toolkit.trainers.metrics import FILE, Metrics
+from toolkit.trainers.strategies.single import Single
+from toolkit.trainers.training import checkpoint
+from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.course import Course, totals
+from toolkit.trainers.training.keeper import Keeper, Start
+from toolkit.trainers.training.loop import Score, Trained, paced
+from toolkit.trainers.training.metrics import FILE, Metrics
+from toolkit.trainers.training.watch import Seen
 from toolkit.trainers.trouble import Stopped
-from toolkit.trainers.watch import Seen
-from toolkit.trainers.world import Single
 
 SETTINGS = {"trainer": "mnist", "seed": 1}
 
 
 class Instant:
     """A loop whose epochs have two slices of eight samples and take no time that a clock shows."""
+
+    learning_rate = 0.1
+    waited = 0.25
 
     def __init__(self):
         self.parts = []
@@ -28,7 +31,7 @@ class Instant:
         self.parts.append((number, part))
         if not part.images:
             assert pause(Part(8, 4.0, 2, 0.0), 5) == 7
-        return Score(0.5, 0.9), 0.0
+        return Trained(Score(0.5, 0.9), 0.0, self.waited)
 
     def evaluate(self, samples):
         return Score(0.25, 0.95)
@@ -90,6 +93,14 @@ def test_an_epoch_that_takes_no_time_has_a_speed_all_the_same(run):
     run(Wishes(), epochs=1)
     assert run.records[1]["seconds"] > 0
     assert totals(run.records)["images_per_second"] == 16 / 1e-4
+
+
+def test_an_epoch_tells_how_long_it_waited_for_samples_where_that_is_known(run, monkeypatch):
+    run(Wishes(), epochs=1)
+    assert run.records[1]["input_seconds"] == 0.25
+    monkeypatch.setattr(Instant, "waited", None)
+    run(Wishes(), epochs=2)
+    assert "input_seconds" not in run.records[-1]
 
 
 def test_who_is_asked_to_stop_within_an_epoch_saves_how_far_it_is(run, tmp_path):

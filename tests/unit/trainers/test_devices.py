@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolkit.trainers.devices import gpus_are_own, prepare_devices
+from toolkit.trainers.ranks.devices import gpus_are_own, prepare_devices
 from toolkit.trainers.trouble import Trouble
 
 
@@ -14,7 +14,7 @@ class Config:
 
     def __init__(self, gpus):
         self.gpus = [f"GPU:{n}" for n in range(gpus)]
-        self.growing, self.visible, self.threads = [], None, {}
+        self.growing, self.visible, self.threads, self.parts = [], None, {}, None
         self.experimental = SimpleNamespace(set_memory_growth=self._grow)
         self.threading = SimpleNamespace(
             set_intra_op_parallelism_threads=lambda n: self.threads.update(intra=n),
@@ -22,12 +22,17 @@ class Config:
         )
 
     def list_physical_devices(self, kind):
-        assert kind == "GPU"
-        return self.gpus
+        return self.gpus if kind == "GPU" else ["CPU:0"]
 
     def set_visible_devices(self, device, kind):
         assert kind == "GPU"
         self.visible = device
+
+    def LogicalDeviceConfiguration(self):  # noqa: N802 - TensorFlow's name
+        return "a part"
+
+    def set_logical_device_configuration(self, device, parts):
+        self.parts = (device, parts)
 
     def _grow(self, gpu, enabled):
         assert enabled
@@ -40,12 +45,13 @@ def prepared(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
 
-    def prepare(gpus, local_rank, local_size, **environment):
+    def prepare(gpus, local_rank, local_size, wanted=1, **environment):
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         config = Config(gpus)
         monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
-        threads = prepare_devices(SimpleNamespace(local_rank=local_rank, local_size=local_size))
+        rank = SimpleNamespace(local_rank=local_rank, local_size=local_size, wanted=wanted)
+        threads = prepare_devices(rank)
         assert config.threads == {"intra": threads, "inter": 2}
         return config
 
@@ -55,7 +61,7 @@ def prepared(monkeypatch):
 @pytest.mark.parametrize("rank", [0, 1, 3])
 def test_each_rank_sees_the_gpu_of_its_number_and_all_grow(prepared, rank):
     config = prepared(4, rank, 4)
-    assert config.visible == f"GPU:{rank}"
+    assert config.visible == [f"GPU:{rank}"]
     assert config.growing == config.gpus
 
 
@@ -73,9 +79,31 @@ def test_more_ranks_than_gpus_are_refused(prepared, gpus, size, said):
 
 @pytest.mark.parametrize("environment", [{"SLURM_GPUS_PER_TASK": "1"}, {"SLURM_GPUS_ON_NODE": "4"}])
 def test_a_rank_that_is_shown_its_own_gpu_only_takes_it(prepared, environment):
-    assert prepared(1, 3, 4, **environment).visible == "GPU:0"
+    assert prepared(1, 3, 4, **environment).visible == ["GPU:0"]
 
 
 def test_all_gpus_of_the_node_are_not_a_ranks_own():
     assert not gpus_are_own({"SLURM_GPUS_ON_NODE": "1"}, 1)
     assert not gpus_are_own({}, 1)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "rank", "size", "wanted", "taken"),
+    [(4, 0, 1, 0, [0, 1, 2, 3]), (4, 0, 1, 2, [0, 1]), (8, 1, 2, 0, [4, 5, 6, 7]), (8, 1, 2, 3, [4, 5, 6])],
+)
+def test_a_rank_with_several_devices_takes_its_part_of_the_node(prepared, gpus, rank, size, wanted, taken):
+    assert prepared(gpus, rank, size, wanted).visible == [f"GPU:{number}" for number in taken]
+
+
+def test_all_gpus_that_slurm_shows_a_rank_are_its_own(prepared):
+    assert prepared(2, 3, 4, 0, SLURM_GPUS_ON_NODE="8").visible == ["GPU:0", "GPU:1"]
+
+
+def test_more_devices_than_gpus_are_refused(prepared):
+    with pytest.raises(Trouble, match="--devices 3 is more than there are: 4 GPUs for 2 ranks on this node"):
+        prepared(4, 0, 2, 3)
+
+
+def test_without_gpus_the_cpu_is_parted(prepared):
+    assert prepared(0, 0, 1, 3).parts == ("CPU:0", ["a part"] * 3)
+    assert prepared(0, 0, 1, 0).parts is None

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.unit.trainers.digits import idx
-from toolkit.trainers.idx import read, shape
+from toolkit.trainers.data.idx import read, shape
 from toolkit.trainers.trouble import Trouble
 
 

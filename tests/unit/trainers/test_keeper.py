@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from toolkit.trainers import keeper as keeper_module
-from toolkit.trainers.checkpoint import Part
-from toolkit.trainers.keeper import Keeper, Start
+from toolkit.trainers.strategies.single import Single
+from toolkit.trainers.training import keeper as keeper_module
+from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.keeper import Keeper, Start
 from toolkit.trainers.trouble import Trouble
-from toolkit.trainers.world import Single
 
 SETTINGS = {"trainer": "mnist", "seed": 1, "batch_size": 32, "samples": 640, "learning_rate": 0.001}
 
@@ -35,7 +35,7 @@ def test_without_checkpoints_each_rank_makes_a_pass_of_an_epoch(tmp_path):
 
 def test_what_one_saved_is_where_the_next_begins(tmp_path):
     keeper = Keeper(tmp_path, Single(), keep=3)
-    part = Part(64, 1.5, 60, 0.25)
+    part = Part(64, 1.5, 60, 0.25, 0.125)
     assert keeper.save(Variables(), 2, 1, part, SETTINGS, [{"record": "header"}]) == "000001-000000000064"
     start = keeper.find()
     assert (start.name, start.epochs, start.part, start.passes) == ("000001-000000000064", 1, part, 2)
@@ -44,7 +44,7 @@ def test_what_one_saved_is_where_the_next_begins(tmp_path):
 
 
 def test_the_sums_so_far_are_counted_by_rank_0_only(tmp_path):
-    told = ("000001-000000000064", 1, Part(64, 1.5, 60, 0.25), 2, SETTINGS)
+    told = ("000001-000000000064", 1, Part(64, 1.5, 60, 0.25, 0.125), 2, SETTINGS)
     start = Keeper(tmp_path, Second(True, told), keep=3).find()
     assert start.part == Part(64, 0.0, 0, 0.25)
     assert start.arrays is None
@@ -61,6 +61,12 @@ def test_the_same_settings_go_on(tmp_path):
     keeper = Keeper(tmp_path, Single(), keep=3)
     assert keeper.differs(Start(1, "name", settings=SETTINGS), SETTINGS) is None
     assert keeper.differs(Start(1), SETTINGS) is None
+
+
+def test_a_checkpoint_that_is_older_than_an_option_goes_on(tmp_path):
+    keeper = Keeper(tmp_path, Single(), keep=3)
+    start = Start(1, "name", settings=SETTINGS)
+    assert keeper.differs(start, {**SETTINGS, "scaling": "linear"}) is None
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,13 @@ def test_other_settings_are_refused_with_both_values_and_the_way_out(tmp_path, n
 
 
 def test_it_is_said_where_a_training_goes_on():
-    at = Start(2, "000001-000000000064", 1, Part(64))
+    at = Start(
+        2,
+        "000001-000000000064",
+        1,
+        Part(64),
+        records=[{"record": "header", "world_size": 4}, {"record": "resumed", "world_size": 1, "devices": 2}],
+    )
     assert at.sentence(1000, 2) == (
         "goes on from checkpoint 000001-000000000064 with epoch 2, of which 64 of 2,000 samples are done"
     )

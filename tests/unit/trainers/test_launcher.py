@@ -1,6 +1,6 @@
 import pytest
 
-from toolkit.trainers.launcher import cores, started_rank, started_size
+from toolkit.trainers.ranks.launcher import cores, started_rank, started_size
 
 
 @pytest.mark.parametrize(

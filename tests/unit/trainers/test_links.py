@@ -9,8 +9,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from tests.unit.trainers.test_gloo import served, task
-from toolkit.trainers import links
-from toolkit.trainers.board import Board, Silence
+from toolkit.trainers.checks import links
+from toolkit.trainers.checks.board import Board, Silence
 
 
 @pytest.mark.parametrize("nodes", [2, 3])

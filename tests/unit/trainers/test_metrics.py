@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from toolkit.trainers.metrics import FILE, Metrics, finished
+from toolkit.trainers.training.metrics import FILE, Metrics, finished
 from toolkit.trainers.trouble import Trouble
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.trainers.digits import idx, write_digits
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.mnist import TRAINER, check, load
-from toolkit.trainers.training import epochs_each
+from toolkit.trainers.training.train import epochs_each
 from toolkit.trainers.trouble import Trouble
 
 
@@ -60,9 +60,10 @@ def test_epochs_are_shared_out_and_rounded_up(size, each):
 
 
 def test_defaults_are_those_of_the_tutorial(tmp_path):
-    options = parse(TRAINER, ["--data", str(tmp_path), "--output", str(tmp_path)])
+    trainer, options = parse(TRAINER, ["--data", str(tmp_path), "--output", str(tmp_path)])
+    assert trainer is TRAINER
     assert (options.strategy, options.epochs, options.batch_size) == ("single", 4, 32)
-    assert options.learning_rate == 0.001
+    assert options.learning.learning_rate == 0.001
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import pytest
 
-from toolkit.trainers import node
-from toolkit.trainers.node import Facts
-from toolkit.trainers.wanted import Wanted
+from toolkit.trainers.checks import node
+from toolkit.trainers.checks.node import Facts
+from toolkit.trainers.checks.wanted import Wanted
 
 
 def test_gpus_that_may_be_opened_are_counted_and_nothing_else(tmp_path):

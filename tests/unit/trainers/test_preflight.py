@@ -1,10 +1,10 @@
 import pytest
 
 from toolkit.trainers import preflight
-from toolkit.trainers.node import Facts
+from toolkit.trainers.checks.node import Facts
+from toolkit.trainers.checks.verdict import Verdict
+from toolkit.trainers.checks.wanted import Wanted
 from toolkit.trainers.preflight import library_name
-from toolkit.trainers.verdict import Verdict
-from toolkit.trainers.wanted import Wanted
 
 
 @pytest.mark.parametrize(

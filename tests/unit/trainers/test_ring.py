@@ -7,8 +7,9 @@ import time
 import pytest
 
 from tests.unit.trainers.test_gloo import served, task
-from toolkit.trainers import preflight, ring
-from toolkit.trainers.wanted import Wanted
+from toolkit.trainers import preflight
+from toolkit.trainers.checks import ring
+from toolkit.trainers.checks.wanted import Wanted
 
 
 def variables(store, rank, size, host="here"):

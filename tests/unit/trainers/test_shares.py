@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from toolkit.trainers.shares import share
+from toolkit.trainers.data.shares import deal, share
 
 
 def tables(count, batch, size, epoch=0, seed=1, **more):
@@ -86,3 +86,22 @@ def test_fewer_samples_than_ranks_are_each_trained_on_by_several():
     assert Counter(taken(tables(10, 4, 4, passes=1, done=8))) == dict.fromkeys(
         taken(tables(10, 4, 1, passes=1))[8:], 2
     )
+
+
+@pytest.mark.parametrize(("size", "devices"), [(1, 2), (2, 2), (1, 4)])
+def test_devices_of_a_rank_are_dealt_what_as_many_ranks_are(size, devices):
+    same = {"count": 61, "batch": 4, "epoch": 1, "seed": 1}
+    ranks = [share(rank=rank, size=size * devices, **same) for rank in range(size * devices)]
+    for rank in range(size):
+        dealt = deal(rank=rank, size=size, devices=devices, **same)
+        own = ranks[rank * devices : (rank + 1) * devices]
+        assert [table.tolist() for table in dealt] == [
+            np.hstack(tables).tolist() for tables in zip(*own, strict=True)
+        ]
+
+
+def test_devices_share_out_a_last_step_that_does_not_divide():
+    # 7 samples that are left for two devices: a step of 2 each, then 2 and 1.
+    whole, odd = deal(rank=0, size=1, devices=2, count=7, batch=2, epoch=0, seed=1, passes=1)
+    assert (whole.shape, odd.shape) == ((1, 4), (1, 3))
+    assert sorted([*whole[0], *odd[0]]) == list(range(7))

@@ -1,9 +1,11 @@
 """What surrounds the epochs: faults of the disk."""
 
+from dataclasses import replace
+
 import pytest
 
-from toolkit.trainers import training
 from toolkit.trainers.mnist import TRAINER
+from toolkit.trainers.training import train as training
 from toolkit.trainers.trouble import Trouble
 
 
@@ -38,7 +40,7 @@ def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
     def gone(folder):
         raise OSError(116, "Stale file handle", str(folder / "images"))
 
-    trainer = training.Trainer("mnist", TRAINER.check, gone, TRAINER.model, 4, 32, 0.001)
+    trainer = replace(TRAINER, load=gone)
     with pytest.raises(Trouble, match=r"images: cannot be read any more: Stale file handle") as told:
         training._load(trainer, tmp_path)
     assert told.value.code == 1

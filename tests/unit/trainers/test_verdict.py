@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.trainers.node import Facts
-from toolkit.trainers.verdict import judge
-from toolkit.trainers.wanted import Wanted
+from toolkit.trainers.checks.node import Facts
+from toolkit.trainers.checks.verdict import judge
+from toolkit.trainers.checks.wanted import Wanted
 
 GIB = 2**30
 WANTED = Wanted(

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.trainers.wanted import Wanted, parse
+from toolkit.trainers.checks.wanted import Wanted, parse
 from toolkit.trainers.words import size, written
 
 

@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
-from toolkit.trainers import watch
-from toolkit.trainers.watch import STOP, Seen, Watch, restarted, stop_file
-from toolkit.trainers.world import Single
+from toolkit.trainers.strategies.single import Single
+from toolkit.trainers.training import watch
+from toolkit.trainers.training.watch import STOP, Seen, Watch, restarted, stop_file
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 """Joining the ranks, as far as no MPI is needed: the rest is in the integration tests."""
 
+import importlib
 import os
 import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from toolkit.trainers import world
+from toolkit.trainers.ranks import world
+from toolkit.trainers.ranks.spread import Spread
+from toolkit.trainers.strategies.horovod import separated
+from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.trouble import Trouble
 
 
@@ -80,7 +84,7 @@ def test_only_the_first_process_says_that_the_world_came_apart(horovod, monkeypa
     monkeypatch.setattr(world.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
     with pytest.raises(SystemExit) as end:
         horovod(2, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="3")
-    assert (end.value.code, slept) == (2, [world._WAIT_TO_BE_ENDED])
+    assert (end.value.code, slept) == (2, [world.WAIT_TO_BE_ENDED])
 
 
 def test_one_process_is_a_world_of_its_own(monkeypatch):
@@ -103,7 +107,7 @@ def test_one_process_is_a_world_of_its_own(monkeypatch):
     ],
 )
 def test_a_rank_that_is_gone_is_told_from_a_fault_of_the_trainer(kind, said, gone):
-    assert world.separated(type(kind, (Exception,), {})(said)) is gone
+    assert separated(type(kind, (Exception,), {})(said)) is gone
 
 
 def test_a_rank_says_good_bye_to_all_before_it_leaves(horovod, monkeypatch):
@@ -116,8 +120,39 @@ def test_a_rank_says_good_bye_to_all_before_it_leaves(horovod, monkeypatch):
 
 def test_one_process_leaves_with_the_code_and_tells_itself(monkeypatch):
     monkeypatch.delenv("SLURM_STEP_NUM_TASKS", raising=False)
-    alone = world.Single()
+    alone = Single()
     assert alone.tell({"a": 1}) == {"a": 1}
     with pytest.raises(SystemExit) as end:
         alone.leave(75)
     assert end.value.code == 75
+
+
+@pytest.mark.parametrize("name", world.STRATEGIES)
+def test_every_strategy_is_a_world_that_needs_no_tensorflow_to_be_looked_at(name):
+    module, kind = world._MODULES[name]
+    found = getattr(importlib.import_module(f"toolkit.trainers.strategies.{module}"), kind)
+    assert world.World in found.__mro__
+    assert "tensorflow" not in sys.modules
+
+
+def test_an_option_of_another_strategy_is_refused(monkeypatch):
+    monkeypatch.delenv("SLURM_PROCID", raising=False)
+    with pytest.raises(Trouble, match="--sync is for --strategy ps, and not for single"):
+        world.open_world("single", Spread(sync=True))
+
+
+@pytest.mark.parametrize("count", ["2", "4"])
+def test_mirrored_trains_in_one_process(monkeypatch, count):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", count)
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    with pytest.raises(Trouble, match=f"{count} processes were started, but --strategy mirrored"):
+        world.open_world("mirrored")
+
+
+def test_a_world_of_several_devices_is_as_wide_as_all_of_them(monkeypatch):
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "HOROVOD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    one = world.open_world("mirrored", Spread(devices=3))
+    assert (one.wanted, one.alone) == (3, True)
+    one.devices = 3
+    assert (one.width, one.averaged) == (3, 3)

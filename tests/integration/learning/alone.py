@@ -1,0 +1,165 @@
+"""Inside the training image: what each option does in one process, as JSON on the last line."""
+
+import json
+import math
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])
+
+import numpy as np
+import papers
+import small
+import tensorflow as tf
+
+from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.learning import precision
+from toolkit.trainers.learning.build import by_xla
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.learning.step import losses
+from toolkit.trainers.strategies.single import Single
+from toolkit.trainers.training import memory, trial
+from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.trial import Alone
+
+WORLD = Alone()
+FOUND = {}
+BATCHES, DONE = small.batches()
+EACH = small.BATCH / papers.SAMPLES
+
+
+def held(name, paper, rates=0.1, smoothing=0.0, l2=0.0, model=small.linear, **chosen):
+    """Train by an option and by its paper, and note how far the weights are from each other."""
+    rates = np.broadcast_to(rates, len(BATCHES))
+    theirs = papers.train(paper, BATCHES, rates, smoothing, l2)
+    loop, _ = small.train(WORLD, model=model, **chosen)
+    FOUND[name] = papers.furthest(small.weights(loop), theirs)
+    return loop
+
+
+def optimizers():
+    held("sgd", papers.Sgd())
+    held("momentum", papers.Sgd(0.9), momentum=0.9)
+    held("nesterov", papers.Sgd(0.9, nesterov=True), momentum=0.9, nesterov=True)
+    held("sgd weight decay", papers.Sgd(0.9, decay=0.1), momentum=0.9, weight_decay=0.1)
+    held("adam", papers.AdamW(), optimizer="adam")
+    held("adam weight decay", papers.AdamW(0.1), optimizer="adam", weight_decay=0.1)
+    held("lars", papers.Lars(0.9, decay=0.1), optimizer="lars", momentum=0.9, weight_decay=0.1, trust=0.02)
+    held("lamb", papers.Lamb(0.1), optimizer="lamb", weight_decay=0.1)
+
+
+def goes_on(chosen):
+    """Return how far a training that was stopped after an epoch ends from one that was not."""
+    learning = Learning(0.1, optimizer="sgd", **chosen).of_batch(small.BATCH)
+    whole, _ = small.train(WORLD, learning)
+    loops = [small.loop(WORLD, learning) for _ in range(2)]
+    loops[0].epoch(0, 1, Part(), lambda part, steps: steps)
+    loops[1].restore(loops[0].state())
+    for number in range(1, small.EPOCHS):
+        loops[1].epoch(number, 1, Part(), lambda part, steps: steps)
+    return papers.furthest(small.weights(whole), small.weights(loops[1]))
+
+
+def rates():
+    warm = np.where(DONE < 2, 0.02 + 0.08 * DONE / 2, 0.1)
+    chosen = {"warmup_epochs": 2.0, "warmup_from": 0.02, "momentum": 0.9}
+    held("corrected", papers.Sgd(0.9), warm, **chosen)
+    held("uncorrected", papers.Uncorrected(0.9), warm, **chosen, momentum_correction=False)
+    loop, _ = small.train(WORLD, **chosen, momentum_correction=False)
+    FOUND["correction changes"] = papers.furthest(
+        small.weights(loop), papers.train(papers.Sgd(0.9), BATCHES, warm)
+    )
+    FOUND["goes on"] = goes_on({**chosen, "decay": "cosine"})
+    left = np.clip((DONE - 1) / 2, 0, 1)
+    begun = np.where(DONE < 1, 0.02 + 0.08 * DONE, 0)
+    after = {"warmup_epochs": 1.0, "warmup_from": 0.02}
+    held(
+        "cosine",
+        papers.Sgd(),
+        begun + (DONE >= 1) * 0.05 * (1 + np.cos(np.pi * left)),
+        decay="cosine",
+        **after,
+    )
+    held("polynomial", papers.Sgd(), begun + (DONE >= 1) * 0.1 * (1 - left) ** 2, decay="polynomial", **after)
+    held("exponential", papers.Sgd(), 0.1 * 0.5**DONE, decay="exponential", decay_factor=0.5)
+    stepped = 0.1 * np.where(DONE >= 2, 0.25, np.where(DONE >= 1, 0.5, 1.0))
+    held("step", papers.Sgd(), stepped, decay="step", decay_factor=0.5, decay_at=(1.0, 2.0))
+    _, seen = small.train(WORLD, decay="step", decay_at=(1.0, 2.0))
+    FOUND["step rates"] = [rate for _, rate in seen]
+    _, seen = small.train(WORLD, reference_batch=4)
+    FOUND["reference batch rate"] = seen[-1][1]
+
+
+def steps():
+    held("label smoothing", papers.Sgd(), smoothing=0.2, label_smoothing=0.2)
+    held("regularised", papers.Sgd(), l2=0.05, model=lambda: small.linear(l2=0.05))
+    logits = np.array([[2.0, -1.0, 0.5]])
+    smoothed = float(losses(tf.constant(logits), tf.constant([1]), 0.3)[0])
+    log = logits[0] - math.log(np.exp(logits[0]).sum())
+    FOUND["smoothed loss"] = [smoothed, -0.7 * log[1] - 0.1 * log.sum()]
+    whole, _ = small.train(WORLD, momentum=0.9, scaling="none")
+    pieces, _ = small.train(WORLD, momentum=0.9, scaling="none", batch=4, accumulate=4)
+    FOUND["accumulated"] = papers.furthest(small.weights(whole), small.weights(pieces))
+    _, seen = small.train(WORLD, batch=4, accumulate=4)
+    FOUND["accumulated rate"] = seen[-1][1]
+    once, again = (small.weights(small.train(WORLD, momentum=0.9)[0]) for _ in range(2))
+    FOUND["same twice"] = all((a == b).all() for a, b in zip(once, again, strict=True))
+
+
+def compiled():
+    plain, _ = small.train(WORLD, momentum=0.9)
+    ours, _ = small.train(WORLD, momentum=0.9, xla="on")
+    FOUND["xla"] = papers.furthest(small.weights(plain), small.weights(ours))
+    for name, loop in (("plain", plain), ("xla", ours)):
+        functions = loop._train.get_concrete_function().graph.as_graph_def().library.function
+        FOUND[f"{name} compiled"] = any(one.attr["_XlaMustCompile"].b for one in functions)
+    FOUND["auto"] = by_xla(Learning(0.1, xla="auto"))
+
+
+def widths():
+    chosen = {"momentum": 0.9, "batch": 10}
+    known, any_width = (small.train(world, **chosen)[0] for world in (Single(), WORLD))
+    FOUND["widths"] = list(known._train._compiled)
+    FOUND["widths apart"] = papers.furthest(small.weights(known), small.weights(any_width))
+
+
+def mixed():
+    plain = small.weights(small.train(WORLD)[0])
+    for kind in ("bfloat16", "float16"):
+        loop, _ = small.train(WORLD, mixed_precision=kind)
+        FOUND[kind] = papers.furthest(small.weights(loop), plain)
+        dense = loop.model.layers[-1]
+        FOUND[f"{kind} types"] = [dense.compute_dtype, dense.variable_dtype]
+    # Gradients that float16 holds with a bit or two, unless the loss is made larger.
+    inputs, classes = papers.samples()
+    faint = {"data": (inputs * 1e-5, classes), "batch": papers.SAMPLES, "epochs": 1, "learning_rate": 1e4}
+    moved = {}
+    keep = precision.scaling
+    for name, kind, scale in (
+        ("off", "off", keep),
+        ("scaled", "float16", keep),
+        ("bare", "float16", lambda o: o),
+    ):
+        precision.scaling = scale
+        loop, _ = small.train(WORLD, mixed_precision=kind, **faint)
+        moved[name] = small.weights(loop)[0] - papers.weights()[0]
+    precision.scaling = keep
+    largest = np.abs(moved["off"]).max()
+    for name in ("scaled", "bare"):
+        FOUND[f"faint, {name}"] = float(np.abs(moved[name] - moved["off"]).max() / largest)
+    precision.compute_in("off")
+
+
+def batch_by_trial():
+    inputs, classes = papers.samples()
+    data = Samples(np.tile(inputs, (20, 1)), np.tile(classes, 20))
+    wanted = Learning(0.1, optimizer="sgd")
+    FOUND["batch"] = trial.batch_size(small.linear, data, WORLD, wanted, limit=100, seed=1)
+    real, memory.available = memory.available, lambda: 0
+    trial._peak = iter(range(0, 1 << 40, 1 << 30)).__next__
+    FOUND["batch without memory"] = trial.batch_size(small.linear, data, WORLD, wanted, limit=100, seed=1)
+    memory.available = real
+
+
+for part in (optimizers, rates, steps, compiled, widths, mixed, batch_by_trial):
+    part()
+print(json.dumps(FOUND))

@@ -1,0 +1,81 @@
+"""A small training by the framework's own loop, for the programs beside this one."""
+
+import numpy as np
+import papers
+import tensorflow as tf
+
+from toolkit.trainers.data.shares import deal
+from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.loop import Loop
+
+EPOCHS, BATCH, SEED = 3, 16, 5
+
+
+def linear(l2=0.0):
+    start = papers.weights()
+    regularizer = tf.keras.regularizers.L2(l2) if l2 else None
+    inputs = tf.keras.layers.Input((papers.FEATURES,))
+    dense = tf.keras.layers.Dense(papers.CLASSES, kernel_regularizer=regularizer)
+    made = tf.keras.Model(inputs, dense(inputs))
+    made.set_weights(start)
+    return made
+
+
+def normed():
+    """Return a model with a batch norm; 48 samples share out evenly, as its statistics need."""
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [
+            layers.Input((papers.FEATURES,)),
+            layers.Dense(6),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.Dense(papers.CLASSES),
+        ]
+    )
+
+
+def loop(world, learning, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None):
+    return Loop(
+        model,
+        Samples(*(data or papers.samples())),
+        world,
+        learning.of_batch(batch),
+        batch=batch,
+        epochs=epochs,
+        seed=SEED,
+    )
+
+
+def train(world, learning=None, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None, **chosen):
+    """Return the loop after these epochs, and what was known after each: loss and rate."""
+    learning = learning or Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **chosen})
+    made, seen = loop(world, learning, model=model, batch=batch, epochs=epochs, data=data), []
+    for number in range(epochs):
+        score = made.epoch(number, 1, Part(), lambda part, steps: steps).score
+        seen.append((score.loss, made.learning_rate))
+    return made, seen
+
+
+def weights(loop):
+    return [variable.numpy() for variable in loop.model.variables]
+
+
+def batches(batch=BATCH, epochs=EPOCHS):
+    """Return the batches that one process is dealt, in their order, and the epochs done before each."""
+    inputs, classes = papers.samples()
+    found, done = [], []
+    for number in range(epochs):
+        tables = deal(
+            count=len(classes), batch=batch, rank=0, size=1, devices=1, epoch=number, seed=SEED, passes=1
+        )
+        at = 0
+        for table in tables:
+            for row in table:
+                found.append((inputs[row], classes[row]))
+                done.append(number + at / len(classes))
+                at += len(row)
+    return found, np.array(done)

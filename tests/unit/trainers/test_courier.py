@@ -1,0 +1,110 @@
+"""Gradients that travel by threads: two ranks are two threads here, and what they send meets in memory."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from toolkit.trainers.ranks import aggregate, courier
+from toolkit.trainers.ranks.courier import Parcel, Team
+from toolkit.trainers.trouble import Trouble
+
+
+class Together:
+    """A communicator of so many ranks; each has a view of it."""
+
+    def __init__(self, size):
+        self.size, self.barrier = size, threading.Barrier(size, timeout=10)
+        self.sent, self.freed = {}, 0
+
+    def view(self, rank):
+        return View(self, rank)
+
+
+class View:
+    def __init__(self, shared, rank):
+        self._shared, self._rank = shared, rank
+
+    def Get_size(self):  # noqa: N802 - of mpi4py
+        return self._shared.size
+
+    def Free(self):  # noqa: N802 - of mpi4py
+        self._shared.freed += 1
+
+    def mean_of(self, buffer):
+        self._shared.sent[self._rank] = buffer.copy()
+        self._shared.barrier.wait()
+        buffer[:] = sum(self._shared.sent.values()) / self._shared.size
+        self._shared.barrier.wait()
+
+
+@pytest.fixture(autouse=True)
+def _carried(monkeypatch):
+    def carry(self, comm):
+        comm.mean_of(self.buffer)
+        self._there.set()
+
+    monkeypatch.setattr(Parcel, "carry", carry)
+
+
+def run(ksteps, max_steps, values, freq=0):
+    """Return what each step of rank 0 uses, where rank 1 sends ten times as much."""
+    shared = Together(2)
+
+    def rank(number):
+        team = Team(0, [shared.view(number)])
+        team.configure(ksteps, max_steps, freq if number == 0 else 0)
+        lane = team.lane()
+        used = []
+        for value in values:
+            lane.start(np.array([value * (10 if number else 1)], dtype="float32"))
+            used.append(float(lane.finish()[0]))
+        team.end()
+        return used
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(rank, range(2))
+    assert one == other
+    assert shared.freed == 2
+    return one
+
+
+def test_synchronous_steps_use_the_mean_of_their_own():
+    assert run(4, 4, [2, 4, 6, 8]) == [11, 22, 33, 44]
+
+
+def test_delayed_steps_use_that_of_the_step_before():
+    assert run(0, 4, [2, 4, 6, 8]) == [0, 11, 22, 33]
+    assert run(2, 4, [2, 4, 6, 8]) == [11, 22, 0, 33]
+
+
+def test_where_steps_cease_to_be_delayed_nothing_is_lost():
+    assert run(-2, 4, [2, 4, 6, 8]) == [0, 11, 22 + 33, 44]
+
+
+def test_timing_is_told_every_so_many_steps_by_one_rank(capsys):
+    run(4, 4, [1, 1, 1, 1], freq=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["team 0: step 2", "team 0: step 4"]
+    assert all("waited for gradients" in line and line.endswith("MB sent") for line in lines)
+
+
+def test_an_error_on_the_way_is_raised_where_it_is_waited_for():
+    parcel = Parcel(np.zeros(1))
+    parcel._error = OSError("the network is gone")
+    parcel._there.set()
+    with pytest.raises(OSError, match="the network is gone"):
+        parcel.wait()
+
+
+def test_calls_in_another_order_than_that_of_the_life_cycle_are_told():
+    with pytest.raises(Trouble, match="init_mpi comes first"):
+        aggregate.get_rank()
+    with pytest.raises(Trouble, match="init_mpi comes first"):
+        aggregate.init(1, 1, 10)
+    with pytest.raises(Trouble, match="there is no such schedule"):
+        aggregate.config_team(0, 1, 5, 5)
+    with pytest.raises(Trouble, match="there is no such schedule"):
+        aggregate.config_team(0, 0, 6, 5)
+    assert courier.delayed(0, 0, 1)

@@ -1,0 +1,82 @@
+"""What a person chooses about learning: options, and what must be the same for a training to go on."""
+
+import argparse
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.strategies.single import Single
+from toolkit.trainers.training.keeper import Keeper, Start
+
+PLAIN = Learning(learning_rate=0.1)
+FOUR = SimpleNamespace(averaged=4)
+
+
+def chosen(*words, learning=PLAIN):
+    parser = argparse.ArgumentParser()
+    learning.add_options(parser)
+    return Learning.taken(vars(parser.parse_args(words)))
+
+
+def test_without_options_it_is_what_the_trainer_says():
+    other = Learning(0.5, scaling="sqrt", decay_at=(1.0, 2.0), nesterov=True, xla="auto", warmup_from=0.0)
+    assert chosen() == PLAIN
+    assert chosen(learning=other) == other
+
+
+def test_every_field_is_an_option():
+    words = """
+        --learning-rate 0.2 --reference-batch 256 --scaling sqrt --warmup-epochs 5 --warmup-from 0
+        --decay step --decay-at 30,60 --decay-factor 0.2 --decay-power 3 --decay-to 0.1
+        --optimizer lars --momentum 0.8 --nesterov --no-momentum-correction --weight-decay 0.01 --trust 0.02
+        --accumulate 2 --compression fp16 --label-smoothing 0.1 --mixed-precision bfloat16 --xla on
+        --sync-batch-norm
+    """
+    found = chosen(*words.split())
+    same = [name for name in Learning.__slots__ if getattr(found, name) == getattr(PLAIN, name)]
+    assert same == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--learning-rate", "0"), "0.0 is not a positive number"),
+        (("--momentum", "1"), "1.0 is not from 0 to below 1"),
+        (("--warmup-epochs", "-1"), "-1.0 is not zero or more"),
+        (("--decay-at", "60,30"), "each epoch has to be later than the one before"),
+        (("--accumulate", "0"), "0 is less than 1"),
+    ],
+)
+def test_what_cannot_be_is_refused(words, said, capsys):
+    with pytest.raises(SystemExit):
+        chosen(*words)
+    assert said in capsys.readouterr().err
+
+
+def test_the_rate_follows_ranks_accumulated_batches_and_the_reference_batch():
+    assert PLAIN.scaled(FOUR, 32) == pytest.approx(0.4)
+    assert replace(PLAIN, accumulate=2).scaled(FOUR, 32) == pytest.approx(0.8)
+    assert replace(PLAIN, reference_batch=256, scaling="sqrt").scaled(FOUR, 256) == pytest.approx(0.2)
+    assert PLAIN.of_batch(32).of_batch(64).reference_batch == 32
+
+
+def test_a_training_goes_on_with_the_same_choices_only(tmp_path):
+    keeper = Keeper(tmp_path, Single(), keep=1)
+    start = Start(passes=1, settings=PLAIN.settings())
+    assert keeper.differs(start, PLAIN.settings()) is None
+    for name, other, said in (
+        ("warmup_epochs", 5.0, "--warmup-epochs 0.0, and this one 5.0"),
+        ("optimizer", "lamb", "--optimizer adam, and this one lamb"),
+        ("decay_at", (30.0, 60.0), "--decay-at , and this one 30,60"),
+        ("sync_batch_norm", True, "--sync-batch-norm False, and this one True"),
+    ):
+        trouble = keeper.differs(start, replace(PLAIN, **{name: other}).settings())
+        assert said in trouble.message
+
+
+def test_only_a_course_with_an_end_depends_on_the_number_of_epochs():
+    kinds = ("constant", "step", "exponential", "cosine", "polynomial")
+    assert [replace(PLAIN, decay=one).ends() for one in kinds] == [False, True, False, True, True]
+    assert not replace(PLAIN, decay="step", decay_at=(3.0,)).ends()

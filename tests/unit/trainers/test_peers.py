@@ -1,0 +1,74 @@
+"""Where the first rank is, by the variables of Slurm and of mpirun."""
+
+import pytest
+
+from toolkit.trainers.ranks.peers import find_place
+from toolkit.trainers.trouble import Trouble
+
+SRUN = {
+    "SLURM_JOB_ID": "7",
+    "SLURM_STEP_ID": "0",
+    "SLURM_PROCID": "3",
+    "SLURM_STEP_NUM_TASKS": "4",
+    "SLURM_STEP_NODELIST": "rack[01-02]n[3,5],gpu7",
+    "SLURM_JOB_NODELIST": "login1,rack[01-02]n[3,5],gpu7",
+    "SLURMD_NODENAME": "rack02n5",
+    "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.9",
+}
+MPIRUN = {
+    "OMPI_COMM_WORLD_RANK": "1",
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "4",
+    "PMIX_NAMESPACE": "1601961985",
+}
+
+
+def test_under_srun_it_is_on_the_first_node_of_the_step():
+    place = find_place(SRUN, "multiworker")
+    assert (place.rank, place.size, place.host) == (3, 4, "rack02n5")
+    assert place.hosts == ("rack01n3", "10.0.0.9")
+
+
+def test_on_its_own_node_no_name_is_looked_up():
+    assert find_place(SRUN | {"SLURMD_NODENAME": "rack01n3"}, "ps").hosts == ("127.0.0.1",)
+
+
+def test_ranks_of_one_run_look_at_the_same_ports_and_other_runs_at_others():
+    places = [find_place(SRUN | {"SLURM_PROCID": str(rank)}, "ps") for rank in range(4)]
+    assert len({place.run for place in places}) == 1
+    assert len({tuple(place.ports) for place in places}) == 1
+    other = find_place(SRUN | {"SLURM_STEP_ID": "1"}, "ps")
+    again = find_place(SRUN | {"SLURM_RESTART_COUNT": "1"}, "ps")
+    assert len({places[0].run, other.run, again.run}) == 3
+    assert other.ports != places[0].ports
+
+
+def test_under_mpirun_on_one_node_it_is_here():
+    assert find_place(MPIRUN, "multiworker").hosts == ("127.0.0.1",)
+
+
+def test_under_mpirun_in_a_job_of_slurm_it_is_on_the_first_node_of_the_job_whatever_the_step_of_a_daemon():
+    inside = SRUN | MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+    place = find_place(inside, "multiworker")
+    assert (place.rank, place.hosts[0]) == (1, "login1")
+    beside = find_place({**inside, "SLURM_STEP_ID": "4294967290"}, "multiworker")
+    assert beside.run == place.run
+
+
+def test_it_can_be_told():
+    assert find_place(MPIRUN | {"TOOLKIT_ROOT": "node5"}, "ps").hosts == ("node5",)
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "--strategy multiworker does not know its peers: no launcher says how many ranks there are"),
+        (MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "set TOOLKIT_ROOT to the name of the node of rank 0"),
+        ({"PMIX_RANK": "2"}, "this is rank 2 of 1; start all ranks by one srun or mpirun"),
+        (SRUN | {"SLURM_STEP_NODELIST": "[["}, "names no node"),
+    ],
+)
+def test_a_rank_that_cannot_know_its_peers_says_so(environment, said):
+    with pytest.raises(Trouble) as told:
+        find_place(environment, "multiworker")
+    assert said in told.value.message

@@ -1,0 +1,159 @@
+"""What is refused before anything is loaded: options of other strategies, and options without effect."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from toolkit.trainers import cifar10, imagenet, imagenet_synthetic, mnist
+from toolkit.trainers.command import parse, run
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.learning.refusals import REFUSALS, refused
+from toolkit.trainers.ranks.world import STRATEGIES
+
+PLAIN = Learning(learning_rate=0.1)
+PAGE = Path(__file__).parents[3] / "docs" / "strategies.md"
+VALUES = {
+    "--timeline": "t.json",
+    "--autotune": "t.csv",
+    "--fusion-mb": "1",
+    "--cycle-ms": "1",
+    "--devices": "2",
+    "--servers": "1",
+    "--ksteps": "1",
+}
+
+
+def verdict(strategy, words):
+    """Return what is said of the options by all that looks at them; empty where they are taken."""
+    trainer, options = parse(
+        mnist.TRAINER, ["--data", "/d", "--output", "/o", "--strategy", strategy, *words]
+    )
+    tuning = options.tuning.apply(strategy, {})
+    return (
+        refused(options.learning, strategy, trainer.learning.of_batch(options.batch_size or 32))
+        or options.spread.misplaced(strategy)
+        or (tuning.message if tuning else "")
+    )
+
+
+def rows():
+    """Return the options of the page's table, each with its words and what the strategies say to it."""
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    start = next(n for n, line in enumerate(lines) if line.startswith("| option |"))
+    names = [cell.strip(" `") for cell in lines[start].strip("|").split("|")][1:]
+    assert set(names) == set(STRATEGIES)
+    for line in lines[start + 2 :]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != len(names) + 1:
+            return
+        for option in re.findall(r"`(--[^`]+)`", cells[0]):
+            flag, _, value = option.partition(" ")
+            given = value or VALUES.get(flag, "")
+            yield option, [flag, *[given] * bool(given)], dict(zip(names, cells[1:], strict=True))
+
+
+@pytest.mark.parametrize(("option", "words", "told"), list(rows()), ids=lambda one: str(one)[:24])
+def test_the_table_of_options_and_strategies_is_what_the_code_does(option, words, told):
+    found = {strategy: "no" if verdict(strategy, words) else "yes" for strategy in told}
+    assert found == told
+
+
+def test_all_that_is_refused_is_in_the_table():
+    named = {option for option, _, _ in rows()}
+    assert {one.option for one in REFUSALS} <= named
+    assert {*VALUES, "--sync", "--batch-size auto"} <= named
+
+
+@pytest.mark.parametrize("one", REFUSALS, ids=lambda one: one.option)
+def test_a_refusal_names_option_strategy_and_what_to_do(one):
+    for strategy in STRATEGIES:
+        said = refused(replace(PLAIN, **{one.name: one.value}), strategy, PLAIN)
+        assert bool(said) == (strategy in one.strategies)
+        if said:
+            assert said.startswith(f"{one.option} and --strategy {strategy}: ")
+            assert "use " in said or "leave it out" in said
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"momentum": 0.5}, "--momentum is for --optimizer sgd or lars, and not for adam"),
+        ({"nesterov": True, "optimizer": "lars"}, "--nesterov is for --optimizer sgd, and not for lars"),
+        ({"momentum_correction": False}, "--momentum-correction is for --optimizer sgd, and not for adam"),
+        ({"trust": 0.1, "optimizer": "lamb"}, "--trust is for --optimizer lars, and not for lamb"),
+        ({"decay_at": (3.0,)}, "--decay-at is for --decay step, and not for constant"),
+        ({"decay_factor": 0.5, "decay": "cosine"}, "--decay-factor is for --decay step or exponential"),
+        ({"decay_power": 3.0, "decay": "cosine"}, "--decay-power is for --decay polynomial"),
+        ({"decay_to": 0.1, "decay": "step"}, "--decay-to is for --decay cosine or polynomial"),
+        ({"reference_batch": 256, "scaling": "none"}, "--reference-batch is for --scaling linear or sqrt"),
+        ({"warmup_from": 0.1}, "--warmup-from is for a warm-up, and there is none; add --warmup-epochs"),
+        ({"sync_batch_norm": True, "xla": "on"}, "--xla on and --sync-batch-norm: messages between ranks"),
+        ({"sync_batch_norm": True, "accumulate": 2}, "--accumulate and --sync-batch-norm: ranks cannot"),
+    ],
+)
+def test_what_would_have_no_effect_is_told(chosen, said):
+    assert refused(replace(PLAIN, **chosen), "horovod", PLAIN).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"momentum": 0.5, "optimizer": "sgd", "nesterov": True, "momentum_correction": False},
+        {"momentum": 0.5, "trust": 0.1, "optimizer": "lars"},
+        {"decay_at": (3.0,), "decay_factor": 0.5, "decay": "step"},
+        {"decay_power": 3.0, "decay_to": 0.1, "decay": "polynomial"},
+        {"warmup_from": 0.1, "warmup_epochs": 5.0, "reference_batch": 256},
+    ],
+)
+def test_what_has_an_effect_is_taken(chosen):
+    assert refused(replace(PLAIN, **chosen), "horovod", PLAIN) == ""
+
+
+def test_a_default_of_the_trainer_is_nobodys_wish():
+    other = replace(cifar10.TRAINER.learning, optimizer="adam", decay="constant")
+    assert refused(other, "single", cifar10.TRAINER.learning) == ""
+
+
+def ended(trainer, capsys, *words):
+    with pytest.raises(SystemExit) as end:
+        run(trainer, ["--output", "/o", *words])
+    told = capsys.readouterr().err
+    assert (end.value.code, told.count("\n")) == (2, 1)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--strategy", "ps", "--xla", "on"), "mnist: --xla on and --strategy ps: "),
+        (("--batch-limit", "64"), "mnist: --batch-limit is for --batch-size auto, and not for 32"),
+        (("--trust", "0.1"), "mnist: --trust is for --optimizer lars, and not for adam"),
+        (("--cycle-ms", "1", "--strategy", "single"), "mnist: --timeline, --autotune, --fusion-mb and"),
+    ],
+)
+def test_a_refusal_is_one_line_and_status_2(words, said, capsys):
+    assert ended(mnist.TRAINER, capsys, "--data", "/d", *words).startswith(said)
+
+
+def test_what_a_measurement_has_no_use_for_is_no_option_of_it(capsys):
+    for option in imagenet_synthetic.TRAINER.unused:
+        with pytest.raises(SystemExit) as end:
+            run(imagenet_synthetic.TRAINER, ["--output", "/o", option, "1"])
+        assert end.value.code == 2
+        assert f"unrecognized arguments: {option}" in capsys.readouterr().err
+
+
+def test_a_size_that_a_small_network_does_not_see_is_refused(capsys):
+    said = ended(cifar10.TRAINER, capsys, "--data", "/d", "--image-size", "128")
+    assert said == (
+        "cifar10: --image-size is for models of keras.applications, and resnet8 sees images as they are\n"
+    )
+
+
+def test_a_number_of_classes_beside_folders_of_them_is_refused(tmp_path, capsys):
+    for name in ("cat", "dog"):
+        (tmp_path / "train" / name).mkdir(parents=True)
+    said = ended(imagenet.TRAINER, capsys, "--data", str(tmp_path), "--classes", "10")
+    assert said == f"imagenet: --classes is for TFRecords, and {tmp_path} has folders of 2 classes\n"

@@ -1,0 +1,47 @@
+"""What can be said of a strategy beyond its name."""
+
+import argparse
+
+import pytest
+
+from toolkit.trainers.ranks.spread import Spread
+
+
+def spread(*words):
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    Spread.add_options(parser)
+    return Spread.taken(vars(parser.parse_args(words)))
+
+
+def test_nothing_said_is_for_all_strategies():
+    assert spread() == Spread()
+    assert all(not Spread().misplaced(name) for name in ("single", "horovod", "ps"))
+
+
+@pytest.mark.parametrize(
+    ("words", "strategy", "said"),
+    [
+        (
+            ("--devices", "2"),
+            "horovod",
+            "--devices is for --strategy mirrored or hybrid, and not for horovod",
+        ),
+        (("--servers", "1"), "multiworker", "--servers is for --strategy ps, and not for multiworker"),
+        (("--sync",), "single", "--sync is for --strategy ps, and not for single"),
+        (("--ksteps", "0"), "ps", "--ksteps is for --strategy mpi-aggregate, and not for ps"),
+    ],
+)
+def test_what_another_strategy_takes_is_told(words, strategy, said):
+    assert spread(*words).misplaced(strategy) == said
+
+
+def test_a_strategy_takes_its_own():
+    assert spread("--devices", "3").misplaced("mirrored") == ""
+    assert spread("--sync", "--servers", "2") == Spread(servers=2, sync=True)
+    assert spread("--ksteps", "4") == Spread(ksteps=4)
+
+
+@pytest.mark.parametrize("words", [("--ksteps", "-1"), ("--devices", "0"), ("--servers", "x")])
+def test_numbers_are_checked(words):
+    with pytest.raises(argparse.ArgumentError):
+        spread(*words)

@@ -1,0 +1,72 @@
+"""The trainers' own options, and what they make of the trainer."""
+
+import pytest
+
+from toolkit.trainers import cifar10, imagenet, imagenet_synthetic, mnist_cnn
+from toolkit.trainers.command import parse, run
+from toolkit.trainers.data.augment import mirrored_and_moved
+from toolkit.trainers.training.benchmark import Speed
+
+
+def made(trainer, *words, data="/data"):
+    given = ("--data", data) if trainer.data else ()
+    return parse(trainer, [*given, "--output", "/out", *words])[0]
+
+
+def test_the_network_of_mnist_cnn_is_chosen_by_name():
+    assert made(mnist_cnn.TRAINER).variant == {"model": "classic"}
+    chosen = made(mnist_cnn.TRAINER, "--model", "tutorial")
+    assert chosen.variant == {"model": "tutorial"}
+    assert chosen.model.func is mnist_cnn.MODELS["tutorial"]
+
+
+def test_cifar10_takes_small_networks_by_their_depth_and_others_by_their_name():
+    small = made(cifar10.TRAINER, "--model", "resnet20")
+    assert (small.model.keywords, small.augment) == ({"depth": 20}, mirrored_and_moved)
+    large = made(cifar10.TRAINER, "--model", "ResNet50V2", "--image-size", "128", "--no-augment")
+    assert large.variant == {"model": "ResNet50V2", "image_size": 128, "augment": False}
+    assert (large.model.keywords, large.augment) == ({"side": 128}, None)
+
+
+@pytest.mark.parametrize("depth", ["resnet7", "resnet10", "resnet2"])
+def test_a_depth_that_no_small_network_has_is_refused(depth, capsys):
+    with pytest.raises(SystemExit) as end:
+        made(cifar10.TRAINER, "--model", depth)
+    assert end.value.code == 2
+    assert f"{depth}: has 6 n + 2 layers" in capsys.readouterr().err
+
+
+def test_the_classes_of_imagenet_are_the_folders_or_what_is_said(tmp_path):
+    assert made(imagenet.TRAINER, data=str(tmp_path)).variant["classes"] == 1000
+    assert made(imagenet.TRAINER, "--classes", "10", data=str(tmp_path)).variant["classes"] == 10
+    for name in ("cat", "dog", ".hidden"):
+        (tmp_path / "train" / name).mkdir(parents=True)
+    assert made(imagenet.TRAINER, data=str(tmp_path)).variant["classes"] == 2
+
+
+def test_data_of_no_form_is_one_line_and_status_2(tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        run(imagenet.TRAINER, ["--data", str(tmp_path), "--output", str(tmp_path / "out")])
+    told = capsys.readouterr().err
+    assert (end.value.code, told.count("\n")) == (2, 1)
+    assert str(tmp_path) in told
+
+
+def test_images_that_are_not_there_are_one_line_that_names_no_set(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run(imagenet.TRAINER, ["--data", str(tmp_path / "none"), "--output", str(tmp_path / "out")])
+    assert capsys.readouterr().err == f"imagenet: {tmp_path}/none: there is no such folder\n"
+
+
+def test_a_benchmark_needs_no_data_and_takes_its_protocol():
+    chosen = made(imagenet_synthetic.TRAINER, "--steps", "3", "--warm-up", "1", "--iterations", "2")
+    (protocol,) = chosen.run.args
+    assert (protocol.warm_up, protocol.steps, protocol.iterations) == (1, 3, 2)
+
+
+def test_speed_is_the_median_with_its_spread_in_total_and_each():
+    speed = Speed.of([90.0, 100.0, 140.0])
+    assert (speed.median, speed.least, speed.most) == (100.0, 90.0, 140.0)
+    assert speed.sentence(1) == "100.0 images/s (± 26.5; 90.0 to 140.0)"
+    assert speed.sentence(4).endswith(", 25.0 on each of 4 devices")
+    assert Speed.of([7.0]).deviation == 0

@@ -1,0 +1,44 @@
+"""What Horovod is told by its environment."""
+
+from pathlib import Path
+
+import pytest
+
+from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
+
+
+def test_nothing_is_set_that_was_not_asked_for():
+    environment = {}
+    assert UNTUNED.apply("single", environment) is None
+    assert environment == {}
+
+
+def test_options_become_what_horovod_reads(tmp_path):
+    environment = {"HOROVOD_CYCLE_TIME": "9"}
+    tuning = Tuning(tmp_path / "timeline.json", tmp_path / "tuned.csv", fusion_mb=0.5, cycle_ms=2.5)
+    assert tuning.apply("horovod", environment) is None
+    assert environment == {
+        "HOROVOD_TIMELINE": str(tmp_path / "timeline.json"),
+        "HOROVOD_TIMELINE_MARK_CYCLES": "1",
+        "HOROVOD_AUTOTUNE": "1",
+        "HOROVOD_AUTOTUNE_LOG": str(tmp_path / "tuned.csv"),
+        "HOROVOD_FUSION_THRESHOLD": "524288",
+        "HOROVOD_CYCLE_TIME": "2.5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("tuning", "strategy", "said"),
+    [
+        (Tuning(cycle_ms=1), "single", "are for Horovod: use --strategy horovod or hybrid"),
+        (
+            Tuning(timeline=Path("/absent/timeline.json")),
+            "horovod",
+            "there is no folder for it; make it first",
+        ),
+    ],
+)
+def test_what_has_no_effect_is_refused_and_nothing_is_set(tuning, strategy, said):
+    environment = {}
+    assert said in tuning.apply(strategy, environment).message
+    assert environment == {}

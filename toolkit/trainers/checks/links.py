@@ -1,0 +1,85 @@
+"""How fast messages pass from node to node: all nodes at once send to the next one, as a ring does."""
+
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.checks.board import Board
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
+_FIRST, _LARGEST = 1 << 20, 1 << 26
+"""Bytes of the messages over MPI."""
+
+_ENOUGH = 0.05
+"""Seconds in which a message passes that is large enough to tell the speed; there is no need of more."""
+
+_SECONDS = 0.5
+"""How long is sent over TCP."""
+
+_CHUNK = 1 << 20
+
+
+def over_mpi(nodes: "Comm") -> float:
+    """Return the Gbit/s that come from the rank before this one, in a world of one rank a node."""
+    from mpi4py import MPI
+
+    rank, size = nodes.Get_rank(), nodes.Get_size()
+    count, best = _FIRST, 0.0
+    nodes.Sendrecv(bytearray(1), (rank + 1) % size, recvbuf=bytearray(1), source=(rank - 1) % size)
+    while True:
+        sent, received = bytearray(count), bytearray(count)
+        nodes.Barrier()
+        begun = time.monotonic()
+        nodes.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
+        took = max(time.monotonic() - begun, 1e-6)
+        best = max(best, count * 8 / took / 1e9)
+        # All must go on or end together.
+        if nodes.allreduce(took, op=MPI.MAX) > _ENOUGH or count >= _LARGEST:
+            return best
+        count *= 4
+
+
+def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: float) -> float:
+    """Return the Gbit/s that come from the node before this one, the ``number``-th of ``nodes``.
+
+    ``OSError`` or :class:`Silence` if nothing comes.
+    """
+    following = (number + 1) % nodes
+    with socket.create_server((address, 0)) as door:
+        host, port = door.getsockname()
+        board.write(f"link-{number}", f"{host} {port}")
+        next_host, next_port = board.read(f"link-{following}").split()
+        sender = threading.Thread(target=_pour, args=((next_host, int(next_port)), deadline), daemon=True)
+        sender.start()
+        door.settimeout(max(0.1, deadline - time.monotonic()))
+        connection, _ = door.accept()
+        with connection:
+            speed = _drain(connection, deadline)
+        sender.join(max(0.1, deadline - time.monotonic()))
+    return speed
+
+
+def _pour(place: tuple[str, int], deadline: float) -> None:
+    """Send for a while; who receives says what is wrong."""
+    chunk = bytes(_CHUNK)
+    try:
+        with socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())) as connection:
+            end = time.monotonic() + _SECONDS
+            while time.monotonic() < end:
+                connection.sendall(chunk)
+    except OSError:
+        return
+
+
+def _drain(connection: socket.socket, deadline: float) -> float:
+    buffer, count = bytearray(_CHUNK), 0
+    begun = time.monotonic()
+    while True:
+        connection.settimeout(max(0.1, deadline - time.monotonic()))
+        read = connection.recv_into(buffer)
+        if not read:
+            return count * 8 / max(time.monotonic() - begun, 1e-6) / 1e9
+        count += read

@@ -1,0 +1,144 @@
+"""Check what Gloo needs before a training: all ranks at the store, and messages from node to node over TCP.
+
+Each rank sends half a megabyte to the next one, over the interface that Gloo will use. Neither TensorFlow nor
+Horovod is loaded. What went wrong is gathered by rank 0, which speaks for all.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+
+from toolkit.trainers.checks.board import Board, Silence
+from toolkit.trainers.checks.links import over_tcp
+from toolkit.trainers.checks.node import Facts, facts_of, look
+from toolkit.trainers.checks.verdict import Verdict, judge
+from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.gloo import interfaces
+
+_BYTES = 1 << 19
+_TIME_TO_HEAR = 5.0
+"""Seconds after the limit in which ranks in trouble are still heard."""
+
+
+def check_ring(environment: Mapping[str, str], wanted: Wanted) -> tuple[Verdict, str]:
+    """Return what is wrong with the ranks, their network and nodes; and the interface of this one.
+
+    ``environment`` is what :mod:`toolkit.trainers.gloo` gives a rank.
+    """
+    rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
+    host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
+    if size != wanted.tasks:
+        return _failed(f"Gloo finds a world of {size} where {wanted.tasks} tasks were started"), interface
+    deadline = time.monotonic() + wanted.seconds
+    address, port = environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]
+    late = Board(address, int(port), deadline + _TIME_TO_HEAR)
+    first = environment.get("HOROVOD_LOCAL_RANK") == "0"
+    found, facts = "", look(wanted, rank, host, first=first)
+    try:
+        own, board = _address_of(interface, interfaces()), Board(address, int(port), deadline)
+        found = "" if size == 1 else _pass_on(board, rank, size, own, deadline)
+        nodes = int(environment.get("HOROVOD_CROSS_SIZE", "1"))
+        if not found and first and nodes > 1:
+            number = int(environment["HOROVOD_CROSS_RANK"])
+            facts = replace(facts, gbit=over_tcp(board, number, nodes, own, deadline))
+        facts = replace(facts, ahead=board.ahead)
+    except (Silence, OSError, ValueError) as error:
+        found = f"rank {rank} on {host}: {error}"
+    try:
+        return _agree(late, size, found, facts, wanted), interface
+    except Silence:
+        silent = f"not all ranks told rank 0 within {wanted.seconds:g} s how they fared"
+        return _failed(found or silent), interface
+
+
+def _failed(sentence: str) -> Verdict:
+    return Verdict(failures=(sentence,))
+
+
+def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
+    """Send to the next rank, receive from the one before; return what is wrong."""
+    left, right = (rank - 1) % size, (rank + 1) % size
+    with socket.create_server((address, 0)) as door:
+        host, port = door.getsockname()
+        board.write(f"door-{rank}", f"{host} {port}")
+        next_host, next_port = board.read(f"door-{right}").split()
+        failed: list[str] = []
+        sender = threading.Thread(
+            target=_send, args=((next_host, int(next_port)), _message(rank), deadline, failed), daemon=True
+        )
+        sender.start()
+        door.settimeout(max(0.1, deadline - time.monotonic()))
+        try:
+            connection, _ = door.accept()
+            with connection:
+                received = _receive(connection, deadline)
+        except OSError:
+            received = None
+        sender.join(max(0.1, deadline - time.monotonic()))
+    if failed:
+        return f"rank {rank} cannot reach rank {right} at {next_host}: {failed[0]}"
+    if received is None:
+        return f"nothing came from rank {left} to rank {rank} at {host}"
+    if received != _message(left):
+        return f"what came from rank {left} to rank {rank} is not what was sent"
+    return ""
+
+
+def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Wanted) -> Verdict:
+    """Tell rank 0 how this rank fared, and return what it makes of all."""
+    rank = facts.rank
+    board.write(f"result-{rank}", json.dumps([problem, asdict(facts)]))
+    if rank == 0:
+        told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
+        worst = next((said for said, _ in told if said), "")
+        verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
+        # Where messages do not arrive, nothing else that was found counts.
+        verdict = replace(verdict, failures=(worst,)) if worst else verdict
+        board.write("verdict", json.dumps(asdict(verdict)))
+    said = json.loads(board.read("verdict"))
+    board.write(f"done-{rank}", "")
+    if rank == 0:
+        # The store ends with this rank; the others have to have read it.
+        for other in range(size):
+            board.read(f"done-{other}")
+    return Verdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
+
+
+def _message(rank: int) -> bytes:
+    """Return bytes that no other rank sends and that show where a piece is lost or swapped."""
+    pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
+    return b"".join(pieces)
+
+
+def _send(place: tuple[str, int], message: bytes, deadline: float, failed: list[str]) -> None:
+    try:
+        with socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())) as connection:
+            connection.sendall(message)
+    except OSError as error:
+        failed.append(error.strerror or str(error))
+
+
+def _receive(connection: socket.socket, deadline: float) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        connection.settimeout(max(0.1, deadline - time.monotonic()))
+        part = connection.recv(1 << 16)
+        if not part or sum(map(len, parts)) > _BYTES:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
+    """Return the address that Gloo will have: the first of its interface, else that of the host's name."""
+    found = next((address for name, address in known if name == interface), "")
+    return found or socket.gethostbyname(socket.gethostname())
+
+
+def wired(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether this rank is to find the others through Gloo."""
+    return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

@@ -1,0 +1,105 @@
+"""Judge what all ranks found before a training: what ends the job, and what a person should know."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from toolkit.trainers.checks.node import Facts
+from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.words import written
+
+_SKEW_TO_TELL = 1.0
+"""Seconds; `make` and checkpoints that are compared by time go wrong with less than a minute."""
+
+_SLOW = 0.2
+"""The part of the fabric's speed below which something is wrong: the wrong network, or a broken link."""
+
+_ONE_STREAM_GBIT = 4.0
+"""What one stream of TCP out of Python reaches anywhere; a fabric's fifth may be more."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``failures`` end the job; ``slowest`` is the slowest speed between two nodes in Gbit/s."""
+
+    failures: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    nodes: int = 0
+    slowest: float | None = None
+
+
+def judge(facts: Sequence[Facts], wanted: Wanted, *, tcp: bool = False) -> Verdict:
+    """Return what is wrong with a job whose ranks found this; ``tcp`` if Python measured the speed."""
+    hosts = list(dict.fromkeys(one.host for one in facts))
+    speeds = [one.gbit for one in facts if one.gbit is not None]
+    failures = [*_nodes(hosts, wanted), *_gpus(facts, wanted), *_space(facts, wanted)]
+    failures += [*_clocks(facts, wanted.max_skew), *_images(facts, wanted)]
+    late = [] if failures else [*_clocks(facts, _SKEW_TO_TELL)]
+    warnings = (*late, *_speeds(facts, wanted, tcp))
+    return Verdict(tuple(failures), warnings, len(hosts), min(speeds, default=None))
+
+
+def _nodes(hosts: Sequence[str], wanted: Wanted) -> Iterator[str]:
+    if wanted.nodes is not None and len(hosts) != wanted.nodes:
+        names = ", ".join(hosts[:5]) + ", …" * (len(hosts) > 5)
+        yield (
+            f"the ranks are on {len(hosts)} node{'s' * (len(hosts) > 1)} ({names}) "
+            f"and not on the {wanted.nodes} of the job"
+        )
+
+
+def _gpus(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
+    if wanted.gpus_per_node is None:
+        return
+    by_host: dict[str, set[int]] = {}
+    for one in facts:
+        by_host.setdefault(one.host, set()).update(one.gpus)
+    for one in facts:
+        seen = len(by_host[one.host])
+        if one.first and seen < wanted.gpus_per_node:
+            have = f"{seen} GPU{'s' * (seen != 1)}" if seen else "no GPU"
+            yield f"{_who(one)}: {have} can be opened there, and the job has {wanted.gpus_per_node} a node"
+
+
+def _space(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
+    for one in facts:
+        places = [("TMPDIR", one.tmp, wanted.min_free_tmp)]
+        if wanted.output:
+            places.insert(0, (str(wanted.output), one.output, wanted.min_free))
+        for place, free, least in places if one.first else ():
+            if isinstance(free, str):
+                yield f"{_who(one)}: {place} cannot be used: {free}"
+            elif free < least:
+                yield f"{_who(one)}: {place} has {written(free)} free, and {written(least)} are needed"
+
+
+def _clocks(facts: Sequence[Facts], most: float) -> Iterator[str]:
+    for one in facts:
+        if one.first and abs(one.ahead) > most:
+            which = "ahead of" if one.ahead > 0 else "behind"
+            yield f"{_who(one)}: the clock is {abs(one.ahead):.1f} s {which} that of {facts[0].host}"
+
+
+def _images(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
+    for one in facts:
+        if not one.first:
+            continue
+        if one.image.startswith("!"):
+            yield f"{_who(one)}: {wanted.image} cannot be read: {one.image[1:]}"
+        elif one.image != facts[0].image and not facts[0].image.startswith("!"):
+            yield f"{_who(one)}: {wanted.image} is another image there than on {facts[0].host}"
+
+
+def _speeds(facts: Sequence[Facts], wanted: Wanted, tcp: bool) -> Iterator[str]:
+    if wanted.fabric_gbit is None:
+        return
+    least = _SLOW * wanted.fabric_gbit
+    for one in facts:
+        if one.gbit is not None and one.gbit < (min(least, _ONE_STREAM_GBIT) if tcp else least):
+            yield (
+                f"{_who(one)}: only {one.gbit:.2g} Gbit/s come from the node before it, "
+                f"of the fabric's {wanted.fabric_gbit:g}"
+            )
+
+
+def _who(one: Facts) -> str:
+    return f"rank {one.rank} on {one.host}"

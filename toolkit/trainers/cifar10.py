@@ -1,0 +1,90 @@
+"""Residual networks on CIFAR-10: ``python -m toolkit.trainers.cifar10``.
+
+``--model resnet8``, ``resnet20`` and so on are the small ones that He et al. made for these images. Any
+image model of ``keras.applications`` goes by its name, as ResNet50V2 and ResNet152V2 in the BSC course, which
+has the images resized: ``--image-size 128``.
+
+The defaults are SGD with Nesterov's momentum, a warm-up of one epoch and then a cosine: in 12 epochs of
+resnet8, one process came to a test accuracy of 0.8199.
+"""
+
+import argparse
+import re
+from dataclasses import replace
+from functools import partial
+
+from toolkit.trainers.command import run
+from toolkit.trainers.data import cifar
+from toolkit.trainers.data.augment import mirrored_and_moved
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.models import networks
+from toolkit.trainers.models.applications import application
+from toolkit.trainers.trainer import Trainer
+from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.words import count
+
+SHAPE = (cifar.SIDE, cifar.SIDE, cifar.COLOURS)
+_SMALL = re.compile(r"resnet(\d+)")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--model", type=_name, default="resnet8", metavar="NAME", help="resnetN of 6 n + 2 layers, or another"
+    )
+    add(
+        "--image-size",
+        type=count,
+        default=cifar.SIDE,
+        metavar="PIXELS",
+        help="for models of keras.applications",
+    )
+    add("--no-augment", action="store_true", help="do not mirror and move the images")
+
+
+def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
+    name, side = options.model, options.image_size
+    small = _SMALL.fullmatch(name)
+    if small and side != cifar.SIDE:
+        raise Trouble(f"--image-size is for models of keras.applications, and {name} sees images as they are")
+    model = (
+        partial(networks.residual, SHAPE, cifar.CLASSES, depth=int(small[1]))
+        if small
+        else partial(application, name, SHAPE, cifar.CLASSES, side=side)
+    )
+    variant = {"model": name, **({} if small else {"image_size": side}), "augment": not options.no_augment}
+    return replace(
+        trainer, model=model, variant=variant, augment=None if options.no_augment else mirrored_and_moved
+    )
+
+
+def _name(text: str) -> str:
+    small = _SMALL.fullmatch(text)
+    if small and (int(small[1]) < 8 or int(small[1]) % 6 != 2):
+        raise argparse.ArgumentTypeError(f"{text}: has 6 n + 2 layers, as in resnet8, resnet14 and resnet20")
+    return text
+
+
+TRAINER = Trainer(
+    "cifar10",
+    partial(networks.residual, SHAPE, cifar.CLASSES, depth=8),
+    cifar.load,
+    data="cifar10",
+    check=cifar.check,
+    epochs=12,
+    batch_size=64,
+    learning=Learning(
+        learning_rate=0.05,
+        optimizer="sgd",
+        nesterov=True,
+        weight_decay=5e-4,
+        decay="cosine",
+        warmup_epochs=1,
+    ),
+    augment=mirrored_and_moved,
+    add_options=add_options,
+    configured=configured,
+)
+
+if __name__ == "__main__":
+    run(TRAINER)

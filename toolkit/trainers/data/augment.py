@@ -1,0 +1,27 @@
+"""Change images at random while a network trains, all of a batch at once, by a draw."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+_PIXELS = 4
+
+
+def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
+    """Mirror half of the images and move all by up to 4 pixels each way; what comes in is black.
+
+    ``images`` is of (batch, height, width, channels), ``draw`` two int32 (He et al. 2015, arXiv:1512.03385,
+    section 4.2).
+    """
+    import tensorflow as tf
+
+    batch, height, width = tf.shape(images)[0], images.shape[1], images.shape[2]
+    around = [[0, 0], [_PIXELS, _PIXELS], [_PIXELS, _PIXELS], [0, 0]]
+    wider = tf.pad(images, around)
+    chance = tf.random.stateless_uniform((3, batch, 1), draw)
+    moved = tf.cast(chance[:2] * (2 * _PIXELS + 1), tf.int32)
+    rows = moved[0] + tf.range(height)[tf.newaxis]
+    columns = moved[1] + tf.range(width)[tf.newaxis]
+    columns = tf.where(chance[2] < 0.5, tf.reverse(columns, [1]), columns)
+    return tf.gather(tf.gather(wider, rows, batch_dims=1, axis=1), columns, batch_dims=1, axis=2)

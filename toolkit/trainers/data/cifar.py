@@ -1,0 +1,60 @@
+"""Read the binary version of CIFAR-10: records of 3,073 bytes, the class and then a plane of each colour."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import numpy
+
+SIDE = 32
+COLOURS = 3
+CLASSES = 10
+_RECORD = 1 + COLOURS * SIDE * SIDE
+_TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
+_TEST = ("test_batch.bin",)
+_FIX = "fetch the files again with: toolkit data get cifar10"
+
+
+def check(folder: Path) -> None:
+    """Look at the sizes of the six files.
+
+    Raises:
+        Trouble: naming the file that is wrong.
+    """
+    for name in (*_TRAIN, *_TEST):
+        path = folder / name
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            raise Trouble(f"{path}: there is no such file; {_FIX}") from None
+        except OSError as error:
+            raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
+        if not size or size % _RECORD:
+            raise Trouble(f"{path}: has {size} bytes, and not a whole number of {_RECORD} each; {_FIX}")
+
+
+def load(folder: Path) -> tuple[Samples, Samples]:
+    """Return the images, bytes of 32 x 32 x 3, and their classes: 50,000 to train on, 10,000 to test with."""
+    return _samples(folder, _TRAIN), _samples(folder, _TEST)
+
+
+def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
+    import numpy as np
+
+    records = np.concatenate([_records(folder / name) for name in names])
+    planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
+    # The values of a pixel side by side, as layers take them; copied once, and not at each step.
+    return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
+
+
+def _records(path: Path) -> "numpy.ndarray":
+    import numpy as np
+
+    records = np.fromfile(path, np.uint8).reshape(-1, _RECORD)
+    highest = records[:, 0].max()
+    if highest >= CLASSES:
+        raise Trouble(f"{path}: holds the class {highest}, and classes end at {CLASSES - 1}; {_FIX}")
+    return records

@@ -1,0 +1,52 @@
+"""Read the idx files of MNIST and its relatives, and say in one line what is wrong with one."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import numpy
+
+_UNSIGNED_BYTES = 0x08
+"""The third byte of the magic number; MNIST and its relatives hold nothing else."""
+
+FIX = "fetch the files again with: toolkit data get NAME"
+
+
+def shape(path: Path, dimensions: int) -> tuple[int, ...]:
+    """Read the header, and check it against the size of the file.
+
+    Raises:
+        Trouble: if the file is absent, is no idx file of that many dimensions, or is cut short.
+    """
+    header = 4 + 4 * dimensions
+    try:
+        with path.open("rb") as file:
+            start = file.read(header)
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise Trouble(f"{path}: there is no such file; {FIX}") from None
+    except OSError as error:
+        raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
+    if start[:4] != bytes((0, 0, _UNSIGNED_BYTES, dimensions))[: len(start)] or not start:
+        found = start[:4].hex() or "nothing"
+        raise Trouble(
+            f"{path}: not an idx file of bytes in {dimensions} dimensions: starts with {found}; {FIX}"
+        )
+    sizes = tuple(int.from_bytes(start[i : i + 4], "big") for i in range(4, header, 4))
+    if size != header + math.prod(sizes) or len(start) < header:
+        wanted = (
+            f"{header + math.prod(sizes)} bytes by its header" if len(start) == header else "a whole header"
+        )
+        raise Trouble(f"{path}: has {size} bytes, and not {wanted}; {FIX}")
+    return sizes
+
+
+def read(path: Path, dimensions: int) -> "numpy.ndarray":
+    """Return the content as an array of unsigned bytes."""
+    import numpy as np
+
+    sizes = shape(path, dimensions)
+    return np.fromfile(path, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(sizes)

@@ -1,0 +1,170 @@
+"""Images in TFRecords as ImageNet is usually packed: ``DIR/train-00000-of-01024``, ``DIR/validation-…``.
+
+A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
+of 1 to 1000, as 0 stands for what is none of the classes. :mod:`toolkit.trainers.data.recordindex` tells
+where each record lies, so that it is read by its number and dealt to ranks like a sample in memory:
+shuffled over all shards, and each once in a pass. The checksums of records are not looked at.
+"""
+
+import os
+import re
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data import views
+from toolkit.trainers.data.recordindex import HEAD, Index, indexed
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import numpy
+    import tensorflow as tf
+
+IMAGE, LABEL = "image/encoded", "image/class/label"
+TRAIN = ("train",)
+TESTS = ("validation", "val", "test")
+_OTHERS = 256
+"""Files that a training may want to open besides."""
+
+_SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrecord)?")
+
+
+class Records:
+    """Images of ``side`` pixels each way: with a seed parts of them, another in each turn; else the centre.
+
+    ``lowest`` is the label of the first class.
+    """
+
+    def __init__(self, index: Index, side: int, seed: int | None = None, lowest: int = 1) -> None:
+        self._index, self._side, self._seed, self._lowest = index, side, seed, lowest
+        self._files = _opened(index.paths)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __del__(self) -> None:
+        for file in getattr(self, "_files", ()):
+            os.close(file)
+
+    def read(self, sample: "numpy.ndarray") -> bytes:
+        """Return one record's bytes."""
+        shard, offset, length = self._index.places[sample]
+        return os.pread(self._files[shard], length, offset)
+
+    def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        """Return one image and its class; ``number`` counts on in the next turn."""
+        import tensorflow as tf
+
+        turn, sample = views.turn_and_sample(number, len(self))
+        # TensorFlow reads files as a whole or from their beginning; see docs/data.md for what was measured.
+        record = tf.ensure_shape(tf.numpy_function(self.read, [sample], tf.string, stateful=False), ())
+        found = tf.io.parse_single_example(record, features())
+        name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
+        image = views.seen(found[IMAGE], self._side, self._seed, turn, sample, name)
+        return image, tf.cast(found[LABEL], tf.int32) - self._lowest
+
+    def fault(self, sample: int) -> str:
+        """Say what is wrong with one record; empty if nothing is."""
+        import numpy as np
+        import tensorflow as tf
+
+        shard, offset, _ = self._index.places[sample]
+        name = f"{self._index.paths[shard]}: the record at byte {offset - HEAD}"
+        try:
+            found = tf.io.parse_single_example(self.read(np.array(sample)), features())
+        except OSError as error:
+            return f"{name}: cannot be read: {error.strerror}"
+        except tf.errors.InvalidArgumentError:
+            return f"{name}: is no tf.train.Example with {IMAGE} and {LABEL}"
+        return views.fault(found[IMAGE].numpy(), name)
+
+
+def _opened(paths: Sequence[Path]) -> list[int]:
+    """Open all shards, of which there may be more than a process may open unless it asks for more.
+
+    Raises:
+        Trouble: if not even then.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(len(list(Path("/proc/self/fd").iterdir())) + len(paths) + _OTHERS, hard)
+    if wanted > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    files: list[int] = []
+    try:
+        for path in paths:
+            files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # noqa: PERF401 - to close them
+    except OSError as error:
+        for file in files:
+            os.close(file)
+        raise Trouble(
+            f"{error.filename}: cannot be opened beside {len(files)} others: {error.strerror}"
+        ) from None
+    return files
+
+
+def features() -> "dict[str, tf.io.FixedLenFeature]":
+    """Return the keys that a record must have."""
+    import tensorflow as tf
+
+    one = tf.io.FixedLenFeature
+    return {IMAGE: one((), tf.string), LABEL: one((), tf.int64)}
+
+
+def check(folder: Path) -> None:
+    """Look whether the shards are all there and begin with a record.
+
+    Raises:
+        Trouble: naming the file that is wrong.
+    """
+    for part in (TRAIN, TESTS):
+        for path in shards(folder, part):
+            Index.begin(path)
+
+
+def load(folder: Path, side: int = 224, seed: int = 1, lowest: int = 1) -> tuple[Records, Records]:
+    """Return the images to train on, seen in parts, and those to test with, of which the centre is seen."""
+    train, test = (indexed(shards(folder, part)) for part in (TRAIN, TESTS))
+    _look(train)
+    return Records(train, side, seed, lowest), Records(test, side, None, lowest)
+
+
+def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
+    """Return the files of the first of some parts of the data that is there, in the order of their numbers.
+
+    Raises:
+        Trouble: if there are none, or one is missing.
+    """
+    found: dict[str, dict[int, Path]] = {}
+    count: dict[str, int] = {}
+    for path in sorted(folder.iterdir()):
+        if (name := _SHARD.fullmatch(path.name)) and name["part"] in parts:
+            part = name["part"]
+            if count.setdefault(part, int(name["count"])) != int(name["count"]):
+                raise Trouble(f"{path}: belongs to another packing than the files before it")
+            found.setdefault(part, {})[int(name["number"])] = path
+    for part in parts:
+        if part in found:
+            for number in range(count[part]):
+                if number not in found[part]:
+                    first = next(iter(found[part].values()))
+                    raise Trouble(
+                        f"{folder}: of the {count[part]} shards like {first.name}, {number} is missing"
+                    )
+            return [found[part][number] for number in range(count[part])]
+    raise Trouble(f"{folder}: holds no files {parts[0]}-00000-of-…, TFRecords of images")
+
+
+def _look(index: Index) -> None:
+    """Look at the first record, as one with other keys would end the training with a page of TensorFlow's."""
+    import tensorflow as tf
+
+    shard, offset, length = index.places[0]
+    with index.paths[shard].open("rb") as file:
+        record = os.pread(file.fileno(), length, offset)
+    try:
+        tf.io.parse_single_example(record, features())
+    except tf.errors.InvalidArgumentError:
+        raise Trouble(
+            f"{index.paths[shard]}: its first record is no tf.train.Example with {IMAGE} and {LABEL}"
+        ) from None

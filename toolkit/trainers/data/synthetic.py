@@ -1,0 +1,49 @@
+"""Samples of nothing, of any shape and number: for what is measured or tried without data."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data.sources import Samples
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+_MOST = 1 << 30
+"""Bytes of one table of samples; more of them are made when they are needed, by :class:`Synthetic`."""
+
+
+def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> Samples:
+    """Return random bytes of a shape, and random classes, in memory.
+
+    Raises:
+        ValueError: if they take more than a GiB.
+    """
+    import numpy as np
+
+    if count * math.prod(shape) > _MOST:
+        raise ValueError(f"{count} samples of {shape} take more than {_MOST} bytes; use Synthetic")
+    random = np.random.default_rng(seed)
+    return Samples(random.integers(0, 256, (count, *shape), np.uint8), random.integers(0, classes, count))
+
+
+@dataclass(frozen=True, slots=True)
+class Synthetic:
+    """As many samples as are wanted, each made when it is needed, and the same each time."""
+
+    shape: tuple[int, ...]
+    classes: int
+    count: int
+    seed: int = 1
+
+    def __len__(self) -> int:
+        return self.count
+
+    def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        """Return random bytes of the shape, and a random class."""
+        import tensorflow as tf
+
+        draw = tf.stack([self.seed, number % self.count])
+        values = tf.random.stateless_uniform(self.shape, draw, 0, 256, tf.int32)
+        named = tf.random.stateless_uniform((), draw + 1, 0, self.classes, tf.int32)
+        return tf.cast(values, tf.uint8), named

@@ -1,0 +1,14 @@
+"""The networks for MNIST on pictures of clothes instead: ``python -m toolkit.trainers.fashion_mnist``.
+
+Fashion-MNIST has the form of MNIST and is harder (Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747).
+"""
+
+from dataclasses import replace
+
+from toolkit.trainers import mnist_cnn
+from toolkit.trainers.command import run
+
+TRAINER = replace(mnist_cnn.TRAINER, name="fashion-mnist", data="fashion-mnist")
+
+if __name__ == "__main__":
+    run(TRAINER)

@@ -1,0 +1,90 @@
+"""Image models on ImageNet, or on images of one's own: ``python -m toolkit.trainers.imagenet``.
+
+``--data`` holds TFRecords as ImageNet is usually packed (:mod:`toolkit.trainers.data.records`), or a folder
+for each class (:mod:`toolkit.trainers.data.folder`).
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+from toolkit.trainers.command import run
+from toolkit.trainers.data import folder, records
+from toolkit.trainers.data.sources import Data
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.models.applications import application
+from toolkit.trainers.trainer import Trainer
+from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.words import count
+
+CLASSES = 1000
+SIDE = 224
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--model", default="ResNet50", metavar="NAME", help="a model of keras.applications")
+    add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height that it sees")
+    add("--classes", type=count, default=CLASSES, metavar="N", help="how many there are in TFRecords")
+
+
+def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
+    name, side = options.model, options.image_size
+    folders = _classes(options.data)
+    classes = folders or options.classes
+    if options.classes not in (CLASSES, classes):
+        raise Trouble(f"--classes is for TFRecords, and {options.data} has folders of {folders} classes")
+    return replace(
+        trainer,
+        model=partial(application, name, (side, side, 3), classes, side=side),
+        load=partial(load, side=side, seed=options.seed),
+        variant={"model": name, "image_size": side, "classes": classes},
+    )
+
+
+def check(data: Path) -> None:
+    """Look at the data in the form that they have.
+
+    Raises:
+        Trouble: naming what is wrong.
+    """
+    _form(data).check(data)
+
+
+def load(data: Path, side: int = SIDE, seed: int = 1) -> tuple[Data, Data]:
+    """Return the images to train on and those to test with."""
+    read: Callable[..., tuple[Data, Data]] = _form(data).load
+    return read(data, side, seed)
+
+
+def _form(data: Path) -> ModuleType:
+    return folder if (data / folder.TRAIN).is_dir() else records
+
+
+def _classes(data: Path) -> int:
+    """Return how many folders of classes there are; 0 for another form, and for what cannot be read."""
+    try:
+        return sum(path.is_dir() and path.name[0] != "." for path in (data / folder.TRAIN).iterdir())
+    except OSError:
+        return 0
+
+
+TRAINER = Trainer(
+    "imagenet",
+    partial(application, "ResNet50", (SIDE, SIDE, 3), CLASSES, side=SIDE),
+    load,
+    data="images",
+    fetched=False,
+    check=check,
+    epochs=90,
+    batch_size=32,
+    learning=Learning(learning_rate=0.001),
+    add_options=add_options,
+    configured=configured,
+)
+
+if __name__ == "__main__":
+    run(TRAINER)

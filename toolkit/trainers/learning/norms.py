@@ -1,0 +1,45 @@
+"""Batch normalisation over the batches of all devices, where each has too few samples for good statistics.
+
+Goyal et al. 2017, arXiv:1706.02677, section 3.3, keep each device's own; Peng et al. 2018, arXiv:1711.07240,
+have use for those of all.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from toolkit.trainers.ranks.world import World
+
+
+def synchronise(model: "tf.keras.Model", world: "World") -> int:
+    """Let all layers of the kind normalise by the mean and variance over all devices; return how many.
+
+    The layers stay what they are, so that the model is saved as one of Keras's own.
+    """
+    import tensorflow as tf
+
+    kind = tf.keras.layers.BatchNormalization
+    found = [layer for layer in model.submodules if isinstance(layer, kind)]
+    for layer in found:
+        # The fused kernel computes the statistics itself.
+        layer.fused = False
+        world.share_moments(layer)
+    return len(found)
+
+
+def averaging(layer: "tf.keras.layers.Layer", allreduce: object) -> None:
+    """Let a layer's mean and variance be those over all ranks, of which each has as many samples.
+
+    ``allreduce`` returns the mean of a tensor over all ranks, and has a gradient.
+    """
+    import tensorflow as tf
+
+    own = layer._calculate_mean_and_var  # noqa: SLF001 - where Keras's own kind for tf.distribute does it, too
+
+    def shared(*args: object, **kwargs: object) -> "tuple[tf.Tensor, tf.Tensor]":
+        mean, variance = own(*args, **kwargs)
+        both = allreduce(tf.stack([mean, variance + tf.square(mean)]))  # type: ignore[operator]
+        return both[0], both[1] - tf.square(both[0])
+
+    layer._calculate_mean_and_var = shared  # noqa: SLF001

@@ -1,0 +1,167 @@
+"""The optimizers: SGD, Adam, LARS and LAMB, with a decay of the weights that leaves biases and norms alone.
+
+Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons had LAMB and was given up in 2024; the LARS of the
+TensorFlow models needs dozens of packages. These two are the papers' algorithms as optimizers of the legacy
+API, which Horovod averages the gradients of, and whose SGD and Adam update a variable by one fused kernel.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Name = Literal["adam", "sgd", "lars", "lamb"]
+NAMES: tuple[Name, ...] = ("adam", "sgd", "lars", "lamb")
+
+
+def optimizer(
+    name: Name, rate: float, *, momentum: float, nesterov: bool, decay: float, trust: float
+) -> "tf.keras.optimizers.Optimizer":
+    """Return an optimizer; ``momentum`` is of SGD and LARS, ``trust`` of LARS."""
+    import tensorflow as tf
+
+    legacy = tf.keras.optimizers.legacy
+    if name == "lars":
+        return lars()(rate, momentum=momentum, weight_decay=decay, trust=trust)
+    if name == "lamb":
+        return lamb()(rate, weight_decay=decay)
+    if name == "sgd":
+        if decay:
+            return decayed_sgd()(rate, momentum=momentum, nesterov=nesterov, weight_decay=decay)
+        return legacy.SGD(rate, momentum=momentum, nesterov=nesterov)
+    return decayed_adam()(rate, weight_decay=decay) if decay else legacy.Adam(rate)
+
+
+def spared(variable: "tf.Variable") -> bool:
+    """Tell whether it is a bias, or belongs to a normalisation: one number for each channel."""
+    return len(variable.shape) <= 1
+
+
+@cache
+def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
+    """Return SGD whose decay is a part of the gradient (Goyal et al. 2017, arXiv:1706.02677, section 3)."""
+    import tensorflow as tf
+
+    class DecayedSGD(tf.keras.optimizers.legacy.SGD):  # type: ignore[misc]
+        def __init__(self, *args: Any, weight_decay: float = 0.0, **kwargs: Any) -> None:  # noqa: ANN401
+            super().__init__(*args, **kwargs)
+            self._decay = weight_decay
+
+        def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
+            if not spared(var):
+                grad += self._decay * var
+            return super()._resource_apply_dense(grad, var, apply_state)
+
+        def get_config(self) -> dict[str, Any]:
+            return {**super().get_config(), "weight_decay": self._decay}
+
+    return DecayedSGD
+
+
+@cache
+def decayed_adam() -> "type[tf.keras.optimizers.Optimizer]":
+    """Return Adam whose decay is apart from the gradient (Loshchilov and Hutter 2019, arXiv:1711.05101)."""
+    import tensorflow as tf
+
+    class DecayedAdam(tf.keras.optimizers.legacy.Adam):  # type: ignore[misc]
+        def __init__(self, *args: Any, weight_decay: float = 0.0, **kwargs: Any) -> None:  # noqa: ANN401
+            super().__init__(*args, **kwargs)
+            self._decay = weight_decay
+
+        def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
+            if not spared(var):
+                rate = self._get_hyper("learning_rate", var.dtype.base_dtype)
+                with tf.control_dependencies([var.assign_sub(rate * self._decay * var)]):
+                    return super()._resource_apply_dense(grad, var, apply_state)
+            return super()._resource_apply_dense(grad, var, apply_state)
+
+        def get_config(self) -> dict[str, Any]:
+            return {**super().get_config(), "weight_decay": self._decay}
+
+    return DecayedAdam
+
+
+@cache
+def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
+    """Return what LARS and LAMB share."""
+    import tensorflow as tf
+
+    class Layerwise(tf.keras.optimizers.legacy.Optimizer):  # type: ignore[misc]
+        slots: tuple[str, ...] = ()
+        options: tuple[str, ...] = ()
+
+        def __init__(self, learning_rate: float, name: str = "", **kwargs: Any) -> None:  # noqa: ANN401
+            own = {option: kwargs.pop(option) for option in self.options if option in kwargs}
+            super().__init__(name or type(self).__name__, **kwargs)
+            self._set_hyper("learning_rate", learning_rate)
+            self._own = own
+
+        def _create_slots(self, var_list: Any) -> None:  # noqa: ANN401
+            for slot in self.slots:
+                for variable in var_list:
+                    self.add_slot(variable, slot)
+
+        def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, **_: object) -> Any:  # noqa: ANN401
+            # The norms are those of whole variables, so nothing is gained by keeping it sparse.
+            whole = tf.scatter_nd(indices[:, tf.newaxis], grad, tf.shape(var, out_type=indices.dtype))
+            return self._resource_apply_dense(whole, var)
+
+        def get_config(self) -> dict[str, Any]:
+            rate = self._serialize_hyperparameter("learning_rate")
+            return {**super().get_config(), "learning_rate": rate, **self._own}
+
+    return Layerwise
+
+
+def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
+    """Return how far a layer goes; 1 where one of both norms is 0 and so says nothing."""
+    import tensorflow as tf
+
+    return tf.where((above > 0) & (below > 0), tf.math.divide_no_nan(above, below), 1.0)
+
+
+@cache
+def lars() -> "type[tf.keras.optimizers.Optimizer]":
+    """Return LARS (You, Gitman, Ginsburg 2017, arXiv:1708.03888, algorithm 1)."""
+    import tensorflow as tf
+
+    class LARS(_layerwise()):  # type: ignore[misc]
+        slots = ("momentum",)
+        options = ("momentum", "weight_decay", "trust")
+
+        def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
+            rate = self._get_hyper("learning_rate", var.dtype.base_dtype)
+            if not spared(var):
+                decay, weights = self._own["weight_decay"], tf.norm(var)
+                rate = rate * _ratio(self._own["trust"] * weights, tf.norm(grad) + decay * weights)
+                grad += decay * var
+            velocity = self.get_slot(var, "momentum")
+            velocity.assign(self._own["momentum"] * velocity + rate * grad)
+            return var.assign_sub(velocity).op
+
+    return LARS
+
+
+@cache
+def lamb() -> "type[tf.keras.optimizers.Optimizer]":
+    """Return LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2), with the constants of the paper."""
+    import tensorflow as tf
+
+    class LAMB(_layerwise()):  # type: ignore[misc]
+        slots = ("m", "v")
+        options = ("weight_decay",)
+
+        def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
+            rate = self._get_hyper("learning_rate", var.dtype.base_dtype)
+            step = tf.cast(self.iterations + 1, var.dtype.base_dtype)
+            mean, square = self.get_slot(var, "m"), self.get_slot(var, "v")
+            mean.assign(0.9 * mean + 0.1 * grad)
+            square.assign(0.999 * square + 0.001 * grad * grad)
+            update = mean / (1 - 0.9**step) / (tf.sqrt(square / (1 - 0.999**step)) + 1e-6)
+            if not spared(var):
+                update += self._own["weight_decay"] * var
+                rate = rate * _ratio(tf.norm(var), tf.norm(update))
+            return var.assign_sub(rate * update).op
+
+    return LAMB

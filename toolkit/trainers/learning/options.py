@@ -1,0 +1,174 @@
+"""The options of the command line that say how a model learns."""
+
+import argparse
+from typing import TYPE_CHECKING, get_args
+
+from toolkit.trainers.learning import precision
+from toolkit.trainers.learning.optimizers import NAMES
+from toolkit.trainers.learning.rates import FACTORS, Decay, Scaling
+from toolkit.trainers.words import count, positive
+
+if TYPE_CHECKING:
+    from toolkit.trainers.learning.policy import Learning
+
+
+def not_negative(text: str) -> float:
+    """Return a number that is zero or more."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{value} is not zero or more")
+    return value
+
+
+def share(text: str) -> float:
+    """Return a number from zero up to, and without, one."""
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is not from 0 to below 1")
+    return value
+
+
+def epochs(text: str) -> tuple[float, ...]:
+    """Return epochs, each later than the one before.
+
+    >>> epochs("30,60,80")
+    (30.0, 60.0, 80.0)
+    """
+    found = tuple(positive(word) for word in text.split(","))
+    if sorted(set(found)) != list(found):
+        raise argparse.ArgumentTypeError(f"{text}: each epoch has to be later than the one before")
+    return found
+
+
+def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
+    """Add them; ``learning`` has their defaults."""
+    rates = parser.add_argument_group("the learning rate").add_argument
+    rates(
+        "--learning-rate",
+        type=positive,
+        default=learning.learning_rate,
+        metavar="RATE",
+        help="of one batch; scaled by how many are in an update",
+    )
+    rates(
+        "--reference-batch",
+        type=count,
+        default=learning.reference_batch,
+        metavar="N",
+        help="the batch that RATE is for, if not --batch-size",
+    )
+    rates(
+        "--scaling",
+        choices=get_args(Scaling),
+        default=learning.scaling,
+        help="by how many batches, or their root",
+    )
+    rates(
+        "--warmup-epochs",
+        type=not_negative,
+        default=learning.warmup_epochs,
+        metavar="E",
+        help="the rate rises with each step of these",
+    )
+    rates(
+        "--warmup-from",
+        type=not_negative,
+        default=learning.warmup_from,
+        metavar="RATE",
+        help="where it begins to, if not at --learning-rate",
+    )
+    rates("--decay", choices=get_args(Decay), default=learning.decay, help="how it falls after that")
+    rates(
+        "--decay-at",
+        type=epochs,
+        default=learning.decay_at,
+        metavar="E,E",
+        help="after which epochs a step decay steps; else after 1/3, 2/3 and 8/9 of all",
+    )
+    rates(
+        "--decay-factor",
+        type=positive,
+        default=learning.decay_factor,
+        metavar="F",
+        help=f"of each step ({FACTORS['step']}), or of an epoch, exponential ({FACTORS['exponential']})",
+    )
+    rates(
+        "--decay-power",
+        type=positive,
+        default=learning.decay_power,
+        metavar="P",
+        help="of a polynomial decay",
+    )
+    rates(
+        "--decay-to",
+        type=share,
+        default=learning.decay_to,
+        metavar="SHARE",
+        help="of the rate, where a cosine or polynomial decay ends",
+    )
+    _add_optimizer(learning, parser)
+    _add_steps(learning, parser)
+
+
+def _add_optimizer(learning: "Learning", parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("the optimizer").add_argument
+    add("--optimizer", choices=NAMES, default=learning.optimizer, help="LARS and LAMB are for large batches")
+    add("--momentum", type=share, default=learning.momentum, metavar="M", help="of SGD and LARS")
+    yes_or_no = argparse.BooleanOptionalAction
+    add("--nesterov", action=yes_or_no, default=learning.nesterov, help="SGD looks ahead")
+    add(
+        "--momentum-correction",
+        action=yes_or_no,
+        default=learning.momentum_correction,
+        help="SGD's velocity follows a rate that changes",
+    )
+    add(
+        "--weight-decay",
+        type=not_negative,
+        default=learning.weight_decay,
+        metavar="W",
+        help="of all but biases and normalisations",
+    )
+    add("--trust", type=positive, default=learning.trust, metavar="T", help="LARS's coefficient")
+
+
+def _add_steps(learning: "Learning", parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what a step does").add_argument
+    add(
+        "--accumulate",
+        type=count,
+        default=learning.accumulate,
+        metavar="N",
+        help="batches whose gradients make one update",
+    )
+    add(
+        "--compression",
+        choices=("none", "fp16"),
+        default=learning.compression,
+        help="gradients are sent as float16",
+    )
+    add(
+        "--label-smoothing",
+        type=share,
+        default=learning.label_smoothing,
+        metavar="SHARE",
+        help="of all classes",
+    )
+    add(
+        "--mixed-precision",
+        choices=get_args(precision.Mixed),
+        default=learning.mixed_precision,
+        help="what layers compute in; weights stay float32",
+    )
+    add(
+        "--xla",
+        choices=("auto", "on", "off"),
+        default=learning.xla,
+        help="compile forward and backward; auto: where it was measured to be faster",
+    )
+    add(
+        "--sync-batch-norm",
+        action=argparse.BooleanOptionalAction,
+        default=learning.sync_batch_norm,
+        help="batch normalisation over the batches of all devices",
+    )

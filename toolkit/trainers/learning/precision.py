@@ -1,0 +1,46 @@
+"""Mixed precision: layers compute in 16 bits, weights and updates stay in float32.
+
+Micikevicius et al. 2018, arXiv:1710.03740. Gradients that float16 would round to nothing are kept by a factor
+on the loss, which Keras adapts; bfloat16 has the range of float32 and needs none.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Mixed = Literal["off", "float16", "bfloat16"]
+
+
+def compute_in(mixed: Mixed) -> None:
+    """Choose what the layers of models that are made from now on compute in."""
+    import tensorflow as tf
+
+    policy = "float32" if mixed == "off" else f"mixed_{mixed}"
+    tf.keras.mixed_precision.set_global_policy(policy)
+
+
+def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.Optimizer":
+    """Return an optimizer that makes the loss larger, and skips an update whose gradients are no numbers."""
+    import tensorflow as tf
+
+    return tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+
+
+def kept(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
+    """Return the factor on the loss, and the steps since it was changed, if there is one."""
+    import tensorflow as tf
+
+    if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
+        return []
+    scale = optimizer._loss_scale  # noqa: SLF001 - it has no other door
+    return [scale.current_loss_scale, scale.counter]
+
+
+def enlarged(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
+    """Return the loss whose gradients an optimizer expects."""
+    import tensorflow as tf
+
+    if isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
+        return optimizer.get_scaled_loss(loss)
+    return loss

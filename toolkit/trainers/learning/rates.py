@@ -1,0 +1,71 @@
+"""The learning rate in the course of a training: scaled to the batch, warmed up, and let down.
+
+All are functions of the epochs that are done, which may be a fraction, so that a training that goes on finds
+the rate where it left it, with any number of ranks. ``docs/learning.md`` explains each, with its paper.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Scaling = Literal["linear", "sqrt", "none"]
+Decay = Literal["constant", "step", "exponential", "cosine", "polynomial"]
+
+FACTORS = {"step": 0.1, "exponential": 0.9}
+"""By what a decay multiplies, unless it is said."""
+
+
+def scaled(rate: float, batches: float, scaling: Scaling) -> float:
+    """Return the rate for an update by so many of the batches that ``rate`` is for.
+
+    ``linear``: a step by k batches goes k times as far (Goyal et al. 2017, arXiv:1706.02677); ``sqrt``: the
+    noise of an update stays what it was (Krizhevsky 2014, arXiv:1404.5997).
+    """
+    return rate * {"linear": batches, "sqrt": math.sqrt(batches), "none": 1.0}[scaling]
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The rate rises from ``start`` to ``peak`` in the first ``warmup`` of all ``epochs``, then decays.
+
+    ``at`` are the epochs after which a step decay multiplies by ``factor``, counted from the beginning;
+    empty for a third, two thirds and eight ninths of the training (Goyal et al.: 30, 60 and 80 of 90). An
+    exponential decay multiplies by ``factor`` an epoch. Cosine (Loshchilov and Hutter 2017, arXiv:1608.03983)
+    and polynomial decay of this ``power`` end at the share ``to`` of the peak.
+    """
+
+    peak: float
+    start: float
+    epochs: float
+    warmup: float = 0.0
+    decay: Decay = "constant"
+    at: tuple[float, ...] = ()
+    factor: float = 0.0
+    power: float = 2.0
+    to: float = 0.0
+
+    @property
+    def constant(self) -> bool:
+        """Tell whether it is the same all the time."""
+        return self.decay == "constant" and (not self.warmup or self.start == self.peak)
+
+    def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - numbers of NumPy or tensors
+        """Return the rate after so many epochs; ``ops`` is the module that computes: NumPy or TensorFlow."""
+        cold = self.start + (self.peak - self.start) * done / (self.warmup or 1.0)
+        return ops.where(done < self.warmup, cold, self.peak * self._left(done, ops))
+
+    def _left(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
+        """Return the share of the peak that is left."""
+        warm = ops.maximum(done - self.warmup, 0.0 * done)
+        share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)
+        factor = self.factor or FACTORS.get(self.decay, 1.0)
+        if self.decay == "step":
+            edges = self.at or tuple(self.epochs * part for part in (1 / 3, 2 / 3, 8 / 9))
+            return math.prod((ops.where(done >= edge, factor + 0.0 * done, 1.0) for edge in edges), start=1.0)
+        if self.decay == "exponential":
+            return factor**warm
+        if self.decay == "cosine":
+            return self.to + (1.0 - self.to) * 0.5 * (1.0 + ops.cos(math.pi * share))
+        if self.decay == "polynomial":
+            return self.to + (1.0 - self.to) * (1.0 - share) ** self.power
+        return 1.0 + 0.0 * done

@@ -1,0 +1,100 @@
+"""What a strategy cannot do, and what has no effect: refused in one line, before anything is loaded.
+
+The table of ``docs/strategies.md`` says the same as :data:`REFUSALS`, which a test holds.
+"""
+
+from dataclasses import dataclass
+
+from toolkit.trainers.learning.policy import Learning
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A ``value`` of the field ``name`` of what was chosen, and the ``strategies`` that cannot do it."""
+
+    name: str
+    value: str | bool
+    strategies: tuple[str, ...]
+    why: str
+
+    @property
+    def option(self) -> str:
+        """As it is written on the command line."""
+        return f"{_flag(self.name)} {self.value}" if isinstance(self.value, str) else _flag(self.name)
+
+
+REFUSALS = (
+    Refusal(
+        "compression",
+        "fp16",
+        ("single", "mirrored", "multiworker", "ps", "mpi-aggregate", "hybrid"),
+        "only Horovod compresses gradients; use --strategy horovod",
+    ),
+    Refusal(
+        "sync_batch_norm",
+        True,
+        ("ps", "mpi-aggregate", "hybrid"),
+        "this strategy cannot share the statistics of a batch; use horovod, mirrored or multiworker",
+    ),
+    Refusal(
+        "xla",
+        "on",
+        ("ps",),
+        "XLA cannot compile what reads a model on other processes; leave it out",
+    ),
+    Refusal(
+        "mixed_precision",
+        "float16",
+        ("ps",),
+        "workers compute on CPUs, and cannot agree on a factor for the loss; use bfloat16",
+    ),
+)
+
+_ONLY = (
+    ("momentum", "optimizer", ("sgd", "lars")),
+    ("nesterov", "optimizer", ("sgd",)),
+    ("momentum_correction", "optimizer", ("sgd",)),
+    ("trust", "optimizer", ("lars",)),
+    ("decay_at", "decay", ("step",)),
+    ("decay_factor", "decay", ("step", "exponential")),
+    ("decay_power", "decay", ("polynomial",)),
+    ("decay_to", "decay", ("cosine", "polynomial")),
+    ("reference_batch", "scaling", ("linear", "sqrt")),
+)
+"""Options that have an effect only with some values of another."""
+
+
+def refused(chosen: Learning, strategy: str, default: Learning) -> str:
+    """Return a sentence about what cannot be, or would have no effect; empty if there is nothing.
+
+    What the trainer has as its ``default`` is nobody's wish, and may be without effect.
+    """
+    for one in REFUSALS:
+        if getattr(chosen, one.name) == one.value and strategy in one.strategies:
+            return f"{one.option} and --strategy {strategy}: {one.why}"
+    return _together(chosen) or _idle(chosen, default)
+
+
+def _together(chosen: Learning) -> str:
+    if chosen.sync_batch_norm and chosen.xla == "on":
+        return "--xla on and --sync-batch-norm: messages between ranks cannot be compiled; choose one"
+    if chosen.sync_batch_norm and chosen.accumulate > 1:
+        return (
+            "--accumulate and --sync-batch-norm: ranks cannot share the statistics of each piece of a batch, "
+            "as the last one may have fewer pieces on some; choose one"
+        )
+    return ""
+
+
+def _idle(chosen: Learning, default: Learning) -> str:
+    for name, other, values in _ONLY:
+        value = getattr(chosen, other)
+        if getattr(chosen, name) != getattr(default, name) and value not in values:
+            return f"{_flag(name)} is for {_flag(other)} {' or '.join(values)}, and not for {value}"
+    if chosen.warmup_from != default.warmup_from and not chosen.warmup_epochs:
+        return "--warmup-from is for a warm-up, and there is none; add --warmup-epochs"
+    return ""
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,147 @@
+"""What one device does with a batch: one update of the model."""
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.learning.precision import enlarged
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from toolkit.trainers.ranks.world import Step, World
+
+Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
+"""Of inputs, classes and the number of samples that the loss is a mean of: the sum of the loss, the right
+answers, and the gradients of that mean."""
+
+
+class Found:
+    """Gradients that were computed before, in the place of a tape."""
+
+    def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
+        self._gradients = gradients
+
+    def gradient(self, *_: object, **__: object) -> "list[tf.Tensor]":
+        return list(self._gradients)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let any error go on."""
+
+
+def training(
+    model: "tf.keras.Model",
+    optimizer: "tf.keras.optimizers.Optimizer",
+    world: "World",
+    learning: Learning,
+    *,
+    compiled: bool = False,
+) -> "Step":
+    """Return a function of inputs and classes that updates the model.
+
+    Only forward and backward are ``compiled`` by XLA: messages of other ranks cannot be.
+    """
+    import tensorflow as tf
+
+    compute = _gradients(model, optimizer, world, learning)
+    if compiled:
+        compute = tf.function(compute, jit_compile=True)
+
+    def step(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        if learning.accumulate == 1:
+            loss, hits, found = compute(inputs, classes, tf.shape(classes)[0])
+        else:
+            loss, hits, found = _accumulated(compute, model, inputs, classes, learning.accumulate)
+        # Not apply_gradients: in Horovod 0.28 that applies the rank's own gradients, unaveraged.
+        optimizer.minimize(loss, model.trainable_variables, tape=Found(found))
+        return tf.cast(loss, tf.float64), hits
+
+    return step
+
+
+def _gradients(
+    model: "tf.keras.Model",
+    optimizer: "tf.keras.optimizers.Optimizer",
+    world: "World",
+    learning: Learning,
+) -> Gradients:
+    import tensorflow as tf
+
+    def compute(inputs: "tf.Tensor", classes: "tf.Tensor", samples: "tf.Tensor") -> "tuple[Any, Any, Any]":
+        with tf.GradientTape() as tape:
+            outputs = model(inputs, training=True)
+            each = losses(outputs, classes, learning.label_smoothing)
+            count = tf.cast(samples, tf.float32)
+            mean = tf.reduce_sum(each) / (count * world.summed)
+            if model.losses:
+                # Those of layers that are regularised, in proportion to the part of a batch.
+                part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
+                mean += part * tf.add_n(model.losses)
+            mean = enlarged(mean, optimizer)
+        return tf.reduce_sum(each), right(outputs, classes), tape.gradient(mean, model.trainable_variables)
+
+    return compute
+
+
+def _accumulated(
+    compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
+) -> "tuple[Any, Any, Any]":
+    """Add up what is computed of so many pieces of a batch, one after the other."""
+    import tensorflow as tf
+
+    samples = tf.shape(classes)[0]
+    count = tf.minimum(pieces, samples)
+
+    def piece(number: Any, loss: Any, hits: Any, sums: Any) -> Any:  # noqa: ANN401
+        start, stop = number * samples // count, (number + 1) * samples // count
+        more, right, found = compute(inputs[start:stop], classes[start:stop], samples)
+        sums = [one + tf.convert_to_tensor(other) for one, other in zip(sums, found, strict=True)]
+        return number + 1, loss + more, hits + right, sums
+
+    zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]
+    # Side by side they would take the memory that this is to save.
+    _, loss, hits, sums = tf.while_loop(
+        lambda number, *_: number < count, piece, (0, 0.0, 0, zeros), parallel_iterations=1
+    )
+    return loss, hits, sums
+
+
+def scoring(model: "tf.keras.Model") -> "Step":
+    """Return a function of inputs and classes that scores the model."""
+    import tensorflow as tf
+
+    def step(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        outputs, classes = model(inputs, training=False), tf.cast(classes, tf.int32)
+        return tf.reduce_sum(losses(outputs, classes)), right(outputs, classes)
+
+    return step
+
+
+def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -> "tf.Tensor":
+    """Return the cross-entropy of each sample, of logits.
+
+    ``smoothing`` is the share of the answer that goes to all classes alike (Szegedy et al. 2016,
+    arXiv:1512.00567, section 7).
+    """
+    import tensorflow as tf
+
+    outputs = tf.cast(outputs, tf.float32)
+    sparse = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=outputs)
+    if not smoothing:
+        return sparse
+    every = -tf.reduce_mean(tf.nn.log_softmax(outputs), axis=-1)
+    return (1 - smoothing) * sparse + smoothing * every
+
+
+def right(outputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
+    """Count the right answers, as a number that stays exact where a float32 does not."""
+    import tensorflow as tf
+
+    hits = tf.argmax(outputs, axis=-1, output_type=tf.int32) == classes
+    return tf.reduce_sum(tf.cast(hits, tf.int32))

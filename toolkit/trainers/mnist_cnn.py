@@ -1,0 +1,43 @@
+"""Convolutional networks on MNIST: ``python -m toolkit.trainers.mnist_cnn``.
+
+``--model classic`` is the one with two convolutions of 3 x 3 that Keras' first examples and the Jülich course
+train for 12 epochs, ``--model tutorial`` that of TensorFlow's tutorial, with 5 x 5 and two poolings.
+"""
+
+import argparse
+from dataclasses import replace
+from functools import partial
+
+from toolkit.trainers.command import run
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.mnist import CLASSES, SIDE, check, load
+from toolkit.trainers.models import networks
+from toolkit.trainers.trainer import Trainer
+
+MODELS = {"classic": networks.two_convolutions, "tutorial": networks.five_by_five}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", choices=tuple(MODELS), default="classic", help="which network")
+
+
+def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
+    model = partial(MODELS[options.model], SIDE, CLASSES)
+    return replace(trainer, model=model, variant={"model": options.model})
+
+
+TRAINER = Trainer(
+    "mnist-cnn",
+    partial(networks.two_convolutions, SIDE, CLASSES),
+    load,
+    data="mnist",
+    check=check,
+    epochs=12,
+    batch_size=128,
+    learning=Learning(learning_rate=0.001),
+    add_options=add_options,
+    configured=configured,
+)
+
+if __name__ == "__main__":
+    run(TRAINER)

@@ -1,0 +1,156 @@
+"""Model parallelism, as a worked example: ``python -m toolkit.trainers.pipeline --data DIR``.
+
+The layers of a network are laid on two devices, as one does with a model that is too large for one. The
+second waits for the first, unless a batch is cut into micro-batches: then it works on one of them while the
+first is at the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965). Their gradients are added up before
+the update, so that the result is that of the whole batch on one device; ``--compare`` shows it.
+
+Without GPUs the devices are two parts of the CPU, which shows how it works, and no gain.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers import mnist
+from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.words import count, positive
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+class Pipeline:
+    """Stages of a network, each on a device of its own."""
+
+    def __init__(self, stages: "Sequence[tf.keras.Model]", devices: Sequence[str], pieces: int) -> None:
+        """Take stages whose variables lie on ``devices``; a batch is cut into so many ``pieces``."""
+        self.stages, self._devices, self._pieces = stages, devices, pieces
+
+    @property
+    def variables(self) -> "list[tf.Variable]":
+        """Return what is trained, of all stages."""
+        return [variable for stage in self.stages for variable in stage.trainable_variables]
+
+    def gradients(self, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, list[tf.Tensor]]":
+        """Return the mean loss of a batch and its gradients; part of a graph.
+
+        Nothing here says when a stage is computed: a device begins with a micro-batch when what the stage
+        needs is there, so the stages of different micro-batches overlap, forward and backward.
+        """
+        import tensorflow as tf
+
+        total, sums = tf.constant(0.0), [tf.zeros_like(one) for one in self.variables]
+        samples = tf.shape(classes)[0]
+        for piece in range(self._pieces):
+            start, stop = piece * samples // self._pieces, (piece + 1) * samples // self._pieces
+            with tf.GradientTape() as tape:
+                values = inputs[start:stop]
+                for stage, device in zip(self.stages, self._devices, strict=True):
+                    with tf.device(device):
+                        values = stage(values, training=True)
+                with tf.device(self._devices[-1]):
+                    each = tf.nn.sparse_softmax_cross_entropy_with_logits(classes[start:stop], values)
+                    loss = tf.reduce_sum(each) / tf.cast(samples, tf.float32)
+            total += loss
+            sums = [one + more for one, more in zip(sums, tape.gradient(loss, self.variables), strict=True)]
+        return total, sums
+
+
+def train(
+    devices: Sequence[str], samples: Samples, *, pieces: int, batch: int, steps: int, rate: float
+) -> tuple[list[float], float]:
+    """Train a dense network in two stages; return the loss of each step, and the seconds of all but one."""
+    import numpy as np
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(1)
+    layers, stages = tf.keras.layers, []
+    shapes: list[tuple[int, ...]] = [(mnist.SIDE, mnist.SIDE), (512,)]
+    parts = [
+        [layers.Rescaling(1 / 255), layers.Flatten(), layers.Dense(512, activation="relu")],
+        [layers.Dense(512, activation="relu"), layers.Dense(mnist.CLASSES)],
+    ]
+    for device, shape, part in zip(devices, shapes, parts, strict=True):
+        with tf.device(device):
+            stages.append(tf.keras.Sequential([layers.Input(shape), *part]))
+    pipeline = Pipeline(stages, devices, pieces)
+
+    def update(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
+        loss, gradients = pipeline.gradients(inputs, classes)
+        for variable, gradient in zip(pipeline.variables, gradients, strict=True):
+            variable.assign_sub(rate * gradient)
+        return loss
+
+    step: Any = tf.function(update, reduce_retracing=True)
+    order = np.random.default_rng(1).permutation(len(samples))
+    losses, begun = [], 0.0
+    for number in range(steps):
+        rows = order[np.arange(number * batch, (number + 1) * batch) % len(order)]
+        losses.append(float(step(samples.inputs[rows], samples.classes[rows].astype("int32"))))
+        begun = begun or time.monotonic()
+    return losses, time.monotonic() - begun
+
+
+def two_devices() -> list[str]:
+    """Return the names of two GPUs, or of two parts of the CPU."""
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    if len(gpus) == 1:
+        raise Trouble("one GPU is too few for two stages; hide it to use the CPU: CUDA_VISIBLE_DEVICES=-1")
+    if not gpus:
+        (cpu,) = tf.config.list_physical_devices("CPU")
+        parts = [tf.config.LogicalDeviceConfiguration()] * 2
+        tf.config.set_logical_device_configuration(cpu, parts)
+    return [one.name for one in tf.config.list_logical_devices("GPU" if gpus else "CPU")[:2]]
+
+
+def main(words: list[str] | None = None) -> int:
+    """Train as the command line says."""
+    parser = argparse.ArgumentParser(
+        prog="python -m toolkit.trainers.pipeline",
+        description="Trains a network whose layers lie on two devices.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with mnist")
+    parser.add_argument("--steps", type=count, default=100)
+    parser.add_argument("--batch-size", type=count, default=256, help="samples a step")
+    parser.add_argument("--micro-batches", type=count, default=4, help="pieces of a batch")
+    parser.add_argument("--learning-rate", type=positive, default=0.1)
+    parser.add_argument("--compare", action="store_true", help="train once more, whole on one device")
+    options = parser.parse_args(words)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        mnist.check(options.data)
+        devices = two_devices()
+        samples, _ = mnist.load(options.data)
+    except (Trouble, OSError) as error:
+        print(f"pipeline: {error}", file=sys.stderr)
+        return 2
+    size, rate = options.batch_size, options.learning_rate
+    runs = [(devices, options.micro_batches), *[([devices[0]] * 2, 1)] * options.compare]
+    found = []
+    for where, pieces in runs:
+        losses, seconds = train(where, samples, pieces=pieces, batch=size, steps=options.steps, rate=rate)
+        found.append(losses)
+        speed = (options.steps - 1) * size / max(seconds, 1e-9)
+        print(
+            f"{len(set(where))} device{'s' * (len(set(where)) > 1)}, "
+            f"{pieces} micro-batch{'es' * (pieces > 1)}: "
+            f"loss {losses[0]:.6f} to {losses[-1]:.6f}, {speed:,.0f} images/s",
+            flush=True,
+        )
+    if options.compare:
+        apart = max(abs(one - other) for one, other in zip(*found, strict=True))
+        print(f"the losses differ by {apart:.1e} at most")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

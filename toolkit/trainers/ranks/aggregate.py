@@ -1,0 +1,235 @@
+"""Average gradients among ranks by plain MPI, with the life cycle of Cray's plugin for machine learning.
+
+    from toolkit.trainers.ranks import aggregate as mc
+    mc.init_mpi()                                       # now mc.get_rank() and mc.get_nranks() answer
+    model = …
+    mc.init(1, 1, model.count_params(), "tensorflow")   # couriers in a team, teams, values of a model
+    mc.config_team(0, 0, steps, steps, 2, 100)          # all steps synchronous; timing every 100 steps
+    for variable, value in zip(model.variables, mc.broadcast(model.variables, 0)):
+        variable.assign(value)
+    …
+    gradients = mc.gradients(tape.gradient(loss, model.trainable_variables), 0)
+    …
+    mc.finalize()
+
+The calls are those of the plugin, the code is not (see docs/strategies.md). All ranks make the same calls in
+the same order. Gradients travel in buckets, by threads, while the backward pass goes on.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.ranks.courier import Lane, Team
+from toolkit.trainers.ranks.fusion import buckets, split
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import numpy
+    import tensorflow as tf
+    from mpi4py.MPI import Comm
+
+
+class _State:
+    """What is between ``init_mpi`` and ``finalize``."""
+
+    comm: "Comm | None" = None
+    teams: tuple[Team, ...] = ()
+    elements = 0
+
+
+_state = _State()
+
+
+def init_mpi() -> None:
+    """Start MPI, if nobody has.
+
+    Raises:
+        Trouble: if mpi4py is missing, or MPI is none that several threads may use at once.
+    """
+    # A thread waits for messages by asking for them; where a rank has few cores that takes the computation's.
+    os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise Trouble(f"mpi4py cannot be loaded: {error}", code=3) from None
+    if not MPI.Is_initialized():
+        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        raise Trouble("this MPI does not let several threads send at once (MPI_THREAD_MULTIPLE)", code=1)
+    _state.comm = _state.comm or MPI.COMM_WORLD.Dup()
+
+
+def init(threads: int, teams: int, elements: int, framework: str = "tensorflow") -> None:
+    """Make so many teams, each of so many threads, for models of up to so many trainable values.
+
+    Raises:
+        Trouble: if it is called twice, or with numbers that cannot be.
+    """
+    comm = communicator()
+    if _state.teams:
+        raise Trouble("init was called before; finalize comes first")
+    if min(threads, teams, elements) < 1 or framework != "tensorflow":
+        raise Trouble(
+            f"init({threads}, {teams}, {elements}, {framework!r}): at least 1 of each, and TensorFlow"
+        )
+    _state.elements = elements
+    _state.teams = tuple(Team(number, [comm.Dup() for _ in range(threads)]) for number in range(teams))
+
+
+def config_team(
+    team: int, transition: int, ksteps: int, max_steps: int, verbosity: int = 0, perf_freq: int = 0
+) -> None:
+    """Say how a team works.
+
+    Its first ``ksteps`` of ``max_steps`` steps are synchronous, all later ones use the gradients of the step
+    before, which travel while the next ones are computed. Where ``ksteps`` is negative the last steps are the
+    synchronous ones. ``transition`` 0 goes from one to the other at once, and there is no other. With a
+    ``verbosity`` from 1 on, rank 0 prints timing every ``perf_freq`` steps, from 2 on the schedule.
+
+    Raises:
+        Trouble: if there is no such team, or no such schedule.
+    """
+    if transition or abs(ksteps) > max_steps:
+        raise Trouble(
+            f"config_team({team}, {transition}, {ksteps}, {max_steps}, …): there is no such schedule"
+        )
+    speaks = get_rank() == 0 and verbosity > 0
+    _team(team).configure(ksteps, max_steps, perf_freq if speaks else 0)
+    if speaks and verbosity > 1:
+        synchronous = f"the {'first' if ksteps >= 0 else 'last'} {abs(ksteps)} of {max_steps} steps"
+        print(f"team {team}: {get_nranks()} ranks, {synchronous} synchronous", flush=True)
+
+
+def get_rank() -> int:
+    """Return this process's number."""
+    rank: int = communicator().Get_rank()
+    return rank
+
+
+def get_nranks() -> int:
+    """Return how many processes there are."""
+    size: int = communicator().Get_size()
+    return size
+
+
+def barrier() -> None:
+    """Wait for all ranks."""
+    communicator().Barrier()
+
+
+def rank_directory(base: str | Path) -> Path:
+    """Make and return the folder of this rank: no two write over each other's files."""
+    folder = Path(base) / f"rank-{get_rank():04}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]":
+    """Return the values that variables or arrays have on the rank ``root``."""
+    import numpy as np
+
+    comm = communicator()
+    values = []
+    for variable in variables:
+        value = np.array(variable.numpy() if hasattr(variable, "numpy") else variable, order="C")
+        # As bytes: MPI knows neither half precision nor strings.
+        comm.Bcast(value.reshape(-1).view(np.uint8), root)
+        values.append(value)
+    return values
+
+
+def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]":
+    """Return the mean over all ranks of each gradient, as the team's schedule has it; part of a graph.
+
+    Raises:
+        Trouble: if there is no such team, or there are more values than ``init`` was told.
+    """
+    import tensorflow as tf
+
+    members = _team(team)
+    if not members.configured:
+        raise Trouble(f"team {team} has not been configured: config_team comes first")
+    dense = [tf.convert_to_tensor(value) for value in values]
+    sizes = [one.shape.num_elements() for one in dense]
+    if sum(sizes) > _state.elements:
+        raise Trouble(f"these gradients have {sum(sizes)} values, and init was told of {_state.elements}")
+    plan = [(members.lane(), numbers) for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])]
+    # All are sent before the first is waited for: who waits keeps a thread of TensorFlow's.
+    sent = [_sent(lane, [dense[number] for number in numbers]) for lane, numbers in plan]
+    found: dict[int, tf.Tensor] = {}
+    with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
+        for lane, numbers in plan:
+            mean = tf.numpy_function(lane.finish, [], _kind(dense[numbers[0]].dtype.name))
+            for number, (start, stop) in zip(numbers, split(sizes[n] for n in numbers), strict=True):
+                one = dense[number]
+                found[number] = tf.cast(tf.reshape(mean[start:stop], one.shape), one.dtype)
+    return [found[number] for number in range(len(dense))]
+
+
+def average(array: "numpy.ndarray") -> None:
+    """Replace an array by its mean over all ranks."""
+    from mpi4py import MPI
+
+    comm = communicator()
+    comm.Allreduce(MPI.IN_PLACE, array, MPI.SUM)
+    array /= comm.Get_size()
+
+
+def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -> int:
+    """Return how many of the arrays are not the same on all ranks, to the last bit."""
+    import numpy as np
+
+    own = [hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest() for array in arrays]
+    everyone = communicator().allgather(own)
+    different = [number for number in range(len(own)) if len({one[number] for one in everyone}) > 1]
+    if different and verbosity and get_rank() == 0:
+        print(f"these of {len(own)} arrays differ among ranks: {', '.join(map(str, different))}", flush=True)
+    return len(different)
+
+
+def finalize() -> None:
+    """End all teams, once their parcels are there; MPI itself ends with the process."""
+    for team in _state.teams:
+        team.end()
+    _state.teams = ()
+    if _state.comm:
+        _state.comm.Free()
+        _state.comm = None
+
+
+def communicator() -> "Comm":
+    """Return the communicator of this module, which is not that of anybody else.
+
+    Raises:
+        Trouble: before ``init_mpi``.
+    """
+    if _state.comm is None:
+        raise Trouble("MPI has not been started: init_mpi comes first")
+    return _state.comm
+
+
+def _team(number: int) -> Team:
+    if not 0 <= number < len(_state.teams):
+        raise Trouble(f"there is no team {number}: init made {len(_state.teams)}")
+    return _state.teams[number]
+
+
+def _kind(dtype: str) -> str:
+    """Return the type in which a gradient travels: MPI knows no half precision."""
+    return dtype if dtype == "float64" else "float32"
+
+
+def _sent(lane: Lane, values: "list[tf.Tensor]") -> "tf.Tensor":
+    import numpy as np
+    import tensorflow as tf
+
+    kind = _kind(values[0].dtype.name)
+
+    def send(*arrays: "numpy.ndarray") -> "numpy.int32":
+        lane.start(np.concatenate([array.ravel() for array in arrays]).astype(kind, copy=False))
+        return np.int32(0)
+
+    return tf.numpy_function(send, values, tf.int32)

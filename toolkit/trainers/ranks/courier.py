@@ -1,0 +1,147 @@
+"""Threads that carry gradients among the ranks by MPI while the computation goes on."""
+
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.ranks.fusion import delayed
+
+if TYPE_CHECKING:
+    import numpy
+    from mpi4py.MPI import Comm
+
+
+class Parcel:
+    """A buffer on its way: in the end it holds the mean over all ranks."""
+
+    def __init__(self, buffer: "numpy.ndarray") -> None:
+        self.buffer = buffer
+        self._there = threading.Event()
+        self._error: BaseException | None = None
+
+    def carry(self, comm: "Comm") -> None:
+        from mpi4py import MPI
+
+        try:
+            comm.Allreduce(MPI.IN_PLACE, self.buffer, MPI.SUM)
+            self.buffer /= comm.Get_size()
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            self._error = error
+        self._there.set()
+
+    def wait(self) -> "numpy.ndarray":
+        """Return the mean, when it is there."""
+        self._there.wait()
+        if self._error:
+            raise self._error
+        return self.buffer
+
+
+class Courier:
+    """A thread with a communicator of its own, which carries parcels in the order in which they come.
+
+    All ranks hand them over in the same order, so the collectives of a communicator match.
+    """
+
+    def __init__(self, comm: "Comm") -> None:
+        self._comm = comm
+        self._parcels: queue.SimpleQueue[Parcel | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def hand(self, buffer: "numpy.ndarray") -> Parcel:
+        parcel = Parcel(buffer)
+        self._parcels.put(parcel)
+        return parcel
+
+    def end(self) -> None:
+        """End the thread once all parcels are there; all ranks call it."""
+        self._parcels.put(None)
+        self._thread.join()
+        self._comm.Free()
+
+    def _run(self) -> None:
+        while parcel := self._parcels.get():
+            parcel.carry(self._comm)
+
+
+class Lane:
+    """One bucket of a model, which is sent once a step."""
+
+    def __init__(self, courier: Courier, team: "Team") -> None:
+        self._courier, self._team = courier, team
+        self._steps = 0
+        self._parcel: Parcel
+        self._before: Parcel | None = None
+
+    def start(self, buffer: "numpy.ndarray") -> None:
+        """Send this rank's part of a step."""
+        self._parcel = self._courier.hand(buffer)
+
+    def finish(self) -> "numpy.ndarray":
+        """Return the mean that this step is to use.
+
+        Where steps begin to be delayed there is none yet, and it is 0; where they cease to be, it is the sum
+        of two, so that none is lost. There has to be a start before.
+        """
+        import numpy as np
+
+        now, before = self._parcel, self._before
+        begun = time.perf_counter()
+        if delayed(self._steps, self._team.ksteps, self._team.max_steps):
+            self._before = now
+            mean = before.wait() if before else np.zeros_like(now.buffer)
+        else:
+            self._before = None
+            mean = now.wait() + before.wait() if before else now.wait()
+        self._steps += 1
+        self._team.waited(self, time.perf_counter() - begun, now.buffer.nbytes)
+        return mean
+
+
+class Team:
+    """Couriers that carry the gradients of one model, and its schedule."""
+
+    def __init__(self, number: int, comms: "list[Comm]") -> None:
+        self.number = number
+        self.couriers = [Courier(comm) for comm in comms]
+        self.ksteps = self.max_steps = 0
+        self._freq = 0
+        self.configured = False
+        self._lanes: list[Lane] = []
+        self._steps, self._seconds, self._bytes = 0, 0.0, 0
+        self._begun = time.perf_counter()
+
+    def configure(self, ksteps: int, max_steps: int, freq: int) -> None:
+        """Say when steps are delayed, and every how many steps rank 0 tells what they took (0: never)."""
+        self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
+
+    def lane(self) -> Lane:
+        """Return a new bucket's; the team's couriers take turns."""
+        lane = Lane(self.couriers[len(self._lanes) % len(self.couriers)], self)
+        self._lanes.append(lane)
+        return lane
+
+    def waited(self, lane: Lane, seconds: float, size: int) -> None:
+        """Count what a bucket took; print it every so many steps."""
+        self._seconds += seconds
+        self._bytes += size
+        if lane is not self._lanes[-1]:
+            return
+        self._steps += 1
+        if self._freq and self._steps % self._freq == 0:
+            now = time.perf_counter()
+            print(
+                f"team {self.number}: step {self._steps}, "
+                f"{1e3 * (now - self._begun) / self._freq:.2f} ms a step, "
+                f"{1e3 * self._seconds / self._freq:.2f} ms of it waited for gradients, "
+                f"{self._bytes / self._freq / 1e6:.2f} MB sent",
+                flush=True,
+            )
+            self._begun, self._seconds, self._bytes = now, 0.0, 0
+
+    def end(self) -> None:
+        """End the couriers."""
+        for courier in self.couriers:
+            courier.end()

@@ -1,0 +1,302 @@
+"""Ranks that meet over TCP without MPI: they exchange small messages, and notice at once who is gone.
+
+Rank 0 listens, and all others hold a connection to it for as long as the job lasts. A message goes to all by
+way of rank 0. A connection that ends without a good-bye is a rank that has ended, and ends the job.
+
+What is exchanged is text, numbers and the frozen data classes of these trainers; see :func:`loaded`.
+"""
+
+import json
+import os
+import queue
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from toolkit.trainers.ranks.peers import Place
+from toolkit.trainers.trouble import Trouble
+
+SECONDS = 240.0
+"""For all ranks to come: nodes take their time to mount an image and to load TensorFlow."""
+
+_ANSWER_SECONDS = 5.0
+_TIME_TO_SPEAK = 3.0
+"""Seconds that all others leave to the rank that failed, as a launcher ends them with the first that goes."""
+
+_LARGEST_HELLO = 4096
+_HEAD = struct.Struct(">cQ")
+_DATA, _BYE, _FAIL = b"d", b"b", b"f"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A rank as the others know it: the name of its node, and the address at which they reach it."""
+
+    host: str
+    address: str
+
+
+class Meeting:
+    """All ranks of a job; the methods are called by all of them, in the same order."""
+
+    def __init__(self, place: Place, seconds: float = SECONDS) -> None:
+        """Come together.
+
+        Raises:
+            Trouble: if not all ranks come in so many seconds.
+        """
+        self.rank, self.size = place.rank, place.size
+        self._links: dict[int, Link] = {}
+        self._done = False
+        self.over = threading.Event()
+        """Set when another rank has failed or is gone, and this one is about to end."""
+        if place.rank == 0:
+            self._links = _receive(place, seconds, self._lost)
+            # Those of rank 0's own node come by way of 127.0.0.1, and others know it by another address.
+            reached = next(
+                (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
+            )
+            members = [Member(place.host, reached)]
+            for rank in range(1, place.size):
+                one = self._links[rank]
+                members.append(Member(one.host, reached if one.host == place.host else one.address))
+            told = json.dumps([[one.host, one.address] for one in members]).encode()
+            for link in self._links.values():
+                link.send(_DATA, told)
+            self.members = members
+        else:
+            self._links = {0: _reach(place, seconds, self._lost)}
+            self.members = [Member(*one) for one in json.loads(self._links[0].take())]
+
+    def gather(self, value: bytes) -> list[bytes]:
+        """Return the values of all ranks, in their order."""
+        if self.rank:
+            self._links[0].send(_DATA, value)
+            return _unpacked(self._links[0].take())
+        values = [value, *(self._links[rank].take() for rank in range(1, self.size))]
+        packed = _packed(values)
+        for link in self._links.values():
+            link.send(_DATA, packed)
+        return values
+
+    def told(self, value: bytes) -> bytes:
+        """Return the value of rank 0."""
+        if self.rank:
+            return self._links[0].take()
+        for link in self._links.values():
+            link.send(_DATA, value)
+        return value
+
+    def wait(self) -> None:
+        """Wait until rank 0 ends the meeting."""
+        if self.rank:
+            self._links[0].ended.wait()
+
+    def end(self) -> None:
+        """Part in peace: what the others' connections do from now on means nothing."""
+        self._done = True
+        for link in self._links.values():
+            link.send(_BYE, b"")
+
+    def fail(self, code: int) -> NoReturn:
+        """End all ranks with this exit code; whoever calls it has said why."""
+        self.dismiss(code)
+        os._exit(code)
+
+    def dismiss(self, code: int) -> None:
+        """Let all other ranks end with this exit code; this one is to follow at once."""
+        self._done = True
+        for link in self._links.values():
+            link.send(_FAIL, bytes([code]))
+
+    def _lost(self, rank: int, code: int | None) -> None:
+        """End this rank, as another one has failed and said so with its code, or is gone."""
+        if self._done:
+            return
+        self._done = True
+        self.over.set()
+        spoken = code is not None
+        for other, link in self._links.items():
+            if other != rank:
+                link.send(_FAIL, bytes([code if code is not None else 1]))
+        if not spoken:
+            if self.rank:
+                # Of those that have lost rank 0, one speaks first, and is heard.
+                time.sleep(min(0.3 * (self.rank - 1), _TIME_TO_SPEAK))
+            where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
+            print(
+                f"rank {rank}{where} is gone: its process or its node has ended; "
+                "the same command goes on from the last checkpoint, if there is one",
+                file=sys.stderr,
+                flush=True,
+            )
+            os._exit(1)
+        time.sleep(_TIME_TO_SPEAK)
+        os._exit(code or 1)
+
+
+class Link:
+    """A connection to another rank, which is read by a thread of its own for as long as it lasts."""
+
+    def __init__(
+        self, rank: int, host: str, connection: socket.socket, lost: Callable[[int, int | None], None]
+    ) -> None:
+        self.host, self.address = host, connection.getpeername()[0]
+        self.reached = connection.getsockname()[0]
+        self.ended = threading.Event()
+        self._rank, self._connection, self._lost = rank, connection, lost
+        self._came: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._sending = threading.Lock()
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A node that loses its power says nothing: after 10 s of silence it is asked, and given 15 s more.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def send(self, kind: bytes, value: bytes) -> None:
+        """Send a message; a rank that is gone is noticed by the thread that reads."""
+        try:
+            with self._sending:
+                self._connection.sendall(_HEAD.pack(kind, len(value)))
+                self._connection.sendall(value)
+        except OSError:
+            pass
+
+    def take(self) -> bytes:
+        """Return the next message; if the rank is gone, this process ends."""
+        return self._came.get()
+
+    def _read(self) -> None:
+        code: int | None = None
+        try:
+            while True:
+                kind, length = _HEAD.unpack(_exactly(self._connection, _HEAD.size))
+                value = _exactly(self._connection, length)
+                if kind == _BYE:
+                    self.ended.set()
+                    self._connection.close()
+                    return
+                if kind == _FAIL:
+                    code = value[0]
+                    break
+                self._came.put(value)
+        except OSError:
+            pass
+        self._lost(self._rank, code)
+        self._connection.close()
+
+
+def _receive(place: Place, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
+    """Listen until all ranks have come."""
+    links: dict[int, Link] = {}
+    deadline = time.monotonic() + seconds
+    with _listening(place) as listening:
+        while len(links) < place.size - 1:
+            listening.settimeout(max(0.01, deadline - time.monotonic()))
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                for link in links.values():
+                    link.send(_FAIL, bytes([1]))
+                absent = ", ".join(str(rank) for rank in range(1, place.size) if rank not in links)
+                raise Trouble(
+                    f"rank {absent} did not reach rank 0 on {place.host} within {seconds:g} s", code=1
+                ) from None
+            rank, host = _greeted(connection, place)
+            if 0 < rank < place.size and rank not in links:
+                links[rank] = Link(rank, host, connection, lost)
+            else:
+                connection.close()
+    return links
+
+
+def _listening(place: Place) -> socket.socket:
+    why = ""
+    for port in place.ports:
+        try:
+            return socket.create_server(("", port), backlog=1024)
+        except OSError as error:
+            why = error.strerror or str(error)
+    raise Trouble(f"none of the ports {place.ports} can be opened on {place.host}: {why}", code=1)
+
+
+def _greeted(connection: socket.socket, place: Place) -> tuple[int, str]:
+    """Return who has come, rank -1 for anybody who is not of this job."""
+    try:
+        connection.settimeout(_ANSWER_SECONDS)
+        said = json.loads(_short(connection))
+        if said["run"] != place.run or said["size"] != place.size:
+            return -1, ""
+        _answer(connection, {"run": place.run})
+        return int(said["rank"]), str(said["host"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return -1, ""
+
+
+def _reach(place: Place, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
+    """Look for rank 0 until it is there."""
+    deadline, pause = time.monotonic() + seconds, 0.05
+    hello = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
+    while time.monotonic() < deadline:
+        for port in place.ports:
+            for host in place.hosts:
+                try:
+                    connection = socket.create_connection((host, port), timeout=_ANSWER_SECONDS)
+                except OSError:
+                    continue
+                try:
+                    _answer(connection, hello)
+                    if json.loads(_short(connection)) == {"run": place.run}:
+                        return Link(0, place.hosts[0], connection, lost)
+                except (OSError, ValueError):
+                    pass
+                connection.close()
+        time.sleep(pause)
+        pause = min(1.0, pause * 1.5)
+    raise Trouble(
+        f"rank {place.rank} on {place.host} did not find rank 0 at {' or '.join(place.hosts)} within "
+        f"{seconds:g} s; is there a firewall between, or another name for its node? (TOOLKIT_ROOT)",
+        code=1,
+    )
+
+
+def _short(connection: socket.socket) -> bytes:
+    (length,) = struct.unpack(">I", _exactly(connection, 4))
+    if length > _LARGEST_HELLO:
+        raise OSError("too long")
+    return _exactly(connection, length)
+
+
+def _answer(connection: socket.socket, said: dict[str, object]) -> None:
+    text = json.dumps(said).encode()
+    connection.sendall(struct.pack(">I", len(text)) + text)
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < length:
+        came = connection.recv(min(1 << 20, length - len(parts)))
+        if not came:
+            raise OSError("the connection has ended")
+        parts += came
+    return bytes(parts)
+
+
+def _packed(values: list[bytes]) -> bytes:
+    return b"".join(struct.pack(">Q", len(value)) + value for value in values)
+
+
+def _unpacked(packed: bytes) -> list[bytes]:
+    values, at = [], 0
+    while at < len(packed):
+        (length,) = struct.unpack_from(">Q", packed, at)
+        values.append(packed[at + 8 : at + 8 + length])
+        at += 8 + length
+    return values

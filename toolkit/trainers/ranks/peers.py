@@ -1,0 +1,90 @@
+"""Where the other ranks of a job are, told by the launcher's variables alone: no MPI, no PMI, no file."""
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolkit.trainers import gloo
+from toolkit.trainers.ranks.launcher import started_rank, started_size
+from toolkit.trainers.trouble import Trouble
+
+_LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
+_ROOT = "TOOLKIT_ROOT"
+_STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HOROVOD_RANK")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """This rank's place in a job; ``run`` names this run of the job and no other.
+
+    ``hosts`` are the addresses or names at which rank 0 may be reached, the likeliest first.
+    """
+
+    run: str
+    rank: int
+    size: int
+    host: str
+    hosts: tuple[str, ...]
+
+    @property
+    def ports(self) -> list[int]:
+        """Return the ports at which rank 0 may be, the likeliest first."""
+        return gloo.ports_of(self.run)
+
+
+def find_place(environment: Mapping[str, str], strategy: str) -> Place:
+    """Return the place of this process.
+
+    Raises:
+        Trouble: if nothing says how many ranks there are, or where the first one is.
+    """
+    if not any(environment.get(name) for name in _STARTED):
+        raise Trouble(
+            f"--strategy {strategy} does not know its peers: no launcher says how many ranks there are; "
+            "start it by srun or mpirun"
+        )
+    rank, size = started_rank(environment), started_size(environment)
+    if rank >= size:
+        raise Trouble(
+            f"the launcher says that this is rank {rank} of {size}; start all ranks by one srun or mpirun"
+        )
+    host = environment.get("SLURMD_NODENAME") or socket.gethostname()
+    return Place(_run(environment), rank, size, host, _hosts(environment, strategy, size))
+
+
+def _run(environment: Mapping[str, str]) -> str:
+    """Return a name that all ranks of this run have in common, and no other job on these nodes."""
+    slurm = ("CLUSTER_NAME", "JOB_ID", "STEP_ID", "RESTART_COUNT")
+    names = [*(f"SLURM_{name}" for name in slurm), "PMIX_NAMESPACE"]
+    if _by_mpirun(environment):
+        # Each daemon of mpirun may be a step of its own, or none.
+        names.remove("SLURM_STEP_ID")
+    return "/".join([str(os.getuid()), *(environment.get(name, "") for name in names)])
+
+
+def _by_mpirun(environment: Mapping[str, str]) -> bool:
+    return bool(environment.get("OMPI_COMM_WORLD_SIZE") or environment.get("MPI_LOCALNRANKS"))
+
+
+def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[str, ...]:
+    if environment.get(_ROOT):
+        return (environment[_ROOT],)
+    if str(size) in (environment.get(name) for name in _LOCAL_SIZE) or size == 1:
+        return ("127.0.0.1",)
+    nodes = environment.get("SLURM_JOB_NODELIST" if _by_mpirun(environment) else "SLURM_STEP_NODELIST", "")
+    if not nodes:
+        raise Trouble(
+            f"--strategy {strategy} does not know its peers: the ranks are on several nodes, and no variable "
+            f"of Slurm names them; set {_ROOT} to the name of the node of rank 0"
+        )
+    try:
+        first = gloo.first_node(nodes)
+    except gloo.Trouble as trouble:
+        raise Trouble(str(trouble)) from None
+    if first == environment.get("SLURMD_NODENAME"):
+        return ("127.0.0.1",)
+    caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
+    # Where srun was called: in a batch script the first node, and known without any name service.
+    return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

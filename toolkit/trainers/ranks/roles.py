@@ -1,0 +1,52 @@
+"""What each task of a job with parameter servers is."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from toolkit.trainers.trouble import Trouble
+
+Kind = Literal["chief", "ps", "worker"]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a task is in TensorFlow's words, and which of its kind; the chief coordinates."""
+
+    kind: Kind
+    number: int
+
+
+def roles(tasks: int, servers: int = 0) -> list[Role]:
+    """Return the role of each task: a coordinator, then the servers, then the workers.
+
+    Where no number of servers is given it is a quarter of the tasks, as a server that sends and receives
+    the whole model has work for about three workers.
+
+    Raises:
+        Trouble: if there are too few tasks.
+
+    >>> [f"{role.kind}{role.number}" for role in roles(4)]
+    ['chief0', 'ps0', 'worker0', 'worker1']
+    """
+    if tasks < 3:
+        raise Trouble(
+            f"--strategy ps needs 3 tasks at least, a coordinator, a server and a worker; "
+            f"there {'are' if tasks > 1 else 'is'} {tasks}"
+        )
+    servers = servers or max(1, tasks // 4)
+    if servers > tasks - 2:
+        raise Trouble(f"--servers {servers} of {tasks} tasks leaves no worker; at most {tasks - 2}")
+    workers = tasks - 1 - servers
+    return [
+        Role("chief", 0),
+        *(Role("ps", number) for number in range(servers)),
+        *(Role("worker", number) for number in range(workers)),
+    ]
+
+
+def cluster(every: list[Role], addresses: list[str]) -> dict[str, list[str]]:
+    """Return TensorFlow's description of the cluster: the addresses of each kind."""
+    found: dict[str, list[str]] = {}
+    for role, address in zip(every, addresses, strict=True):
+        found.setdefault(role.kind, []).append(address)
+    return found

@@ -1,0 +1,60 @@
+"""What a person can say of a strategy beyond its name."""
+
+import argparse
+from dataclasses import dataclass
+from typing import Self
+
+from toolkit.trainers.words import count
+
+_FOR = {
+    "devices": ("mirrored", "hybrid"),
+    "servers": ("ps",),
+    "sync": ("ps",),
+    "ksteps": ("mpi-aggregate",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """``devices`` and ``servers`` are 0 where the strategy is to choose, ``ksteps`` is -1 for all steps."""
+
+    devices: int = 0
+    servers: int = 0
+    sync: bool = False
+    ksteps: int = -1
+
+    @staticmethod
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command line."""
+        add = parser.add_argument_group("how it is distributed").add_argument
+        text = "mirrored, hybrid: devices of a rank; all its GPUs, or without any so many parts of its CPU"
+        add("--devices", type=count, default=0, metavar="N", help=text)
+        text = "ps: how many of the tasks keep the model's variables; else a quarter of them"
+        add("--servers", type=count, default=0, metavar="N", help=text)
+        add("--sync", action="store_true", help="ps: all workers' gradients are averaged before each update")
+        text = (
+            "mpi-aggregate: after so many steps, each uses the gradients of the step before; else none does"
+        )
+        add("--ksteps", type=_steps, default=-1, metavar="K", help=text)
+
+    @classmethod
+    def taken(cls, options: dict[str, object]) -> Self:
+        """Take what belongs here out of the options."""
+        return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
+
+    def misplaced(self, strategy: str) -> str:
+        """Return a sentence about what was said that is not for this strategy; empty if all is."""
+        for name, strategies in _FOR.items():
+            if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:
+                return f"--{name} is for --strategy {' or '.join(strategies)}, and not for {strategy}"
+        return ""
+
+
+def _steps(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{value} is less than 0")
+    return value
+
+
+PLAIN = Spread()

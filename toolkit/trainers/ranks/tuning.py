@@ -1,0 +1,71 @@
+"""What Horovod is told about its messages: options of the command line that it takes from the environment."""
+
+import argparse
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.words import positive
+
+USERS = ("horovod", "hybrid")
+"""Strategies whose gradients Horovod averages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """``timeline`` and ``autotune`` are files that it writes; sizes are MiB and times ms."""
+
+    timeline: Path | None = None
+    autotune: Path | None = None
+    fusion_mb: float | None = None
+    cycle_ms: float | None = None
+
+    @staticmethod
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument_group("Horovod's messages").add_argument
+        add(
+            "--timeline", type=Path, metavar="FILE", help="what each message waited for, for chrome://tracing"
+        )
+        add(
+            "--autotune",
+            type=Path,
+            metavar="FILE",
+            help="let Horovod find fusion and cycle by trial; what it tried is written there",
+        )
+        add("--fusion-mb", type=positive, metavar="MIB", help="gradients that are sent as one message")
+        add("--cycle-ms", type=positive, metavar="MS", help="how often Horovod looks for gradients; 0.1 here")
+
+    @classmethod
+    def taken(cls, options: dict[str, object]) -> "Tuning":
+        """Take what belongs here out of the options."""
+        return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
+
+    def told(self) -> dict[str, str]:
+        """Return the variables that Horovod reads when it starts."""
+        found = {}
+        if self.timeline:
+            found["HOROVOD_TIMELINE"] = str(self.timeline)
+            found["HOROVOD_TIMELINE_MARK_CYCLES"] = "1"
+        if self.autotune:
+            found |= {"HOROVOD_AUTOTUNE": "1", "HOROVOD_AUTOTUNE_LOG": str(self.autotune)}
+        if self.fusion_mb:
+            found["HOROVOD_FUSION_THRESHOLD"] = str(round(self.fusion_mb * 2**20))
+        if self.cycle_ms:
+            found["HOROVOD_CYCLE_TIME"] = f"{self.cycle_ms:g}"
+        return found
+
+    def apply(self, strategy: str, environment: MutableMapping[str, str]) -> Trouble | None:
+        """Set the variables; return what is wrong with them."""
+        told = self.told()
+        if told and strategy not in USERS:
+            options = "--timeline, --autotune, --fusion-mb and --cycle-ms"
+            return Trouble(f"{options} are for Horovod: use --strategy {' or '.join(USERS)}")
+        for file in (self.timeline, self.autotune):
+            if file and not file.absolute().parent.is_dir():
+                return Trouble(f"{file}: there is no folder for it; make it first")
+        environment.update(told)
+        return None
+
+
+UNTUNED = Tuning()

@@ -1,0 +1,57 @@
+"""Ranks that each train on several devices, and average their gradients among each other by Horovod."""
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.world import Step
+from toolkit.trainers.strategies.horovod import Horovod
+from toolkit.trainers.strategies.mirrored import Replicas, mirror
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+class Hybrid(Horovod, Replicas):
+    """A rank of Horovod that is mirrored on its devices: one message a rank goes over the network."""
+
+    def __init__(self, spread: Spread = PLAIN) -> None:
+        super().__init__(spread)
+        self.wanted = spread.devices
+
+    def begin(self) -> None:
+        self.strategy = mirror()
+        self.devices = self.strategy.num_replicas_in_sync
+
+    def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        return Replicas.step(self, step, inputs, classes)
+
+    def distribute(
+        self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
+    ) -> "tf.keras.optimizers.Optimizer":
+        # That of horovod.tensorflow.keras takes no tensors within a graph.
+        from horovod.tensorflow import allreduce
+
+        return between(optimizer, allreduce)
+
+
+def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class that is made here
+    """Return the optimizer with its devices' sums of gradients averaged by ``allreduce`` among the ranks.
+
+    It is asked once, for the first device, and not once a device.
+    """
+    base = type(optimizer)
+
+    def _aggregate_gradients(_: Any, pairs: Any) -> Any:  # noqa: ANN401
+        import tensorflow as tf
+
+        def reduce(strategy: Any, gradients: Any) -> Any:  # noqa: ANN401
+            add = tf.distribute.ReduceOp.SUM
+            sums = [strategy.reduce(add, gradient, axis=None) for gradient in gradients]
+            return [allreduce(one, name=f"gradient_{number}") for number, one in enumerate(sums)]
+
+        gradients, variables = zip(*pairs, strict=True)
+        means = tf.distribute.get_replica_context().merge_call(reduce, args=(list(gradients),))
+        return list(zip(means, variables, strict=True))
+
+    optimizer.__class__ = type(base.__name__, (base,), {"_aggregate_gradients": _aggregate_gradients})
+    return optimizer

@@ -1,0 +1,138 @@
+"""Ranks that find each other without MPI, by :mod:`toolkit.trainers.ranks.meeting`."""
+
+import io
+import json
+import os
+import pickle
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from toolkit.trainers.ranks.meeting import Meeting
+from toolkit.trainers.ranks.peers import find_place
+from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+T = TypeVar("T")
+
+_TIME_TO_NOTICE = 2.0
+"""Seconds."""
+
+
+class Met(World):
+    """Ranks that have met."""
+
+    def __init__(self, strategy: str) -> None:
+        """Meet.
+
+        Raises:
+            Trouble: if this rank cannot know its peers, or does not find them.
+        """
+        place = find_place(os.environ, strategy)
+        self.meeting = Meeting(place)
+        self.rank, self.size = place.rank, place.size
+        self.members = self.meeting.members
+        hosts = [one.host for one in self.members]
+        self.local_rank = hosts[: self.rank].count(place.host)
+        self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
+        self.versions = {}
+        # What is set for the world outside is not for these nodes: gRPC would ask the proxy for them.
+        addresses = ",".join({one.address for one in self.members})
+        os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's own name
+
+    def refuse(self, trouble: Trouble) -> NoReturn:
+        """End all ranks for a trouble that each of them has found; rank 0 tells it."""
+        if self.rank:
+            time.sleep(WAIT_TO_BE_ENDED)
+            os._exit(trouble.code)
+        self.meeting.dismiss(trouble.code)
+        raise trouble
+
+    def failing(self, error: Exception) -> None:
+        # TensorFlow may notice that a rank is gone before the meeting does, which tells it and ends this.
+        if type(error).__module__.startswith("tensorflow") and self.meeting.over.wait(_TIME_TO_NOTICE):
+            time.sleep(WAIT_TO_BE_ENDED)
+
+    def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
+        values = [self.value(one) for one in variables] if self.rank == 0 else []
+        arrays = unpacked(self.meeting.told(packed(values)))
+        if self.rank:
+            for variable, array in zip(variables, arrays, strict=True):
+                self.put(variable, array)
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        form = struct.Struct(f"{len(values)}d")
+        every = [form.unpack(one) for one in self.meeting.gather(form.pack(*map(float, values)))]
+        return [sum(column) for column in zip(*every, strict=True)]
+
+    def tell(self, value: T) -> T:
+        # Not pickled without a look when it is read: see loaded().
+        told: T = loaded(self.meeting.told(pickle.dumps(value) if self.rank == 0 else b""))
+        return told
+
+    def agree(self, trouble: Trouble | None) -> None:
+        told = [trouble.message, trouble.code] if trouble else None
+        everyone = [json.loads(one) for one in self.meeting.gather(json.dumps(told).encode())]
+        if not any(everyone):
+            return
+        if trouble and everyone.index(told) == self.rank:
+            raise trouble
+        # A lower rank says the same, or this one is well: the one that speaks ends the job for all.
+        time.sleep(WAIT_TO_BE_ENDED)
+        self.abort(1)
+
+    def leave(self, code: int) -> NoReturn:
+        # No rank goes before all have come here: TensorFlow's servers end those that miss one of them.
+        self.meeting.gather(b"")
+        self.meeting.end()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+    def abort(self, code: int) -> NoReturn:
+        self.meeting.fail(code)
+
+
+class _Loader(pickle.Unpickler):
+    """Reads values, and of classes only the data classes of these trainers.
+
+    Pickle would call any function for whoever can speak to this port.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - of pickle
+        if module.startswith("toolkit.trainers.") and module in sys.modules and "." not in name:
+            found = vars(sys.modules[module]).get(name)
+            if isinstance(found, type) and is_dataclass(found):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is nothing that ranks tell each other")
+
+
+def loaded(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
+    """Return what a rank packed by ``pickle``."""
+    return _Loader(io.BytesIO(value)).load()
+
+
+def packed(arrays: "Sequence[Any]") -> bytes:
+    """Return arrays as bytes."""
+    import numpy as np
+
+    stream = io.BytesIO()
+    for array in arrays:
+        np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def unpacked(value: bytes) -> "list[Any]":
+    """Return the arrays again."""
+    import numpy as np
+
+    stream, arrays = io.BytesIO(value), []
+    while stream.tell() < len(value):
+        arrays.append(np.load(stream, allow_pickle=False))
+    return arrays

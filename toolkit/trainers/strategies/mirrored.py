@@ -1,0 +1,90 @@
+"""One process that trains on all devices of its machine, each with a copy of the model."""
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.ranks.launcher import started_size
+from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.world import Step, World, complain_once
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+class Replicas(World):
+    """A rank that computes by one of TensorFlow's strategies; see ``tf.distribute``.
+
+    Its optimizers add up the gradients of all devices; so each device divides its loss by their number.
+    """
+
+    strategy: "tf.distribute.Strategy"
+
+    @property
+    def summed(self) -> int:
+        count: int = self.strategy.num_replicas_in_sync
+        return count
+
+    def scope(self) -> "contextlib.AbstractContextManager[Any]":
+        scope: contextlib.AbstractContextManager[Any] = self.strategy.scope()
+        return scope
+
+    def share_moments(self, layer: "tf.keras.layers.BatchNormalization") -> None:
+        layer.synchronized = True
+
+    def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        import tensorflow as tf
+
+        own = self.devices
+
+        def one() -> "tuple[tf.Tensor, tf.Tensor]":
+            # Ranks come one after the other, each with all its devices.
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group % own
+            return step(*part(number, own, inputs, classes))
+
+        each = self.strategy.run(one) if own > 1 else self.strategy.run(step, (inputs, classes))
+        loss, right = (tf.add_n(self.strategy.experimental_local_results(value)) for value in each)
+        return loss, right
+
+
+class Mirrored(Replicas):
+    """The only rank there is, on all devices that it sees."""
+
+    rank = local_rank = 0
+    size = local_size = nodes = 1
+
+    def __init__(self, spread: Spread = PLAIN) -> None:
+        self.versions = {}
+        self.wanted = spread.devices
+        if started_size(os.environ) > 1:
+            complain_once(
+                f"{started_size(os.environ)} processes were started, but --strategy mirrored trains in one, "
+                "on all GPUs of its node; start one, or use --strategy hybrid with one a node, or multiworker"
+            )
+
+    def begin(self) -> None:
+        self.strategy = mirror()
+        self.devices = self.strategy.num_replicas_in_sync
+
+
+def mirror() -> "tf.distribute.MirroredStrategy":
+    """Return the strategy for all devices that this process may use: its GPUs, else the parts of its CPU."""
+    import tensorflow as tf
+
+    for kind in ("GPU", "CPU"):
+        names = [one.name for one in tf.config.list_logical_devices(kind)]
+        if names:
+            break
+    return tf.distribute.MirroredStrategy(names)
+
+
+def part(
+    number: "tf.Tensor", devices: int, inputs: "tf.Tensor", classes: "tf.Tensor"
+) -> "tuple[tf.Tensor, tf.Tensor]":
+    """Return the samples of a device in a row that was dealt to several: the first have one more, if any."""
+    import tensorflow as tf
+
+    each, more = tf.shape(classes)[0] // devices, tf.shape(classes)[0] % devices
+    start = number * each + tf.minimum(number, more)
+    stop = start + each + tf.cast(number < more, tf.int32)
+    return inputs[start:stop], classes[start:stop]

@@ -1,0 +1,112 @@
+"""Ranks that average their gradients by plain MPI: :mod:`toolkit.trainers.ranks.aggregate`."""
+
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from toolkit.trainers.ranks import aggregate
+from toolkit.trainers.ranks.launcher import started_size
+from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World, complain_once
+from toolkit.trainers.strategies.horovod import split_world
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+T = TypeVar("T")
+
+_FOREVER = 1 << 62
+"""More steps than a training has."""
+
+
+class MpiAggregate(World):
+    """All ranks of MPI's world, as one team."""
+
+    def __init__(self, spread: Spread = PLAIN) -> None:
+        aggregate.init_mpi()
+        from mpi4py import MPI
+
+        from toolkit.trainers.preflight import library_name
+
+        comm = self._comm = aggregate.communicator()
+        self.rank, self.size = comm.Get_rank(), comm.Get_size()
+        if self.size < started_size(os.environ):
+            complain_once(split_world(self.size, started_size(os.environ)))
+        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self.local_rank, self.local_size = node.Get_rank(), node.Get_size()
+        self.nodes = comm.allreduce(int(self.local_rank == 0))
+        self.versions = {"mpi": library_name(MPI.Get_library_version())}
+        self._ksteps = _FOREVER if spread.ksteps < 0 else spread.ksteps
+        self._teams = False
+
+    def distribute(
+        self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
+    ) -> "tf.keras.optimizers.Optimizer":
+        return averaging(optimizer, self._averaged)
+
+    def _averaged(self, gradients: "list[tf.Tensor]") -> "list[tf.Tensor]":
+        if not self._teams:
+            elements = sum(one.shape.num_elements() for one in gradients)
+            aggregate.init(1, 1, elements, "tensorflow")
+            aggregate.config_team(0, 0, self._ksteps, _FOREVER)
+            self._teams = True
+        return aggregate.gradients(gradients, 0)
+
+    def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
+        for variable, value in zip(variables, aggregate.broadcast(variables), strict=True):
+            self.put(variable, value)
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        import numpy as np
+        from mpi4py import MPI
+
+        sums = np.asarray(values, dtype=np.float64)
+        self._comm.Allreduce(MPI.IN_PLACE, sums, MPI.SUM)
+        return [float(value) for value in sums]
+
+    def tell(self, value: T) -> T:
+        told: T = self._comm.bcast(value)
+        return told
+
+    def agree(self, trouble: Trouble | None) -> None:
+        told = trouble and (trouble.message, trouble.code)
+        everyone = self._comm.allgather(told)
+        if not any(everyone):
+            return
+        if trouble and everyone.index(told) == self.rank:
+            raise trouble
+        time.sleep(WAIT_TO_BE_ENDED)
+        self.abort(1)
+
+    def leave(self, code: int) -> NoReturn:
+        from mpi4py import MPI
+
+        aggregate.barrier()
+        aggregate.finalize()
+        # srun takes a rank that ends without it for one that has failed.
+        MPI.Finalize()
+        os._exit(code)
+
+    def abort(self, code: int) -> NoReturn:
+        from mpi4py import MPI
+
+        MPI.COMM_WORLD.Abort(code)
+        os._exit(code)
+
+
+def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - of a class that is made here
+    """Return the optimizer, a legacy one, with ``minimize`` using what ``average`` makes of its gradients."""
+    base = type(optimizer)
+    compute = base._compute_gradients  # noqa: SLF001 - as Horovod does it; others have none, and fail here
+
+    def _compute_gradients(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        pairs = compute(self, *args, **kwargs)
+        found = [number for number, (gradient, _) in enumerate(pairs) if gradient is not None]
+        for number, mean in zip(found, average([pairs[number][0] for number in found]), strict=True):
+            pairs[number] = (mean, pairs[number][1])
+        return pairs
+
+    optimizer.__class__ = type(base.__name__, (base,), {"_compute_gradients": _compute_gradients})
+    return optimizer

@@ -1,0 +1,77 @@
+"""Ranks that average their gradients by TensorFlow's own collectives, over gRPC or NCCL."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.world import Step
+from toolkit.trainers.strategies.met import Met
+from toolkit.trainers.strategies.mirrored import Replicas
+
+if TYPE_CHECKING:
+    import numpy
+    import tensorflow as tf
+
+
+class MultiWorker(Met, Replicas):
+    """A rank of ``tf.distribute.MultiWorkerMirroredStrategy``; one alone on its node takes all its GPUs."""
+
+    wanted = 0
+
+    def __init__(self, _: Spread = PLAIN) -> None:
+        super().__init__("multiworker")
+
+    def begin(self) -> None:
+        own = reserve()
+        ports = [int(port) for port in self.meeting.gather(str(own.getsockname()[1]).encode())]
+        workers = [f"{one.address}:{port}" for one, port in zip(self.members, ports, strict=True)]
+        os.environ["TF_CONFIG"] = json.dumps(
+            {"cluster": {"worker": workers}, "task": {"type": "worker", "index": self.rank}}
+        )
+        import tensorflow as tf
+
+        self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        own.close()
+        self.devices = self.strategy.num_replicas_in_sync // self.size
+
+    def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        return Replicas.step(self, step, inputs, classes)
+
+    def compile_score(self, score: Step) -> Callable[..., Any]:
+        import tensorflow as tf
+
+        # As a replica: outside of one, a moving average is the mean over all ranks, who would have to come.
+        def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+            loss, right = self.strategy.run(score, (inputs, classes))
+            local = self.strategy.experimental_local_results
+            return local(loss)[0], local(right)[0]
+
+        compiled: Callable[..., Any] = tf.function(one, reduce_retracing=True)
+        return compiled
+
+    def value(self, variable: "tf.Variable") -> "numpy.ndarray":
+        # That of this rank, for the same reason.
+        return own_value(variable)
+
+    def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
+        for one in getattr(variable, "values", (variable,)):
+            one.assign(value)
+
+
+def own_value(variable: "tf.Variable") -> "numpy.ndarray":
+    """Return the value of a variable on the first device of this rank."""
+    value: numpy.ndarray = getattr(variable, "values", (variable,))[0].numpy()
+    return value
+
+
+def reserve() -> socket.socket:
+    """Return a socket that holds a free port for the server of TensorFlow that is to open it."""
+    # Both may have it because both say so, and connections come to the one that listens.
+    os.environ["TF_GRPC_REUSE_PORT"] = "1"
+    own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    own.bind(("", 0))
+    return own

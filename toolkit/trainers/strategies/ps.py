@@ -1,0 +1,237 @@
+"""Workers that fetch the model from parameter servers, and bring back gradients, over gRPC."""
+
+import itertools
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from toolkit.trainers.ranks.roles import Role, cluster, roles
+from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.world import Step
+from toolkit.trainers.strategies.met import Met
+from toolkit.trainers.strategies.multiworker import reserve
+from toolkit.trainers.strategies.resident import Resident
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import contextlib
+
+    import numpy
+    import tensorflow as tf
+
+    from toolkit.trainers.data.sources import Data
+    from toolkit.trainers.learning.policy import Steer
+
+T = TypeVar("T")
+
+_PIECES = 8
+"""Into how many a worker's part of a slice is cut, so that a fast one can take more than a slow one."""
+
+
+class ParameterServers(Met):
+    """Rank 0 coordinates, and alone comes out of ``begin``; the others serve it until it ends."""
+
+    alone = False
+
+    def __init__(self, spread: Spread = PLAIN) -> None:
+        super().__init__("ps")
+        self._spread = spread
+        self._serving = False
+        self._accumulated: list[tuple[tf.Variable, tf.Variable]] = []
+        self._steer: Steer | None = None
+        # Which of a node's GPUs would be a worker's has been tried nowhere.
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+        try:
+            self._roles = roles(self.size, spread.servers)
+        except Trouble as trouble:
+            self.refuse(trouble)
+
+    def begin(self) -> None:
+        own = reserve()
+        ports = [int(port) for port in self.meeting.gather(str(own.getsockname()[1]).encode())]
+        addresses = [f"{one.address}:{port}" for one, port in zip(self.members, ports, strict=True)]
+        described, role = cluster(self._roles, addresses), self._roles[self.rank]
+        os.environ["TF_CONFIG"] = json.dumps(
+            {"cluster": described, "task": {"type": role.kind, "index": role.number}}
+        )
+        if self.rank:
+            self._serve(described, role)
+        self.meeting.gather(b"")
+        import tensorflow as tf
+
+        # TensorFlow takes what is traced before it is sent to the workers for something that never is.
+        logging.getLogger("tensorflow").addFilter(
+            lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
+        )
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        self.strategy = tf.distribute.ParameterServerStrategy(resolver)
+        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(self.strategy)
+        own.close()
+        self._serving = True
+        # From here on the workers are devices of this rank.
+        self.size = self.local_size = 1
+        self.devices = len(described["worker"])
+
+    def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
+        import tensorflow as tf
+
+        # The coordinator is asked to stop, and ends this.
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            signal.signal(number, signal.SIG_IGN)
+        # With fewer, calls of several workers that wait for each other can take all threads.
+        config = tf.compat.v1.ConfigProto(
+            intra_op_parallelism_threads=tf.config.threading.get_intra_op_parallelism_threads(),
+            inter_op_parallelism_threads=self.size + 1,
+        )
+        server = tf.distribute.Server(
+            described, role.kind, role.number, protocol="grpc", config=config, start=True
+        )
+        self.meeting.gather(b"")
+        code = self.meeting.told(b"")[0]
+        del server
+        os._exit(code)
+
+    @property
+    def averaged(self) -> int:
+        # Each worker's gradients are an update by themselves, unless they wait for each other.
+        return self.width if self._spread.sync else 1
+
+    def scope(self) -> "contextlib.AbstractContextManager[Any]":
+        scope: contextlib.AbstractContextManager[Any] = self.strategy.scope()
+        return scope
+
+    def feed(self, data: "Data") -> Resident:
+        return Resident(data, self._coordinator)
+
+    def distribute(
+        self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
+    ) -> "tf.keras.optimizers.Optimizer":
+        if self._spread.sync:
+            self._optimizer, self._plain, self._accumulated = optimizer, type(optimizer), []
+            accumulate = {"apply_gradients": lambda _, pairs, **__: self._accumulate(pairs)}
+            optimizer.__class__ = type(self._plain.__name__, (self._plain,), accumulate)
+        return optimizer
+
+    def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
+        if not self._spread.sync:
+            return steer
+        # The rate changes once for all workers: the second one would find no change to correct momentum by.
+        self._steer = steer
+        return None
+
+    def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - of an optimizer
+        """Add a worker's gradients to variables that lie beside the model's, on its servers."""
+        import tensorflow as tf
+
+        pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        if not self._accumulated:
+            with tf.init_scope():
+                self._optimizer._create_all_weights([variable for _, variable in pairs])  # noqa: SLF001
+                for _, variable in pairs:
+                    with self.strategy.extended.colocate_vars_with(variable):
+                        zeros = tf.Variable(tf.zeros(variable.shape, variable.dtype), trainable=False)
+                    self._accumulated.append((zeros, variable))
+        for (sums, _), (gradient, _) in zip(self._accumulated, pairs, strict=True):
+            sums.assign_add(tf.convert_to_tensor(gradient) / self.devices)
+
+    def compile(self, train: Callable[..., Any], signature: Sequence[Any], width: int) -> Callable[..., Any]:
+        import tensorflow as tf
+
+        work: Any = tf.function(train, input_signature=signature)
+
+        def update(done: tf.Tensor) -> None:
+            if self._steer is not None:
+                self._steer(self._optimizer, done)
+
+            def one() -> None:
+                pairs = [(sums.read_value(), variable) for sums, variable in self._accumulated]
+                self._plain.apply_gradients(self._optimizer, pairs)
+                for sums, _ in self._accumulated:
+                    sums.assign(tf.zeros_like(sums))
+
+            self.strategy.run(one)
+
+        work.get_concrete_function()
+        return self._in_step(work, tf.function(update)) if self._spread.sync else self._on_their_own(work)
+
+    def _in_step(self, work: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what makes steps in which the workers wait for each other."""
+        import tensorflow as tf
+
+        def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
+            for step in range(steps):
+                jobs = [
+                    self._schedule(
+                        work, portion.part(step, step + 1, worker, self.devices), done + step * each, each
+                    )
+                    for worker in range(self.devices)
+                ]
+                self._coordinator.join()
+                self._coordinator.schedule(update, args=(tf.constant(done + step * each, tf.float64),))
+                self._coordinator.join()
+                loss, right = _added(jobs, loss, right)
+            return loss, right
+
+        return run
+
+    def _on_their_own(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what makes steps in which each worker takes the model as it is, and updates it at once."""
+
+        def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
+            cuts = sorted({steps * piece // _PIECES for piece in range(_PIECES + 1)})
+            jobs = [
+                self._schedule(
+                    work, portion.part(start, stop, worker, self.devices), done + start * each, each
+                )
+                for start, stop in itertools.pairwise(cuts)
+                for worker in range(self.devices)
+            ]
+            self._coordinator.join()
+            return _added(jobs, loss, right)
+
+        return run
+
+    def _schedule(self, work: Callable[..., Any], portion: Any, done: float, each: float) -> Any:  # noqa: ANN401
+        import tensorflow as tf
+
+        rows = portion[-1]
+        scalars = (tf.constant(len(rows)), tf.constant(done, tf.float64), tf.constant(each, tf.float64))
+        zeros = (tf.constant(0.0, tf.float64), tf.constant(0))
+        return self._coordinator.schedule(work, args=((*portion[:-1], tf.constant(rows)), *scalars, *zeros))
+
+    def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        loss, right = self.strategy.run(step, (inputs, classes))
+        return loss, right
+
+    def value(self, variable: "tf.Variable") -> "numpy.ndarray":
+        value: numpy.ndarray = variable.read_value().numpy()
+        return value
+
+    def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
+        """Do nothing: there is one model, on the servers."""
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        return list(values)
+
+    def tell(self, value: T) -> T:
+        return value
+
+    def agree(self, trouble: Trouble | None) -> None:
+        if not self._serving:
+            super().agree(trouble)
+        elif trouble:
+            raise trouble
+
+    def leave(self, code: int) -> NoReturn:
+        self.meeting.told(bytes([code]))
+        self.meeting.end()
+        os._exit(code)
+
+
+def _added(jobs: list[Any], loss: float, right: int) -> tuple[float, int]:
+    for more, hits in (job.fetch() for job in jobs):
+        loss, right = loss + float(more), right + int(hits)
+    return loss, right

@@ -1,0 +1,66 @@
+"""Samples at the workers of a coordinator: sent to each once, and asked for by number from then on."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.data.sources import Data, Samples
+
+if TYPE_CHECKING:
+    import numpy
+    import tensorflow as tf
+
+
+class Resident:
+    """Samples that lie in the memory of each worker, or that each reads or makes where it needs them."""
+
+    def __init__(self, data: Data, coordinator: Any) -> None:  # noqa: ANN401 - TensorFlow's
+        import tensorflow as tf
+
+        self._data = data
+        self._held: tuple[Any, ...] = ()
+        rows = tf.TensorSpec((None, None), tf.int32)
+        if not isinstance(data, Samples):
+            self.signature: Any = (rows,)
+            return
+        parts = tf.constant(data.inputs), tf.constant(data.classes, tf.int32)
+        # The public way to keep something at a worker is for data sets alone, which would fix who trains on
+        # what.
+        hold = coordinator._create_per_worker_resources  # noqa: SLF001
+        self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
+        # The specifications of the coordinator have names of its own, and have to be the very same.
+        specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
+        self.signature = (*specs, rows)
+
+    def open(self, table: "numpy.ndarray", turn: int = 0) -> "Numbers":
+        return Numbers(self._held, table)
+
+    def batch(self, portion: Any, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":  # noqa: ANN401
+        import tensorflow as tf
+
+        row = portion[-1][step]
+        if isinstance(self._data, Samples):
+            inputs, classes, _ = portion
+            return tf.gather(inputs, row), tf.gather(classes, row)
+        numbers = tf.data.Dataset.from_tensor_slices(row)
+        one_by_one = numbers.map(self._data.item, num_parallel_calls=tf.data.AUTOTUNE)
+        inputs, classes = one_by_one.batch(tf.size(row, out_type=tf.int64)).get_single_element()
+        return inputs, classes
+
+    def waited(self) -> float | None:
+        return 0.0 if isinstance(self._data, Samples) else None
+
+
+class Numbers:
+    """Some steps of a table, of which each worker is told its part."""
+
+    def __init__(self, held: tuple[Any, ...], table: "numpy.ndarray") -> None:
+        self._held, self._table = held, table
+
+    def take(self, start: int, stop: int) -> "Numbers":
+        return Numbers(self._held, self._table[start:stop])
+
+    def part(self, start: int, stop: int, worker: int, workers: int) -> tuple[Any, ...]:
+        """Return what a worker's job takes for some steps; where rows do not divide the first have more."""
+        each, more = divmod(self._table.shape[1], workers)
+        first = worker * each + min(worker, more)
+        return (*self._held, self._table[start:stop, first : first + each + (worker < more)])

@@ -1,0 +1,124 @@
+"""The usual way to measure speed: some steps to warm up, then the same number of steps many times.
+
+No accuracy comes of it and nothing is saved but the metrics; see ``docs/metrics.md``.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from toolkit.trainers.trainer import Options, Trainer
+from toolkit.trainers.training import heading
+from toolkit.trainers.training.loop import Loop
+from toolkit.trainers.training.metrics import Metrics
+from toolkit.trainers.training.trial import with_batch
+from toolkit.trainers.words import count
+
+if TYPE_CHECKING:
+    from toolkit.trainers.ranks.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """``iterations`` times ``steps`` are timed, after ``warm_up`` steps that are not."""
+
+    warm_up: int = 10
+    steps: int = 10
+    iterations: int = 10
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument_group("how it is measured").add_argument
+        add("--warm-up", type=count, default=self.warm_up, metavar="N", help="steps that are not timed")
+        add("--steps", type=count, default=self.steps, metavar="N", help="steps that are timed at once")
+        add("--iterations", type=count, default=self.iterations, metavar="N", help="how often that is done")
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Images a second of all devices together: the median of all iterations, the least and the most."""
+
+    median: float
+    least: float
+    most: float
+    deviation: float
+    """Standard deviation; 0 for one iteration."""
+
+    @classmethod
+    def of(cls, rates: Sequence[float]) -> Self:
+        deviation = statistics.stdev(rates) if len(rates) > 1 else 0.0
+        return cls(statistics.median(rates), min(rates), max(rates), deviation)
+
+    def sentence(self, devices: int) -> str:
+        """Say it for all devices together and, where there are several, for each."""
+        total = f"{self.median:,.1f} images/s (± {self.deviation:.1f}; {self.least:,.1f} to {self.most:,.1f})"
+        return total + f", {self.median / devices:,.1f} on each of {devices} devices" * (devices > 1)
+
+
+def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "World", threads: int) -> None:
+    """Train and time; rank 0 says how fast it is, and writes the metrics."""
+    import tensorflow as tf
+
+    begun = time.monotonic()
+    tf.keras.utils.set_random_seed(options.seed)
+    samples, _ = trainer.load(options.data or Path())
+    options = with_batch(trainer, options, world, samples)
+    loop = Loop(
+        trainer.model,
+        samples,
+        world,
+        options.learning,
+        batch=options.batch_size,
+        epochs=protocol.iterations,
+        seed=options.seed,
+        augment=trainer.augment,
+    )
+    with Metrics(options.output if world.rank == 0 else None) as metrics:
+        metrics.header(
+            **{
+                **heading.settings(trainer, options, len(samples)),
+                **heading.now(options, world, threads, time.monotonic() - begun),
+                "strategy": options.strategy,
+                "test_samples": 0,
+                "epochs": protocol.iterations,
+                "parameters": loop.model.count_params(),
+                "warm_up_steps": protocol.warm_up,
+                "steps": protocol.steps,
+            }
+        )
+        heading.say(
+            world,
+            f"{trainer.name}: {options.strategy}, {heading.ranks(world)}, batch {options.batch_size} each",
+        )
+        loop.timed(protocol.warm_up)
+        rates, images = [], protocol.steps * options.batch_size * options.learning.accumulate * world.width
+        for number in range(1, protocol.iterations + 1):
+            before = loop.waited
+            seconds, score = loop.timed(protocol.steps)
+            rates.append(images / seconds)
+            metrics.epoch(
+                epoch=number,
+                seconds=round(seconds, 4),
+                images=images,
+                images_per_second=round(rates[-1], 2),
+                loss=score.loss,
+                accuracy=score.accuracy,
+                input_seconds=round(loop.waited - before, 4),
+            )
+            heading.say(
+                world,
+                f"{number}/{protocol.iterations}  {seconds:.2f} s  {rates[-1]:,.1f} images/s",
+            )
+        speed = Speed.of(rates)
+        metrics.result(
+            epochs=protocol.iterations,
+            seconds=round(images * protocol.iterations / statistics.harmonic_mean(rates), 4),
+            images=images * protocol.iterations,
+            images_per_second=round(speed.median, 2),
+            images_per_second_each=round(speed.median / world.width, 2),
+            images_per_second_deviation=round(speed.deviation, 2),
+        )
+        heading.say(world, speed.sentence(world.width))

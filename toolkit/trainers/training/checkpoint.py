@@ -1,0 +1,242 @@
+"""Checkpoints on disk: each is whole or is not there, and what was damaged since is not loaded.
+
+A checkpoint is a folder with the numbers (``state.npy``, arrays one after another as ``numpy.save`` writes
+them) and ``manifest.json``, which says how far the training was and holds the digest of both. It is written
+under another name, brought to the disk, and renamed. ``docs/trainers.md`` is the description.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import numpy
+
+FOLDER = "checkpoints"
+SCHEMA = "toolkit.checkpoint/1"
+STATE, MANIFEST = "state.npy", "manifest.json"
+_NAME = re.compile(r"\d{6}-\d{12}")
+_PART = re.compile(rf"\.{_NAME.pattern}\.\d+\.(part|gone)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How far an epoch is.
+
+    ``images`` are the samples that all ranks have taken of it, ``loss`` and ``right`` sums over them (in a
+    checkpoint of all ranks, else of this one), ``seconds`` what their training took. ``waited`` are seconds
+    in which steps waited for samples, a sum over ranks as well.
+    """
+
+    images: int = 0
+    loss: float = 0.0
+    right: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a training is: ``epochs`` are done, and ``part`` of the next one.
+
+    ``settings`` are what a training that goes on must share with this one, ``passes`` how often an epoch
+    goes through the data, and ``records`` the lines of metrics so far.
+    """
+
+    epochs: int
+    part: Part
+    passes: int
+    settings: Mapping[str, str | int | float]
+    records: Sequence[Mapping[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """The checkpoint's name; names sort as the training goes."""
+        return f"{self.epochs:06d}-{self.part.images:012d}"
+
+
+class Damaged(Exception):
+    """Why a checkpoint is not loaded, in a few words."""
+
+
+def write(folder: Path, progress: Progress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
+    """Write a checkpoint, remove all but the newest ``keep``, and return its path.
+
+    Raises:
+        Trouble: if it cannot be written; those before it are then all there.
+    """
+    path = folder / progress.name
+    beside = folder / f".{progress.name}.{os.getpid()}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _tidy(folder)
+        try:
+            beside.mkdir()
+            digest = _write_state(beside / STATE, arrays)
+            _write_manifest(
+                beside / MANIFEST, {"state_sha256": digest, "arrays": len(arrays), **asdict(progress)}
+            )
+            _to_disk(beside)
+            if path.exists():
+                # Only one that was damaged is written again.
+                _remove(path)
+            beside.rename(path)
+            _to_disk(folder)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        kept = names(folder)
+        before = f"{kept[0]}, the one before it, is kept" if kept else "there is none before it"
+        raise Trouble(
+            f"{path}: the checkpoint cannot be written: {error.strerror or error}; {before}. "
+            "Make room and start the same command again",
+            code=1,
+        ) from error
+    _prune(folder, path.name, keep)
+    return path
+
+
+def newest(folder: Path) -> "tuple[Progress, list[numpy.ndarray]] | None":
+    """Return the newest checkpoint that is whole; ``None`` if there is none. Others are told on stdout."""
+    for name in names(folder):
+        try:
+            return read(folder / name)
+        except Damaged as why:
+            print(f"{folder / name}: not loaded: {why}; the checkpoint before it is looked for", flush=True)
+    return None
+
+
+def read(path: Path) -> "tuple[Progress, list[numpy.ndarray]]":
+    """Return a checkpoint after looking at its digests.
+
+    Raises:
+        Damaged: if any byte is not as it was written.
+    """
+    import numpy as np
+
+    manifest = _read_manifest(path / MANIFEST)
+    try:
+        with (path / STATE).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != manifest["state_sha256"]:
+                raise Damaged(f"{STATE} is not what was written")
+            file.seek(0)
+            arrays = [np.lib.format.read_array(file) for _ in range(manifest["arrays"])]
+    except OSError as error:
+        raise Damaged(f"{STATE} cannot be read: {error.strerror or error}") from error
+    part = Part(**manifest["part"])
+    known = {name: manifest[name] for name in ("epochs", "passes", "settings", "records")}
+    return Progress(part=part, **known), arrays
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names of the checkpoints in a folder, the newest first."""
+    try:
+        found = [entry.name for entry in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted((name for name in found if _NAME.fullmatch(name)), reverse=True)
+
+
+def remove_all(folder: Path) -> None:
+    """Remove the checkpoints of an earlier training."""
+    for name in names(folder):
+        _remove(folder / name)
+    _tidy(folder)
+
+
+class _Hashing:
+    """A file that notes the digest of what is written into it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.digest = file, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return self._file.write(data)
+
+
+def _write_state(path: Path, arrays: "Sequence[numpy.ndarray]") -> str:
+    import numpy as np
+
+    with path.open("wb") as file:
+        hashing = _Hashing(file)
+        for array in arrays:
+            np.lib.format.write_array(hashing, array, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    return hashing.digest.hexdigest()
+
+
+def _write_manifest(path: Path, values: Mapping[str, Any]) -> None:
+    body = {"schema": SCHEMA, **values}
+    with path.open("w", encoding="utf-8") as file:
+        json.dump({**body, "manifest_sha256": _digest(body)}, file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_bytes())
+        told = values.pop("manifest_sha256")
+    except OSError as error:
+        raise Damaged(f"{MANIFEST} cannot be read: {error.strerror or error}") from error
+    except (ValueError, AttributeError, KeyError, TypeError):
+        raise Damaged(f"{MANIFEST} is not what was written") from None
+    if told != _digest(values):
+        raise Damaged(f"{MANIFEST} is not what was written")
+    if values["schema"] != SCHEMA:
+        raise Damaged(f"it is of the form {values['schema']}, and this toolkit reads {SCHEMA}")
+    return dict(values)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _to_disk(folder: Path) -> None:
+    """Bring a folder's entries to the disk, where its file system knows how to."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(number)
+
+
+def _prune(folder: Path, written: str, keep: int) -> None:
+    """Leave the newest; one beyond that which was just written could not be loaded, or it would be older."""
+    known = names(folder)
+    at = known.index(written)
+    for name in [*known[:at], *known[at + keep :]]:
+        # What cannot be removed takes room, and that is no reason to end a training.
+        with contextlib.suppress(OSError):
+            _remove(folder / name)
+
+
+def _remove(path: Path) -> None:
+    """Take the name away first, so that no half of it is ever found."""
+    gone = path.with_name(f".{path.name}.{os.getpid()}.gone")
+    shutil.rmtree(gone, ignore_errors=True)
+    path.rename(gone)
+    shutil.rmtree(gone)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what runs that were ended left half done."""
+    if folder.is_dir():
+        for entry in folder.iterdir():
+            if _PART.fullmatch(entry.name):
+                shutil.rmtree(entry, ignore_errors=True)

@@ -1,0 +1,140 @@
+"""The epochs of a training, with what happens between them and within."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data.sources import Data
+from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.keeper import Keeper, Settings, Start
+from toolkit.trainers.training.loop import Loop
+from toolkit.trainers.training.memory import resident
+from toolkit.trainers.training.metrics import Metrics, Record, Value
+from toolkit.trainers.training.progress import Progress
+from toolkit.trainers.training.watch import Watch
+from toolkit.trainers.trouble import Stopped
+
+if TYPE_CHECKING:
+    from toolkit.trainers.ranks.world import World
+
+_SHORTEST = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What is known after an epoch; ``seconds`` is the training alone, ``images`` those of all ranks."""
+
+    epoch: int
+    seconds: float
+    images: int
+    images_per_second: float
+    loss: float
+    accuracy: float
+    test_loss: float
+    test_accuracy: float
+    input_seconds: float | None
+    """Of ``seconds``, those in which a rank waited for its samples."""
+    learning_rate: float
+    """Of the last step."""
+    memory_bytes: int
+    """Of rank 0, on the host."""
+
+    def line(self, epochs: int) -> str:
+        return (
+            f"epoch {self.epoch}/{epochs}  loss {self.loss:.4f}  accuracy {self.accuracy:.4f}  "
+            f"test accuracy {self.test_accuracy:.4f}  {self.seconds:.2f} s  "
+            f"{self.images_per_second:,.0f} images/s"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What all epochs of a run share; ``samples`` is the number of those in one pass."""
+
+    loop: Loop
+    samples: int
+    test: Data
+    world: "World"
+    watch: Watch
+    keeper: Keeper
+    metrics: Metrics
+    settings: Settings
+    passes: int
+    progress: Progress | None = None
+
+    def run(self, start: Start, epochs: int) -> None:
+        """Train until so many epochs are done, and write a checkpoint after each.
+
+        Raises:
+            Stopped: on all ranks, if somebody asked for it; a checkpoint has been written.
+        """
+        part = start.part
+        for number in range(start.epochs, epochs):
+            done = self._epoch(number, part)
+            part = Part()
+            self.metrics.epoch(**{name: one for name, one in asdict(done).items() if one is not None})
+            if self.world.rank == 0:
+                print(done.line(epochs), flush=True)
+            name = self._save(number + 1, part)
+            if number + 1 < epochs and self.watch.look(1).stop:
+                raise Stopped(self._said(name))
+
+    def _epoch(self, number: int, part: Part) -> Epoch:
+        if self.progress:
+            self.progress.begin(part)
+        trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
+        held_back = self.loop.evaluate(self.test)
+        # What is written is rounded to this; less would be written as nothing, and nobody can divide by that.
+        seconds = max(trained.seconds, _SHORTEST)
+        images = self.passes * self.samples
+        return Epoch(
+            epoch=number + 1,
+            seconds=round(seconds, 4),
+            images=images,
+            images_per_second=round(images / seconds, 1),
+            loss=trained.score.loss,
+            accuracy=trained.score.accuracy,
+            input_seconds=None if trained.waited is None else round(trained.waited, 4),
+            test_loss=held_back.loss,
+            test_accuracy=held_back.accuracy,
+            learning_rate=self.loop.learning_rate,
+            memory_bytes=resident(),
+        )
+
+    def _pause(self, number: int, part: Part, steps: int) -> int:
+        line = self.progress.line(number, part) if self.progress else ""
+        if line:
+            print(line, flush=True)
+        seen = self.watch.look(steps)
+        if seen.stop or seen.save:
+            name = self._save(number, part)
+            if seen.stop:
+                raise Stopped(self._said(name))
+        return seen.steps
+
+    def _save(self, epochs: int, part: Part) -> str:
+        name = self.keeper.save(self.loop, self.passes, epochs, part, self.settings, self.metrics.records)
+        self.watch.saved()
+        return name
+
+    def _said(self, name: str) -> str:
+        return (
+            f"stopped as it was asked to; all is in {self.keeper.folder / name}, "
+            "and the same command goes on from there"
+        )
+
+
+def totals(records: Sequence[Record]) -> dict[str, Value]:
+    """Return what the result of a training says, from the lines of its metrics."""
+    done = [record for record in records if record["record"] == "epoch"]
+    seconds = sum(float(str(record["seconds"])) for record in done)
+    images = sum(int(str(record["images"])) for record in done)
+    return {
+        "epochs": len(done),
+        "test_loss": done[-1]["test_loss"],
+        "test_accuracy": done[-1]["test_accuracy"],
+        "seconds": round(seconds, 4),
+        "images": images,
+        "images_per_second": round(images / seconds, 1),
+    }

@@ -1,0 +1,67 @@
+"""What the first line of a training's metrics says about it, and how its log begins."""
+
+import platform
+from typing import TYPE_CHECKING
+
+from toolkit import __version__
+from toolkit.trainers.trainer import Options, Trainer
+from toolkit.trainers.training.metrics import Value
+
+if TYPE_CHECKING:
+    from toolkit.trainers.ranks.world import World
+
+Settings = dict[str, str | int | float]
+
+
+def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
+    """Return what two runs must share for one to go on where the other was."""
+    return {
+        "trainer": trainer.name,
+        "batch_size": options.batch_size,
+        "seed": options.seed,
+        "samples": samples,
+        **trainer.variant,
+        **options.learning.settings(),
+        **({"epochs": options.epochs} if options.learning.ends() else {}),
+    }
+
+
+def now(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
+    """Return what may be another when a training goes on; ``seconds`` is what the start took."""
+    return {
+        "world_size": world.size,
+        "devices": world.devices,
+        "nodes": world.nodes,
+        "threads": threads,
+        "global_batch_size": options.batch_size * options.learning.accumulate * world.width,
+        "learning_rate": options.learning.scaled(world, options.batch_size),
+        "start_seconds": round(seconds, 3),
+        "versions": _versions(world),
+    }
+
+
+def _versions(world: "World") -> dict[str, str]:
+    import numpy as np
+    import tensorflow as tf
+
+    return {
+        "toolkit": __version__,
+        "python": platform.python_version(),
+        "tensorflow": tf.__version__,
+        "numpy": np.__version__,
+        **world.versions,
+    }
+
+
+def ranks(world: "World") -> str:
+    """Say how many ranks there are, and where."""
+    devices = f" of {world.devices} devices" * (world.devices > 1)
+    if world.size == 1:
+        return f"1 rank{devices}"
+    return f"{world.size} ranks{devices} on {world.nodes} node{'s' if world.nodes > 1 else ''}"
+
+
+def say(world: "World", line: str) -> None:
+    """Let rank 0 say a line in the log."""
+    if world.rank == 0:
+        print(line, flush=True)

@@ -1,0 +1,309 @@
+"""The computation: many steps as one compiled function, so that Python is left every few seconds."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.data.faults import reading
+from toolkit.trainers.data.feed import Feed, Portion, Stream
+from toolkit.trainers.data.shares import deal
+from toolkit.trainers.data.sources import Data, Samples
+from toolkit.trainers.learning.build import build
+from toolkit.trainers.learning.policy import Learning, Steer
+from toolkit.trainers.learning.step import scoring
+from toolkit.trainers.ranks.world import Step, World
+from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import numpy
+    import tensorflow as tf
+
+_EVALUATION_BATCH = 1000
+_STREAMED_BATCH = 64
+_SLICE_SECONDS = 2.0
+"""How long a job that is asked to stop may take to notice."""
+
+_FIRST_SLICE = 32
+"""Steps after which it is known how long one takes."""
+
+Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
+"""Changes a batch of inputs at random, by a draw of two int32; part of a graph."""
+
+Pause = Callable[[Part, int], int]
+"""What is done between two slices: given how far the epoch is and the steps of the next one as this rank
+would have them, it returns the steps that all ranks make. It may end the training by an exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Mean loss of a sample and share of right answers, over all ranks."""
+
+    loss: float
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some steps of one table with the ``rows`` of this rank's samples; the ``last`` of an epoch or not."""
+
+    portion: Portion
+    rows: "numpy.ndarray"
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """An epoch: the score while it trained, its seconds, and those in which a rank waited for samples.
+
+    ``waited`` is the mean of all ranks, and ``None`` where nobody knows.
+    """
+
+    score: Score
+    seconds: float
+    waited: float | None
+
+
+class Loop:
+    """Trains a model on this rank's share of the samples, in step with all other ranks."""
+
+    def __init__(
+        self,
+        model: "Callable[[], tf.keras.Model]",
+        data: Data,
+        world: World,
+        learning: Learning,
+        *,
+        batch: int,
+        epochs: int,
+        seed: int,
+        augment: Augment | None = None,
+    ) -> None:
+        """Make and compile what trains, and start all ranks from the variables of rank 0.
+
+        ``batch`` is for each device, ``epochs`` is how many the training has.
+        """
+        self._data, self._count, self._world, self._seed = data, len(data), world, seed
+        self._build = model
+        self._batch = batch * learning.accumulate
+        self.model, optimizer, step = build(model, world, learning, batch)
+        self._optimizer = optimizer
+        self._feed = world.feed(data)
+        steer = world.steered(learning.course(world, batch, epochs), optimizer)
+        change = _change(augment, seed, world.rank) if augment else None
+        train = _steps(self._feed, step, world, optimizer, steer, change)
+        self._train = world.compile(train, _signature(self._feed), self._batch * world.devices)
+        self._score = world.compile_score(scoring(self.model))
+        self._variables = [*self.model.variables, *optimizer.variables(), *learning.kept(optimizer)]
+        self._pace = _FIRST_SLICE
+        world.broadcast(self._variables)
+
+    def epoch(self, number: int, passes: int, part: Part, pause: Pause) -> Trained:
+        """Train what is left of an epoch, the first being 0, and return what is known of all of it.
+
+        Raises:
+            Trouble: if the training diverged.
+        """
+        images = passes * self._count
+        for one in self._slices(number, passes, part.images):
+            before = part.seconds
+            part = self._train_slice(one, number, part, images)
+            if not one.last:
+                # All ranks have to make the same slices: only what they agree on counts.
+                self._pace = pause(part, paced(len(one.rows), part.seconds - before))
+        loss, right, waited = self._world.total([part.loss, part.right, part.waited])
+        if not math.isfinite(loss):
+            diverged = f"the training diverged in epoch {number + 1}: the loss is no number"
+            self._world.agree(Trouble(f"{diverged}; lower --learning-rate", code=1))
+        known = self._feed.waited() is not None
+        score = Score(loss / images, right / images)
+        return Trained(score, part.seconds, waited / self._world.size if known else None)
+
+    def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
+        """Return a few seconds' steps at a time."""
+        tables = deal(
+            rank=self._world.rank,
+            size=self._world.size,
+            devices=self._world.devices,
+            count=self._count,
+            batch=self._batch,
+            epoch=number,
+            seed=self._seed,
+            passes=passes,
+            done=done,
+        )
+        for table in tables:
+            portions, at = self._feed.open(table, number), 0
+            while at < len(table):
+                steps = min(self._pace, len(table) - at)
+                last = table is tables[-1] and at + steps == len(table)
+                yield Slice(portions.take(at, at + steps), table[at : at + steps], last)
+                at += steps
+
+    def _train_slice(self, one: Slice, number: int, part: Part, images: int) -> Part:
+        """Train, and return how far the epoch of so many ``images`` is then."""
+        before, begun = self.waited, time.monotonic()
+        done, each = number + part.images / images, self._batch * self._world.width / images
+        with reading(self._data, one.rows.flat):
+            # The sums go through the computation, so that they do not depend on where it was cut.
+            loss, right = self._train(one.portion, len(one.rows), done, each, part.loss, part.right)
+            # Asking for a value waits for it: a GPU may not have begun.
+            loss, right = float(loss), int(right)
+        seconds = time.monotonic() - begun
+        taken = images if one.last else part.images + one.rows.size * self._world.size
+        return Part(taken, loss, right, part.seconds + seconds, part.waited + self.waited - before)
+
+    def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
+        """Make so many steps on samples one after another; return the seconds of all ranks, and the score.
+
+        A device takes ``batch`` samples, or as many as in the training.
+        """
+        import numpy as np
+
+        batch = batch or self._batch
+        width = batch * self._world.devices
+        table = (np.arange(steps * width, dtype=np.int32) % self._count).reshape(steps, width)
+        portion = self._feed.open(table).take(0, steps)
+        self._world.total([0.0])
+        begun = time.monotonic()
+        with reading(self._data, table.flat):
+            loss, right = self._train(portion, steps, 0.0, 0.0, 0.0, 0)
+        # Asking for the sums of all waits for the last of them.
+        loss, right = self._world.total([float(loss), float(right)])
+        seconds = time.monotonic() - begun
+        images = steps * batch * self._world.width
+        return seconds, Score(loss / images, right / images)
+
+    @property
+    def waited(self) -> float:
+        """Return for how many seconds the steps of this rank have waited for samples, as far as is known."""
+        return self._feed.waited() or 0.0
+
+    @property
+    def learning_rate(self) -> float:
+        """Return the rate of the last step."""
+        return float(self._world.value(self._optimizer.learning_rate))
+
+    def state(self) -> "list[numpy.ndarray]":
+        """Return what the training has come to: the variables of model and optimizer."""
+        return [self._world.value(variable) for variable in self._variables]
+
+    def portable(self) -> "tf.keras.Model":
+        """Return the model with variables that lie in this process alone, to be saved by it."""
+        model = self._build()
+        for variable, theirs in zip(model.variables, self.model.variables, strict=True):
+            variable.assign(self._world.value(theirs))
+        return model
+
+    def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
+        """Go on from a state, which rank 0 gives to all.
+
+        Raises:
+            Trouble: if it is that of another model.
+        """
+        trouble = None
+        if arrays is not None:
+            theirs = [(array.shape, array.dtype.name) for array in arrays]
+            ours = [(tuple(one.shape), one.dtype.name) for one in self._variables]
+            if theirs == ours:
+                for variable, array in zip(self._variables, arrays, strict=True):
+                    self._world.put(variable, array)
+            else:
+                trouble = Trouble("the checkpoint is that of another model; begin anew with --fresh")
+        self._world.agree(trouble)
+        self._world.broadcast(self._variables)
+
+    def evaluate(self, data: Data) -> Score:
+        """Score the model on samples that are shared out to the ranks."""
+        rank, size = self._world.rank, self._world.size
+        loss = right = count = 0.0
+        for inputs, classes in _batches(data, rank, size):
+            more, hits = self._score(inputs, classes)
+            loss, right, count = loss + float(more), right + float(hits), count + len(classes)
+        loss, right, everyone = self._world.total([loss, right, count])
+        return Score(loss / everyone, right / everyone)
+
+
+def paced(steps: int, seconds: float) -> int:
+    """Return how many steps take about two seconds, if ``steps`` took so long.
+
+    The first slices are slower than those that follow, and too short to tell: no more than ten times as many.
+    """
+    return max(1, min(10 * steps, round(steps * _SLICE_SECONDS / max(seconds, 1e-3))))
+
+
+def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
+    """Return this rank's share of the samples, in large batches."""
+    import numpy as np
+
+    if isinstance(data, Samples):
+        inputs, classes = data.inputs[rank::size], data.classes[rank::size]
+        for at in range(0, len(classes), _EVALUATION_BATCH):
+            yield inputs[at : at + _EVALUATION_BATCH], classes[at : at + _EVALUATION_BATCH]
+        return
+    numbers = np.arange(rank, len(data), size)
+    whole = len(numbers) // _STREAMED_BATCH * _STREAMED_BATCH
+    for table in (numbers[:whole].reshape(-1, _STREAMED_BATCH), numbers[whole:].reshape(1, -1)):
+        if not table.size:
+            continue
+        batches = Stream(data, table).take(0, len(table))
+        for row in table:
+            with reading(data, row):
+                batch = next(batches)
+            yield batch
+
+
+def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
+    """Return what changes a batch at random: the same way at the same point of the same training."""
+    import tensorflow as tf
+
+    def change(inputs: "tf.Tensor", at: "tf.Tensor") -> "tf.Tensor":
+        return augment(inputs, tf.bitcast(at, tf.int32) + tf.constant([seed, rank]))
+
+    return change
+
+
+def _steps(
+    source: Feed,
+    step: Step,
+    world: World,
+    optimizer: "tf.keras.optimizers.Optimizer",
+    steer: Steer | None,
+    change: "Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None",
+) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
+    """Return a function that trains a portion of steps, and adds to the sums of loss and hits.
+
+    Its arguments are the portion and its number of steps, the epochs that are done and that a step adds, and
+    the sums. It is TensorFlow's graph code.
+    """
+    import tensorflow as tf
+
+    def train(
+        portion: Portion,
+        steps: "tf.Tensor",
+        done: "tf.Tensor",
+        each: "tf.Tensor",
+        loss: "tf.Tensor",
+        right: "tf.Tensor",
+    ) -> "tuple[tf.Tensor, tf.Tensor]":
+        for number in tf.range(steps):
+            at = done + each * tf.cast(number, tf.float64)
+            if steer is not None:
+                steer(optimizer, at)
+            inputs, classes = source.batch(portion, number)
+            if change is not None:
+                inputs = change(inputs, at)
+            more, hits = world.step(step, inputs, classes)
+            loss, right = loss + more, right + hits
+        return loss, right
+
+    return train
+
+
+def _signature(source: Feed) -> list[Any]:
+    import tensorflow as tf
+
+    scalars = [tf.TensorSpec((), kind) for kind in (tf.int32, tf.float64, tf.float64, tf.float64, tf.int32)]
+    return [source.signature, *scalars]

@@ -1,0 +1,107 @@
+"""Write ``metrics.jsonl``: a header, an object an epoch, a result; each line whole as soon as it is known.
+
+A training that goes on writes the lines that its checkpoint remembers, and a line that says so.
+
+``docs/metrics.md`` is the description of the fields.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from toolkit.trainers.training.scalars import Scalars
+from toolkit.trainers.trouble import Trouble
+
+SCHEMA = "toolkit.metrics/1"
+FILE = "metrics.jsonl"
+
+Value = str | int | float | Mapping[str, str]
+Record = Mapping[str, Value]
+
+
+class Metrics:
+    """The file of one run; ``None`` for a rank that writes nothing.
+
+    It takes the place of an earlier run's with its header: a run that does not get that far destroys nothing.
+    All that cannot be written is a :class:`Trouble` that names the file.
+    """
+
+    def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:
+        self._path, self._scalars = folder / FILE if folder else None, scalars
+        self._file: IO[str] | None = None
+        self.records: list[Record] = []
+        """All lines so far."""
+
+    def header(self, **values: Value) -> None:
+        self._begin([{"record": "header", "schema": SCHEMA, **values}])
+
+    def resumed(self, before: Sequence[Record], **values: Value) -> None:
+        """Take the place of the file with the lines of before, and say that the training went on."""
+        self._begin([*before, {"record": "resumed", **values}])
+
+    def epoch(self, **values: Value) -> None:
+        self._write({"record": "epoch", **values})
+
+    def result(self, **values: Value) -> None:
+        self._write({"record": "result", **values})
+
+    def _begin(self, records: Sequence[Record]) -> None:
+        if self._path is None:
+            return
+        beside = self._path.with_name(f".{FILE}.{os.getpid()}.part")
+        with writing(self._path):
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = beside.open("w", encoding="utf-8")
+                if self._scalars:
+                    self._scalars.begin()
+                for record in records:
+                    self._write(record)
+                beside.replace(self._path)
+            finally:
+                beside.unlink(missing_ok=True)
+
+    def _write(self, values: Record) -> None:
+        if self._file and self._path:
+            self.records.append(values)
+            # JSON has no word for "not a number"; the loop ends a run that comes to that.
+            line = json.dumps(values, allow_nan=False) + "\n"
+            with writing(self._path):
+                self._file.write(line)
+                # Someone may be reading along, and a job may be ended between two epochs.
+                self._file.flush()
+            if self._scalars:
+                self._scalars.write(values)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file:
+            # What could not be written before cannot be now, and has been told.
+            with contextlib.suppress(OSError):
+                self._file.close()
+
+
+def finished(folder: Path) -> bool:
+    """Tell whether a folder holds the metrics of a training that came to its end."""
+    try:
+        lines = (folder / FILE).read_bytes().splitlines()
+        return bool(lines) and json.loads(lines[-1]).get("record") == "result"
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn a fault of the disk into one line that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise Trouble(f"{path}: cannot be written: {error.strerror or error}", code=1) from error

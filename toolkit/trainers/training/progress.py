@@ -1,0 +1,54 @@
+"""Lines in the log within a long epoch: how far it is, and what it has come to lately."""
+
+import time
+from collections.abc import Callable
+
+from toolkit.trainers.training.checkpoint import Part
+
+Clock = Callable[[], float]
+
+
+class Progress:
+    """Makes a line every so many ``seconds``: for rank 0, whose sums stand for those of ``size`` ranks."""
+
+    def __init__(
+        self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
+    ) -> None:
+        """``images`` are those of an epoch."""
+        self._seconds, self._epochs, self._images, self._size, self._clock = (
+            seconds,
+            epochs,
+            images,
+            size,
+            clock,
+        )
+        self._part, self._told = Part(), clock()
+
+    def begin(self, part: Part) -> None:
+        """Begin an epoch, or go on with what is left of one."""
+        self._part, self._told = part, self._clock()
+
+    def line(self, number: int, part: Part) -> str:
+        """Return what there is to say in an epoch, the first being 0; nothing if it is too early."""
+        images, seconds = part.images - self._part.images, part.seconds - self._part.seconds
+        if self._clock() - self._told < self._seconds or images <= 0 or seconds <= 0:
+            return ""
+        loss = (part.loss - self._part.loss) * self._size / images
+        left = (self._images - part.images) * seconds / images
+        self.begin(part)
+        return (
+            f"epoch {number + 1}/{self._epochs}  {part.images / self._images:.0%}  loss {loss:.4f}  "
+            f"{images / seconds:,.0f} images/s  {_minutes(left)} left in it"
+        )
+
+
+def _minutes(seconds: float) -> str:
+    """Return a time as a person reads it.
+
+    >>> _minutes(4000)
+    '1 h 7 min'
+    """
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,53 @@
+"""The numbers of each epoch for TensorBoard, beside the metrics: ``tensorboard --logdir OUTPUT``."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from toolkit.trainers.trouble import Trouble
+
+FOLDER = "tensorboard"
+_TAGS = {
+    "loss": "loss/train",
+    "test_loss": "loss/test",
+    "accuracy": "accuracy/train",
+    "test_accuracy": "accuracy/test",
+    "learning_rate": "learning_rate",
+    "images_per_second": "images_per_second",
+    "memory_bytes": "memory_bytes",
+}
+
+
+class Scalars:
+    """Writes what the lines of metrics say; it begins anew when they do, so that no epoch is there twice."""
+
+    def __init__(self, output: Path) -> None:
+        self._folder = output / FOLDER
+        self._writer: Any = None
+
+    def begin(self) -> None:
+        """Take the place of an earlier run's."""
+        import tensorflow as tf
+
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._writer = tf.summary.create_file_writer(str(self._folder))
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Write the numbers of an epoch; other lines have none.
+
+        Raises:
+            Trouble: if they cannot be written.
+        """
+        import tensorflow as tf
+
+        if record["record"] != "epoch":
+            return
+        try:
+            with self._writer.as_default(step=record["epoch"]):
+                for name, tag in _TAGS.items():
+                    if name in record:
+                        tf.summary.scalar(tag, record[name])
+            self._writer.flush()
+        except tf.errors.OpError as error:
+            raise Trouble(f"{self._folder}: cannot be written: {error.message}", code=1) from error

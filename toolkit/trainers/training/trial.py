@@ -1,0 +1,156 @@
+"""``--batch-size auto``: batches that double until the memory is out, and then the fastest of them.
+
+All ranks try at the same time, each alone: what is measured is the step without messages, and with as many
+neighbours on the node as the training has.
+"""
+
+import gc
+import resource
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data.sources import Data
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.ranks.world import World
+from toolkit.trainers.trainer import Options, Trainer
+from toolkit.trainers.training import memory
+from toolkit.trainers.training.heading import say
+from toolkit.trainers.training.keeper import Settings
+from toolkit.trainers.training.loop import Loop
+from toolkit.trainers.trouble import Trouble
+from toolkit.trainers.words import written
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+SMALLEST, LARGEST = 16, 4096
+_SECONDS = 1.0
+_SHARE = 0.8
+"""Of the memory that is free, as the epochs will need some that no trial has seen."""
+
+_AS_FAST = 0.97
+"""A smaller batch that reaches this share of the best speed is better: it makes more updates."""
+
+
+class Alone(World):
+    """One process that trains as if there were no other."""
+
+    rank = local_rank = 0
+    size = local_size = nodes = 1
+
+    def __init__(self) -> None:
+        self.versions = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A batch with the samples that all devices together trained on in a second."""
+
+    batch: int
+    speed: float
+
+
+def with_batch(
+    trainer: Trainer, options: Options, world: World, data: Data, before: Settings | None = None
+) -> Options:
+    """Return the options with the size of a batch: that of ``before`` where a training goes on, or by trial.
+
+    Raises:
+        Trouble: if not even the smallest fits.
+    """
+    if options.batch_size:
+        return options
+    if before:
+        return replace(options, batch_size=int(before["batch_size"]))
+    found = batch_size(
+        trainer.model, data, world, options.learning, limit=options.batch_limit, seed=options.seed
+    )
+    return replace(options, batch_size=found)
+
+
+def batch_size(
+    model: "Callable[[], tf.keras.Model]",
+    data: Data,
+    world: World,
+    learning: Learning,
+    *,
+    limit: int,
+    seed: int,
+) -> int:
+    """Return the batch of a device, no larger than ``limit``; all ranks come to the same.
+
+    Raises:
+        Trouble: if not even the smallest fits.
+    """
+    import tensorflow as tf
+
+    limit = max(1, min(limit, len(data) // world.width))
+    alone = replace(learning, accumulate=1, compression="none", sync_batch_norm=False)
+    world_of_one: World = Alone()  # type: ignore[abstract]  # bodies that do nothing are meant
+    loop = Loop(model, data, world_of_one, alone, batch=min(SMALLEST, limit), epochs=1, seed=seed)
+    tried, why = _double(loop, world, limit)
+    del loop
+    # The training begins as if this had not been.
+    tf.keras.backend.clear_session()
+    gc.collect()
+    tf.keras.utils.set_random_seed(seed)
+    if not tried:
+        raise Trouble(f"--batch-size auto: not even {min(SMALLEST, limit)} samples a step: {why}", code=1)
+    best = fastest(tried)
+    speeds = ", ".join(f"{one.batch}: {one.speed:,.0f}" for one in tried)
+    say(world, f"batch sizes tried, with images/s: {speeds}; {why}; {best} it is")
+    return best
+
+
+def fastest(tried: Sequence[Tried]) -> int:
+    """Return the smallest batch that is as fast as any, to what a measurement can tell."""
+    best = max(one.speed for one in tried)
+    return min(one.batch for one in tried if one.speed >= _AS_FAST * best)
+
+
+def _double(loop: Loop, world: World, limit: int) -> tuple[list[Tried], str]:
+    """Return what was tried, and why no more."""
+    import tensorflow as tf
+
+    tried: list[Tried] = []
+    batch, before = min(SMALLEST, limit), _peak()
+    first = before
+    on_gpu = bool(tf.config.list_logical_devices("GPU"))
+    while True:
+        speed = _speed(loop, batch)
+        grown, before = _peak() - before, _peak()
+        # The next one takes about twice of what all so far took together: a rank's share of it may be out.
+        need, left = (
+            2 * max(grown, (before - first) // 2),
+            int(_SHARE * memory.available()) // world.local_size,
+        )
+        short = not on_gpu and need > left
+        failed, ending, total = world.total([speed == 0.0, short, speed])
+        if failed:
+            return tried, f"{batch} do not fit into the memory"
+        tried.append(Tried(batch, total))
+        if batch >= limit:
+            return tried, f"more than {limit} were not asked for"
+        if ending:
+            return tried, f"{2 * batch} would take {written(need)} more, and {written(left)} may be taken"
+        batch = min(2 * batch, limit)
+
+
+def _speed(loop: Loop, batch: int) -> float:
+    """Return the samples of a second; 0 if the memory is out."""
+    import tensorflow as tf
+
+    try:
+        loop.timed(1, batch)
+        once, _ = loop.timed(1, batch)
+        steps = max(1, min(200, round(_SECONDS / max(once, 1e-4))))
+        seconds, _ = loop.timed(steps, batch)
+    except tf.errors.ResourceExhaustedError:
+        return 0.0
+    return steps * batch / seconds
+
+
+def _peak() -> int:
+    """Return the most memory that this process ever had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

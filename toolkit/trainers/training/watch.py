@@ -1,0 +1,79 @@
+"""What may interrupt a training between two slices of steps: somebody's wish, or the time for a checkpoint.
+
+A job script makes the file ``stop-asked`` in its folder, which ``TOOLKIT_JOB_DIR`` names, so that nothing has
+to reach a process inside a container. A rank that is sent SIGTERM or SIGUSR1 itself is asked, too.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Self
+
+from toolkit.trainers.ranks.world import World
+
+STOP = "stop-asked"
+RESTARTS = "restarts"
+_SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+_Handler = Callable[[int, FrameType | None], object] | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What all ranks do next: end the training, or write a checkpoint, or make ``steps`` steps."""
+
+    stop: bool
+    save: bool
+    steps: int
+
+
+def stop_file(environment: Mapping[str, str], output: Path) -> Path:
+    """Return the file that asks a training to stop: in the job's folder, else in that of the output."""
+    return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
+
+
+def restarted(environment: Mapping[str, str]) -> bool:
+    """Tell whether a job was started before: by Slurm's count, or by the script's in the job's folder."""
+    count = environment.get("SLURM_RESTART_COUNT", "")
+    folder = environment.get("TOOLKIT_JOB_DIR")
+    return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
+
+
+class Watch:
+    """Looks for all ranks whether the training is to go on; signals are caught while it is entered."""
+
+    def __init__(self, world: World, seconds: float, file: Path) -> None:
+        """``seconds`` is the time between two checkpoints, ``file`` the one that asks to stop."""
+        self._world, self._seconds, self._file = world, seconds, file
+        self._asked = False
+        self._saved = time.monotonic()
+        self._before: dict[signal.Signals, _Handler] = {}
+
+    def look(self, steps: int) -> Seen:
+        """Come together, and return what rank 0 says; a signal to any rank counts."""
+        stop, save = self._asked, False
+        if self._world.rank == 0:
+            stop = stop or self._file.exists()
+            save = time.monotonic() - self._saved >= self._seconds
+        told = self._world.total([stop, save, steps if self._world.rank == 0 else 0])
+        return Seen(bool(told[0]), bool(told[1]), int(told[2]))
+
+    def saved(self) -> None:
+        """Begin the time to the next checkpoint."""
+        self._saved = time.monotonic()
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, *_: object) -> None:
+        self._asked = True
