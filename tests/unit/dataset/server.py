@@ -32,6 +32,22 @@ def cut(content: bytes, after: int) -> Answer:
     return answer
 
 
+def resuming(content: bytes, after: int) -> Answer:
+    """Send what is asked for and is left, but no more than some bytes at a time."""
+
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+        start = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        if start >= len(content):
+            request.send_error(416)
+            return
+        request.send_response(206 if start else 200)
+        request.send_header("Content-Length", str(len(content) - start))
+        request.end_headers()
+        request.wfile.write(content[start : start + after])
+
+    return answer
+
+
 def stalling(content: bytes, seconds: float) -> Answer:
     """Send the beginning and then nothing for a while."""
 

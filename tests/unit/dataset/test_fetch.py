@@ -1,5 +1,6 @@
 import gzip
 import hashlib
+import resource
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,9 @@ def dataset(*urls):
 
 
 @pytest.fixture(autouse=True)
-def direct(monkeypatch):
+def direct(monkeypatch, tmp_path):
     monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def test_a_connection_that_breaks_off_leaves_no_part(folder):
 
 def test_a_server_that_stalls_is_given_up(folder, monkeypatch):
     opened = http.opened
-    monkeypatch.setattr(http, "opened", lambda url: opened(url, stalled=0.1))
+    monkeypatch.setattr(http, "opened", lambda url, **more: opened(url, stalled=0.1, **more))
     with (
         serving({**GOOD, "/images.gz": stalling(packed(IMAGES), 0.5)}) as (slow, _),
         pytest.raises(Missing) as told,
@@ -179,6 +181,19 @@ def test_a_transfer_that_takes_too_long_in_all_is_given_up(monkeypatch):
         pytest.raises(Missing, match="comes too slowly"),
     ):
         body.read(10)
+
+
+def test_where_the_folder_takes_no_more_it_is_told_and_no_other_source_is_asked(folder):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with serving(GOOD) as (url, _), serving(GOOD) as (other, asked):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+        try:
+            with pytest.raises(CheckFailed, match="images cannot be written: File too large") as told:
+                fetched(folder, url, other)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (names(folder), asked) == ([], [])
+    assert "-o" in told.value.fix
 
 
 def test_when_no_source_answers_each_is_told_with_its_reason(folder):

@@ -1,0 +1,171 @@
+import hashlib
+import resource
+import threading
+
+import pytest
+
+from tests.unit.dataset.server import cut, resuming, serving, whole
+from toolkit.dataset.download import Full, downloaded
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.progress import Silent
+
+CONTENT = bytes(range(256)) * 100
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def direct(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def take(store):
+    """Download and return what came; pinned by size and digest unless it is said."""
+
+    def run(url, *, sha256=SHA256):
+        with downloaded(f"{url}/file", store, Silent(), most=len(CONTENT), sha256=sha256) as file:
+            return file.read()
+
+    return run
+
+
+def parts(store):
+    return [path.stat().st_size for path in store.iterdir()]
+
+
+@pytest.mark.parametrize("sha256", [SHA256, ""])
+def test_it_arrives_and_is_forgotten(take, store, sha256):
+    with serving({"/file": whole(CONTENT)}) as (url, _):
+        assert take(url, sha256=sha256) == CONTENT
+    assert parts(store) == []
+
+
+@pytest.mark.parametrize("sha256", [SHA256, ""])
+def test_what_breaks_off_is_gone_on_with_at_once_while_it_gets_any_further(take, sha256):
+    with serving({"/file": resuming(CONTENT, 10_000)}) as (url, asked):
+        assert take(url, sha256=sha256) == CONTENT
+    assert len(asked) == 3
+
+
+def test_a_server_that_always_sends_the_same_beginning_is_given_up(take, store):
+    with serving({"/file": cut(CONTENT, 10_000)}) as (url, asked), pytest.raises(Missing, match="broke off"):
+        take(url)
+    assert len(asked) == 2
+    assert parts(store) == [10_000]
+
+
+@pytest.mark.parametrize("sha256", [SHA256, ""])
+def test_the_next_run_takes_only_the_rest(take, store, sha256):
+    with serving({"/file": cut(CONTENT, 10_000)}) as (url, _):
+        port = url
+        with pytest.raises(Missing):
+            take(url, sha256=sha256)
+    # The same address has to answer: the part is named by it.
+    (part,) = store.iterdir()
+    sent = []
+
+    def rest(request):
+        sent.append(request.headers.get("Range"))
+        resuming(CONTENT, len(CONTENT))(request)
+
+    with serving({"/file": rest}) as (url, _):
+        part.rename(part.with_name(f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part"))
+        assert port != url
+        assert take(url, sha256=sha256) == CONTENT
+    assert sent == ["bytes=10000-"]
+
+
+@pytest.mark.parametrize("left", [b"x" * 10_000, b"x" * len(CONTENT), b"x" * 90_000, CONTENT[:-1] + b"x"])
+def test_a_beginning_of_something_else_is_dropped_and_all_is_fetched_anew(take, store, left):
+    store.mkdir()
+    with serving({"/file": resuming(CONTENT, len(CONTENT))}) as (url, _):
+        (store / f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part").write_bytes(left)
+        assert take(url) == CONTENT
+
+
+def test_what_is_whole_is_not_asked_for_again(take, store):
+    store.mkdir()
+    with serving({}) as (url, asked):
+        (store / f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part").write_bytes(CONTENT)
+        assert take(url) == CONTENT
+    assert asked == []
+
+
+def test_a_wrong_digest_is_told_and_nothing_stays(take, store):
+    with (
+        serving({"/file": whole(b"x" * len(CONTENT))}) as (url, asked),
+        pytest.raises(CheckFailed, match=f"wrong checksum: .* instead of {SHA256}"),
+    ):
+        take(url)
+    assert (asked, parts(store)) == (["/file"], [])
+
+
+@pytest.mark.parametrize("sha256", [SHA256, ""])
+def test_more_than_there_should_be_is_not_taken(take, store, sha256):
+    with (
+        serving({"/file": whole(CONTENT * 50)}) as (url, _),
+        pytest.raises(CheckFailed, match="is longer than"),
+    ):
+        take(url, sha256=sha256)
+    assert parts(store) == []
+
+
+def test_less_than_there_should_be_is_told(take):
+    with serving({"/file": whole(CONTENT[:9])}) as (url, _), pytest.raises(Missing, match="ends after 9 of"):
+        take(url)
+
+
+def test_of_a_server_that_has_nothing_nothing_is_left(take, store):
+    with serving({}) as (url, _), pytest.raises(Missing, match="404"):
+        take(url)
+    assert parts(store) == []
+
+
+def test_what_is_of_no_use_as_a_whole_is_not_kept(store):
+    with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(Missing, match="no archive"):  # noqa: SIM117
+        with downloaded(f"{url}/file", store, Silent(), most=len(CONTENT)):
+            raise Missing("no archive")
+    assert parts(store) == []
+
+
+def test_an_interrupt_keeps_what_has_come(store):
+    class Impatient(Silent):
+        def detail(self, text):
+            raise KeyboardInterrupt
+
+    with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(KeyboardInterrupt):  # noqa: SIM117
+        with downloaded(f"{url}/file", store, Impatient(), most=len(CONTENT), sha256=SHA256):
+            pass
+    assert parts(store)[0] > 0
+
+
+def test_two_at_once_both_get_it(take):
+    got = []
+    with serving({"/file": resuming(CONTENT, 1000)}) as (url, _):
+        threads = [threading.Thread(target=lambda: got.append(take(url))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert got == [CONTENT] * 4
+
+
+@pytest.fixture
+def small():
+    """A process that may write no more than 4 KiB to a file, in place of a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_disk_that_takes_no_more_is_told_with_what_to_do(take):
+    with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(Full, match="too large") as told:
+        take(url)
+    assert "TOOLKIT_CACHE_DIR" in told.value.fix

@@ -1,0 +1,97 @@
+"""Archives that hold the files of a data set: a member is read by its name, and nothing is unpacked to disk.
+
+So the names of members cannot lead anywhere, and links count as absent.
+"""
+
+import contextlib
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Iterator
+from typing import IO, cast
+
+from toolkit.errors import Missing
+
+UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
+"""What Python raises of bytes that are no archive, are cut short or damaged."""
+
+_AR = b"!<arch>\n"
+_AR_HEADER = 60
+"""Bytes of a member's header: name 16, time 12, owner 6, group 6, mode 8, size 10, end 2; see ar(5)."""
+
+
+class Archive:
+    """The regular files of a tar below one folder of it."""
+
+    def __init__(self, tar: tarfile.TarFile, folder: str, place: str) -> None:
+        self._tar, self._folder, self.place = tar, folder, place
+
+    @contextlib.contextmanager
+    def member(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a file for reading; one that is only there as ``name.gz`` is unpacked on the way.
+
+        Raises:
+            Missing: if there is no such file, or the archive is damaged.
+        """
+        path = f"{self._folder}/{name}"
+        if (stream := self._found(path)) is not None:
+            with stream:
+                yield stream
+        elif (packed := self._found(f"{path}.gz")) is not None:
+            with packed, gzip.GzipFile(fileobj=packed, mode="rb") as unpacked:
+                yield cast("IO[bytes]", unpacked)
+        else:
+            raise Missing(f"{self.place}: holds no file {path}")
+
+    def _found(self, path: str) -> IO[bytes] | None:
+        try:
+            for member in self._tar:
+                if member.isreg() and member.name.removeprefix("./") == path:
+                    return self._tar.extractfile(member)
+        except UNREADABLE as error:
+            raise Missing(f"{self.place}: the archive is damaged: {error}") from error
+        return None
+
+
+@contextlib.contextmanager
+def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
+    """Open a tar, packed or not.
+
+    Raises:
+        Missing: if it is none.
+    """
+    try:
+        opened = tarfile.open(fileobj=file, mode="r:*")  # noqa: SIM115 - closed below
+    except UNREADABLE as error:
+        raise Missing(f"{place}: is no archive: {error}") from error
+    with opened:
+        yield Archive(opened, folder, place)
+
+
+@contextlib.contextmanager
+def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
+    """Open the tar of files in a package of Debian, deb(5).
+
+    Raises:
+        Missing: if it is no such package.
+    """
+    for name, size in _members(file, place):
+        if name.startswith("data.tar"):
+            with tar(io.BytesIO(file.read(size)), folder, place) as archive:
+                yield archive
+            return
+        file.seek(size + size % 2, io.SEEK_CUR)
+    raise Missing(f"{place}: is a package without files")
+
+
+def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
+    """Yield name and size of each member, the file being where its content begins."""
+    if file.read(len(_AR)) != _AR:
+        raise Missing(f"{place}: is no package of Debian")
+    while header := file.read(_AR_HEADER):
+        size = header[48:58].strip()
+        if len(header) < _AR_HEADER or header[58:] != b"`\n" or not size.isdigit():
+            raise Missing(f"{place}: the package is damaged")
+        yield header[:16].decode("ascii", "replace").strip().rstrip("/"), int(size)

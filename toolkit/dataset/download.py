@@ -1,0 +1,149 @@
+"""Bring one address here, so that what broke off is gone on with: in this run, or in the next one.
+
+What has come so far lies in a folder of the cache, named by the address, and is locked while it is used.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.progress import Tell
+from toolkit.run import http
+
+_CHUNK = 1 << 20
+_PATIENCE = 900.0
+"""Seconds that any transfer may take; a large one may take longer."""
+_SLOWEST = 50_000
+"""Bytes a second below which a source counts as too slow; the next one may be faster."""
+
+
+class Full(CheckFailed):
+    """A disk takes no more, whatever the source."""
+
+
+@contextlib.contextmanager
+def downloaded(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
+    """Fetch an address and yield it for reading; it is forgotten when the block ends well.
+
+    No more than ``most`` bytes are taken. With ``sha256`` that is the size, and the digest has to be right.
+
+    Raises:
+        CheckFailed: if there are other bytes than those.
+        Missing: if the server is not there, or breaks off again and again without giving any more.
+    """
+    with _part(url, store) as part:
+        if sha256:
+            _fill_right(url, part, most, sha256, tell)
+        else:
+            _fill(url, part, most, tell)
+        part.seek(0)
+        try:
+            yield part
+        except (CheckFailed, Missing):
+            part.truncate(0)  # it came as a whole, and is of no use
+            raise
+        Path(str(part.name)).unlink(missing_ok=True)
+
+
+def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> None:
+    """Take all that is there, unless an earlier run did, and hold it against its digest."""
+    found = _digest(part)
+    while found != sha256:
+        if os.fstat(part.fileno()).st_size >= size:
+            part.truncate(0)
+        resumed = _fill(url, part, size, tell)
+        if (done := os.fstat(part.fileno()).st_size) < size:
+            raise Missing(f"{url}: ends after {done} of {size} bytes")
+        found = _digest(part)
+        if found != sha256:
+            part.truncate(0)
+            if not resumed:  # else what an earlier run left was not the beginning of this
+                raise CheckFailed(
+                    f"{url} has a wrong checksum: SHA-256 {found} instead of {sha256}",
+                    fix="do not use that source; it was changed, or someone changes it on the way",
+                )
+
+
+def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
+    """Take all that is there, and tell whether an earlier run had begun; a break is gone on from at once."""
+    resumed = os.fstat(part.fileno()).st_size > 0
+    reached = 0
+    while True:
+        begun = part.seek(0, os.SEEK_END)
+        try:
+            _take(url, part, begun, most, tell)
+        except http.Refused:
+            if not begun:
+                raise
+            part.truncate(0)  # nothing follows it there: it was all, or is of another file
+        except Missing:
+            # An attempt that brought nothing is the last one.
+            if (now := part.seek(0, os.SEEK_END)) <= max(begun, reached):
+                raise
+            reached = now
+        else:
+            return resumed
+
+
+def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
+    name = url.rpartition("/")[2]
+    with http.opened(url, start=begun, seconds=_PATIENCE + most / _SLOWEST) as body:
+        done = body.start
+        with _on_disk(part):
+            part.truncate(part.seek(done))
+        while chunk := body.read(_CHUNK):
+            done += len(chunk)
+            if done > most:
+                part.truncate(0)
+                raise CheckFailed(f"{url} is longer than its {most} bytes")
+            _write(part, chunk)
+            tell.detail(f"{name} {done / 1e6:.0f} MB")
+
+
+@contextlib.contextmanager
+def _part(url: str, store: Path) -> Iterator[FileIO]:
+    """Open what has come of an address so far, for this process alone."""
+    path = store / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.part"
+    while True:
+        with _on_disk(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            part = FileIO(path, "r+")  # without a buffer, which could not be written later either
+        with part:
+            fcntl.flock(part, fcntl.LOCK_EX)
+            # Who held it before may be done with it and have removed it.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
+                try:
+                    yield part
+                finally:
+                    if not part.seek(0, os.SEEK_END):
+                        path.unlink(missing_ok=True)
+                return
+
+
+def _write(part: FileIO, chunk: bytes) -> None:
+    with _on_disk(part):
+        while chunk:
+            chunk = chunk[part.write(chunk) :]
+
+
+@contextlib.contextmanager
+def _on_disk(path: Path | FileIO) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Full(
+            f"{path.name if isinstance(path, FileIO) else path}: "
+            f"cannot be written: {error.strerror or error}",
+            fix="free some space, or let TOOLKIT_CACHE_DIR name a folder with more",
+        ) from error
+
+
+def _digest(part: FileIO) -> str:
+    part.seek(0)
+    return hashlib.file_digest(part, "sha256").hexdigest()

@@ -1,0 +1,141 @@
+"""Make the records of CIFAR's binary version of an image whose rows are samples, and a list of classes.
+
+A record is the class as one byte, then all red, all green and all blue values. As a row of the image is one
+sample and the values are those of the records, the bytes come out as the authors published them.
+"""
+
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import IO
+
+from toolkit.errors import Missing
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_COLOURS = 3
+_RGB = bytes((8, 2, 0, 0, 0))
+"""Bits of a value, colours without transparency, the only compression and filters, not interlaced."""
+
+_CHUNK = 1 << 16
+_MOST = 1 << 24
+"""Bytes of a chunk; encoders write kilobytes, and the format allows 2 GiB."""
+
+_BYTE = (255).__and__
+
+
+class Records(io.RawIOBase):
+    """The records as a file that is read from its beginning to its end."""
+
+    def __init__(self, image: IO[bytes], classes: bytes, place: str) -> None:
+        self._records = _records(image, classes, place)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+        self._rest = self._rest or next(self._records, b"")
+        taken = self._rest[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._rest = self._rest[len(taken) :]
+        return len(taken)
+
+
+def _records(image: IO[bytes], classes: bytes, place: str) -> Iterator[bytes]:
+    for number, row in enumerate(_rows(image, place)):
+        if number == len(classes):
+            raise Missing(f"{place}: the image has more rows than there are classes")
+        yield b"".join((classes[number : number + 1], *(row[colour::_COLOURS] for colour in range(_COLOURS))))
+
+
+def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
+    """Yield the rows of a PNG; see the specification, section 9, for the filters."""
+    chunks = _chunks(image, place)
+    kind, header = next(chunks, (b"", b""))
+    if kind != b"IHDR" or header[8:] != _RGB:
+        raise Missing(f"{place}: the image is not one of 8 bits a colour, red, green and blue")
+    length = 1 + _COLOURS * int.from_bytes(header[:4], "big")
+    waiting, before = b"", bytes(length - 1)
+    for more in _unpacked(chunks, max(_CHUNK, length)):
+        waiting += more
+        whole = len(waiting) // length * length
+        for at in range(0, whole, length):
+            filtering = _FILTERS.get(waiting[at])
+            if filtering is None:
+                raise Missing(f"{place}: the image has a row of an unknown filter")
+            before = filtering(waiting[at + 1 : at + length], before)
+            yield before
+        waiting = waiting[whole:]
+
+
+def _unpacked(chunks: Iterator[tuple[bytes, bytes]], most: int) -> Iterator[bytes]:
+    """Yield what the chunks hold, in pieces of no more than ``most`` bytes."""
+    unpack = zlib.decompressobj()
+    for kind, content in chunks:
+        rest = content if kind == b"IDAT" else b""
+        while rest:
+            yield unpack.decompress(rest, most)
+            rest = unpack.unconsumed_tail
+
+
+def _chunks(image: IO[bytes], place: str) -> Iterator[tuple[bytes, bytes]]:
+    if image.read(len(_SIGNATURE)) != _SIGNATURE:
+        raise Missing(f"{place}: is no PNG")
+    while head := image.read(8):
+        size, kind = int.from_bytes(head[:4], "big"), head[4:]
+        if size > _MOST:
+            raise Missing(f"{place}: the image is damaged")
+        content, checksum = image.read(size), image.read(4)
+        if int.from_bytes(checksum, "big") != zlib.crc32(kind + content) or len(checksum) < 4:
+            raise Missing(f"{place}: the image is damaged or cut short")
+        yield kind, content
+
+
+def _as_it_is(row: bytes, _: bytes) -> bytes:
+    return row
+
+
+def _sub(row: bytes, _: bytes) -> bytes:
+    """Undo the difference to the pixel on the left: a running sum of each colour."""
+    right = bytearray(len(row))
+    for colour in range(_COLOURS):
+        right[colour::_COLOURS] = bytes(map(_BYTE, accumulate(row[colour::_COLOURS])))
+    return bytes(right)
+
+
+def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, bytes], bytes]:
+    """Undo the difference to a guess from the values on the left, above, and on the left above."""
+
+    def undo(row: bytes, before: bytes) -> bytes:
+        right = bytearray(_COLOURS) + row
+        above = bytes(_COLOURS) + before
+        for at in range(_COLOURS, len(right)):
+            left = at - _COLOURS
+            right[at] = (right[at] + guess(right[left], above[at], above[left])) & 255
+        return bytes(right[_COLOURS:])
+
+    return undo
+
+
+def _above(_: int, above: int, __: int) -> int:
+    return above
+
+
+def _mean(left: int, above: int, _: int) -> int:
+    return (left + above) // 2
+
+
+def _paeth(left: int, above: int, corner: int) -> int:
+    """Return the neighbour that is nearest to left + above - corner, and the first of equals."""
+    middle = left + above - corner
+    return min((left, above, corner), key=lambda one: abs(middle - one))
+
+
+_FILTERS: dict[int, Callable[[bytes, bytes], bytes]] = {
+    0: _as_it_is,
+    1: _sub,
+    2: _by_neighbours(_above),
+    3: _by_neighbours(_mean),
+    4: _by_neighbours(_paeth),
+}
