@@ -3,18 +3,23 @@
 import datetime as dt
 import posixpath
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from toolkit.launch import records
 from toolkit.launch.jobs import output_of
-from toolkit.model.job import JobRecord
+from toolkit.model.job import JobRecord, JobTask
 from toolkit.report.states import clock, times
 
 _WIDTH = 12
+_UNKNOWN: Mapping[int, str] = {}
 
 
-def job_text(record: JobRecord) -> str:
-    """Say what was launched, how, where, and what became of it, a line each."""
+def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
+    """Say what was launched, how, where, and what became of it, a line each.
+
+    ``progress`` says of tasks of an array, by number, how far they are.
+    """
     spec = record.spec
     script = posixpath.join(spec.directory, records.SCRIPT)
     lines = [
@@ -32,6 +37,7 @@ def job_text(record: JobRecord) -> str:
         ("started", f"{clock(record.started)}, the cluster's time" if record.started else ""),
         ("ended", f"{clock(record.ended)}, the cluster's time" if record.ended else ""),
         ("nodes", record.nodes),
+        ("tasks", "\n".join(_task(task, progress.get(task.index, "")) for task in record.tasks)),
     ]
     return "\n".join(_entry(name, value) for name, value in lines if value.strip())
 
@@ -44,6 +50,12 @@ def state(record: JobRecord) -> str:
 def _state(record: JobRecord) -> str:
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
     return state(record) + code
+
+
+def _task(task: JobTask, progress: str) -> str:
+    code = f", exit code {task.exit_code}" if task.exit_code is not None else ""
+    where = f" on {task.nodes}" if task.nodes else ""
+    return f"{task.index}  {task.state}{code}{where}{'; ' if progress else ''}{progress}"
 
 
 def _numbers(record: JobRecord) -> str:

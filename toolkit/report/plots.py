@@ -55,20 +55,24 @@ def training_png(training: Training, result: Result) -> bytes:
     return stream.getvalue()
 
 
-def _lines(axes: "Axes", numbers: Sequence[int], training: Sequence[float], test: Sequence[float]) -> None:
-    for values, style, color, name in (
-        (training, "s--", _ORANGE, "training, mean of the epoch"),
-        (test, "o-", _BLUE, "test, after the epoch"),
-    ):
+def _lines(
+    axes: "Axes", numbers: Sequence[int], training: Sequence[float], test: Sequence[float | None]
+) -> None:
+    scored = [value for value in test if value is not None]
+    lines = [(training, "s--", _ORANGE, "training, mean of the epoch")]
+    if len(scored) == len(numbers):
+        lines.append((scored, "o-", _BLUE, "test, after the epoch"))
+    for values, style, color, name in lines:
         size = 6 if len(numbers) <= _MANY else 3
         axes.plot(numbers, values, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
+    last, _, color, _ = lines[-1]
     axes.annotate(
-        f"{test[-1]:.4f}",
-        (numbers[-1], test[-1]),
+        f"{last[-1]:.4f}",
+        (numbers[-1], last[-1]),
         xytext=(9, 0),
         textcoords="offset points",
         va="center",
-        color=_BLUE,
+        color=color,
         fontweight="bold",
     )
     axes.margins(y=0.16)
@@ -100,7 +104,8 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
 
 def _head(figure: "Figure", result: Result) -> None:
-    said = f"test accuracy {result.test_accuracy:.4f}   {speed(result)}"
+    scored = "" if result.test_accuracy is None else f"test accuracy {result.test_accuracy:.4f}   "
+    said = f"{scored}{speed(result)}"
     if not result.complete:
         said += f"   partial: {result.epochs} of {result.epochs_planned} epochs"
     figure.suptitle(f"{title(result)}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")

@@ -106,6 +106,7 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "GPUs", f"by {site.gpus.ask}" if any(part.gpus for part in site.partitions) else ""
     yield "network", ", ".join(filter(None, (site.fabric, site.network)))
     yield "directory", site.directory
+    yield "shared", site.shared
     yield "scratch", site.scratch
     yield "variables", " ".join(f"{key}={value}" for key, value in site.env.items())
     yield "kept", " ".join(site.keep)

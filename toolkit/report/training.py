@@ -15,14 +15,18 @@ def epochs_table(training: Training) -> str:
                 one.epoch,
                 f"{one.loss:.4f}",
                 f"{one.accuracy:.4f}",
-                f"{one.test_loss:.4f}",
-                f"{one.test_accuracy:.4f}",
+                _number(one.test_loss),
+                _number(one.test_accuracy),
                 f"{one.seconds:.2f}",
                 f"{one.images_per_second:.0f}",
             )
             for one in training.epochs
         ],
     )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def title(result: Result) -> str:
@@ -41,7 +45,7 @@ def summary(result: Result) -> str:
     """Return what is worth remembering of a training, a line each."""
     lines = [
         ("trained", title(result)),
-        ("test accuracy", f"{result.test_accuracy:.4f}"),
+        ("test accuracy", _number(result.test_accuracy) if result.test_accuracy is not None else None),
         ("speed", f"{speed(result)} over {result.seconds:.1f} s"),
         ("batch", f"{result.batch_size} each, {result.global_batch_size} in all"),
         ("resumed", f"from a checkpoint: {result.resumed}" if result.resumed else None),

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tests.unit.report.trainings import COMPLETE, EPOCHS, HEADER, PARTIAL, lines
+from tests.unit.report.trainings import BENCHMARK, COMPLETE, EPOCHS, HEADER, PARTIAL, lines
 from toolkit.errors import Missing
 from toolkit.report.plots import training_png
 from toolkit.report.result import parse_metrics, summarise
@@ -11,7 +11,7 @@ from toolkit.report.result import parse_metrics, summarise
 LONG = lines(HEADER, *({**EPOCHS[0], "epoch": number} for number in range(1, 41)))
 
 
-@pytest.mark.parametrize("metrics", [COMPLETE, PARTIAL, LONG])
+@pytest.mark.parametrize("metrics", [COMPLETE, PARTIAL, LONG, BENCHMARK])
 def test_a_training_of_any_length_is_drawn(metrics):
     training = parse_metrics(metrics)
     png = training_png(training, summarise(training, None))

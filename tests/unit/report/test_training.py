@@ -1,5 +1,5 @@
 from tests.unit.launch.examples import RECORD
-from tests.unit.report.trainings import COMPLETE, PARTIAL
+from tests.unit.report.trainings import BENCHMARK, COMPLETE, PARTIAL
 from toolkit.report.result import parse_metrics, summarise
 from toolkit.report.training import epochs_table, summary
 
@@ -28,3 +28,11 @@ def test_a_partial_training_says_so_first():
     told = summary(summarise(parse_metrics(PARTIAL), None))
     assert told.startswith("partial        1 of 2 epochs are finished\n")
     assert "image  " not in told
+
+
+def test_a_benchmark_has_no_test_and_says_nothing_of_one():
+    training = parse_metrics(BENCHMARK)
+    assert epochs_table(training).splitlines()[2].split() == [
+        *("1", "0.1000", "0.9600", "-", "-", "4.00", "30000"),
+    ]
+    assert "test accuracy" not in summary(summarise(training, None))

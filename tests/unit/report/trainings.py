@@ -67,3 +67,10 @@ def job_folder(folder: Path, metrics: bytes = COMPLETE) -> Path:
     (folder / "metrics.jsonl").write_bytes(metrics)
     (folder / "record.json").write_bytes(msgspec.json.encode(RECORD))
     return folder
+
+
+_TESTED = ("test_loss", "test_accuracy", "model")
+BENCHMARK = lines(
+    {**HEADER, "trainer": "imagenet-synthetic", "test_samples": 0},
+    *({name: value for name, value in one.items() if name not in _TESTED} for one in (*EPOCHS, END)),
+)

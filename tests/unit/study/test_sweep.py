@@ -1,0 +1,140 @@
+import importlib
+
+import msgspec
+import pytest
+
+from tests.unit.study.studies import study
+from toolkit.errors import BadInput
+from toolkit.launch.trainers import TRAINERS
+from toolkit.model.study import Point, Size
+from toolkit.study import sweep
+
+
+def test_every_number_of_ranks_runs_on_every_number_of_nodes_that_it_fills_evenly():
+    found = sweep.sizes([4, 1, 2], [1, 2], None)
+    assert found == (Size(1, 1), Size(2, 1), Size(2, 2), Size(4, 1), Size(4, 2))
+
+
+def test_without_nodes_the_ranks_fill_as_few_as_may_be():
+    assert sweep.sizes([1, 2, 4, 8], (), 4) == (Size(1, 1), Size(2, 1), Size(4, 1), Size(8, 2))
+    assert sweep.sizes([1, 3], (), None) == (Size(1, 1), Size(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nodes", "each", "said"),
+    [
+        ([3], [2], None, "does not spread evenly"),
+        ([6], [], 4, "does not fill"),
+        ([2], [1], 2, "give one of them"),
+    ],
+)
+def test_ranks_that_fit_no_nodes_are_refused(ranks, nodes, each, said):
+    with pytest.raises(BadInput, match=said):
+        sweep.sizes(ranks, nodes, each)
+
+
+def test_a_round_runs_every_size_and_timelines_come_last():
+    found = sweep.points(study([(1, 1), (2, 1)], repeats=2, profile=True))
+    assert [(p.ranks, p.number, p.profile) for p in found] == [
+        (1, 1, False), (2, 1, False), (1, 2, False), (2, 2, False), (2, 1, True),
+    ]  # fmt: skip
+    assert len({sweep.file_name(p) for p in found}) == 5
+
+
+def test_a_trainer_is_given_so_many_epochs_that_each_rank_trains_as_many():
+    said, words = sweep.asked_of(study([(4, 2)], epochs=3, batch=8), Point(ranks=4, nodes=2))
+    assert (said["nodes"], said["ranks_per_node"]) == (2, 2)
+    assert words == ("--epochs", "12", "--batch-size", "8")
+
+
+def test_a_trainer_that_only_measures_does_so_as_often_as_there_would_be_epochs():
+    made = study([(4, 2)], epochs=3, batch=8, said={"trainer": "imagenet-synthetic"})
+    assert sweep.asked_of(made, Point(ranks=4, nodes=2))[1] == ("--iterations", "3", "--batch-size", "8")
+    made = msgspec.structs.replace(made, words=("--iterations", "9"))
+    assert sweep.asked_of(made, Point(ranks=4, nodes=2))[1] == ("--iterations", "9", "--batch-size", "8")
+
+
+def test_where_ranks_share_out_an_epoch_there_are_no_more_of_them_with_more_ranks():
+    made = study([(4, 2)], epochs=3, said={"trainer": "cifar10"})
+    assert sweep.asked_of(made, Point(ranks=4, nodes=2))[1] == ("--epochs", "3")
+
+
+def test_several_trainers_are_series_each_with_its_own_epochs_and_data():
+    values = ("mnist", "cifar10")
+    made = study([(2, 1)], compare="trainer", values=values, epochs=3, said={"data": "few"})
+    sweep.check(made)
+    found = [sweep.asked_of(made, one) for one in sweep.points(made)]
+    assert [said["trainer"] for said, _ in found] == ["mnist", "cifar10"]
+    assert [said["data"] for said, _ in found] == ["few/mnist", "few/cifar10"]
+    assert [words for _, words in found] == [("--epochs", "6"), ("--epochs", "3")]
+
+
+def test_how_trainers_count_epochs_is_known():
+    modules = [importlib.import_module(f"toolkit.trainers.{name.replace('-', '_')}") for name in TRAINERS]
+    found = {module.TRAINER.name: module.TRAINER for module in modules}
+    assert {name for name, one in found.items() if one.passes == "each"} == {"mnist"}
+    assert {name for name, one in found.items() if "--epochs" in one.unused} == set(sweep.MEASUREMENTS)
+    assert {"mnist", *sweep.SHARED, *sweep.MEASUREMENTS} == set(found)
+
+
+def test_a_series_may_be_a_name_for_several_variables():
+    settings = {"default": {}, "suggested": {"HOROVOD_CYCLE_TIME": "5", "HOROVOD_FUSION_THRESHOLD": "1"}}
+    made = study(
+        [(2, 1)], values=tuple(settings), settings=settings, said={"trainer": "mnist", "env": {"A": "1"}}
+    )
+    found = [sweep.asked_of(made, one)[0]["env"] for one in sweep.points(made)]
+    assert found == [{"A": "1"}, {"A": "1", **settings["suggested"]}]
+    assert sweep.same(made, msgspec.structs.replace(made, settings={})) == ["settings"]
+
+
+def test_strong_scaling_shares_out_one_batch():
+    made = study([(1, 1), (4, 1)], scaling="strong", batch=64)
+    assert [sweep.batch_of(made, ranks) for ranks in (1, 4)] == [64, 16]
+    with pytest.raises(BadInput, match="shared out to 3 ranks"):
+        sweep.batch_of(made, 3)
+
+
+def test_words_of_a_command_may_name_the_size():
+    made = study(
+        [(2, 1)], said={}, words=("bench", "-n={ranks}", "--nodes", "{nodes}", "{other}"), pattern="(x)"
+    )
+    assert sweep.asked_of(made, Point(ranks=2, nodes=1))[1] == ("bench", "-n=2", "--nodes", "1", "{other}")
+
+
+def test_series_differ_in_an_option_or_a_variable():
+    by_option = study([(2, 1)], compare="cpus_per_rank", values=("1", "2"))
+    assert sweep.asked_of(by_option, Point(series="2", ranks=2, nodes=1))[0]["cpus_per_rank"] == 2
+    by_mode = study([(2, 1)], compare="mode", values=("gloo",))
+    assert sweep.asked_of(by_mode, Point(series="gloo", ranks=2, nodes=1))[0]["mode"] == "gloo"
+    made = study(
+        [(2, 1)], compare="HOROVOD_CYCLE_TIME", values=("5",), said={"trainer": "mnist", "env": {"A": "1"}}
+    )
+    said, _ = sweep.asked_of(made, Point(series="5", ranks=2, nodes=1, profile=True))
+    assert said["env"]["A"] == "1"
+    assert said["env"]["HOROVOD_CYCLE_TIME"] == "5"
+    assert said["env"]["HOROVOD_TIMELINE"] == sweep.TIMELINE
+    assert made.said["env"] == {"A": "1"}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"pattern": "(x)"}, "leave it out"),
+        ({"said": {}}, "say what to run"),
+        ({"said": {}, "words": ("true",)}, "--pattern is missing"),
+        ({"words": ("--epochs", "4")}, "give --epochs"),
+        ({"words": ("--batch-size=4",)}, "give --epochs and --batch"),
+        ({"scaling": "strong"}, "--strong"),
+        ({"epochs": 1}, "none would count"),
+        ({"scaling": "strong", "batch": 3}, "shared out to 2 ranks"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_submitted(more, said):
+    with pytest.raises(BadInput, match=said):
+        sweep.check(study([(2, 1)], **more))
+
+
+def test_a_study_may_grow_and_must_not_change():
+    old = study([(1, 1)])
+    assert sweep.same(old, msgspec.structs.replace(old, sizes=(Size(8, 1),), repeats=9)) == []
+    assert sweep.same(old, msgspec.structs.replace(old, batch=4, cluster="b")) == ["batch", "cluster"]

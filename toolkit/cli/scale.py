@@ -1,0 +1,106 @@
+"""``toolkit scale``: run a training at several sizes, and keep what each came to as a study."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolkit.cli.joboptions import job_options_without, said_by_options, without_options
+from toolkit.cli.launch import REST, SplitAtDashes
+from toolkit.cli.places import open_runner, place_options
+from toolkit.report.progress import Progress
+
+_OWN = (
+    "--nodes", "--ranks-per-node", "--output", "--error", "--array", "--dependency", "--requeue", "--chain",
+    "--warning", "--elastic", "--min-nodes",
+)  # fmt: skip
+"""Options of a job that a study takes in hand itself."""
+
+
+class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
+    """Counts with commas between them: ``1,2,4``."""
+
+    name = "counts"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip() for word in str(value).split(",")]
+        if not all(word.isascii() and word.isdigit() and int(word) > 0 for word in words):
+            self.fail(f"{value!r}: write counts with commas between them, as in 1,2,4", param, ctx)
+        return tuple(int(word) for word in words)
+
+
+@click.command("scale", cls=SplitAtDashes)
+@click.argument("trainer", required=False)
+@click.option("--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks, as in 1,2,4")
+@click.option("--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes to spread them over")
+@click.option(
+    "--ranks-per-node", "per_node", type=click.IntRange(min=1), help="Ranks on a node  [default: 1]"
+)
+@click.option("--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each size")
+@click.option(
+    "--weak", "scaling", flag_value="weak", default="weak", help="Every rank keeps its batch (default)"
+)
+@click.option("--strong", "scaling", flag_value="strong", help="All ranks share out one batch")
+@click.option("--batch", type=click.IntRange(min=1), help="Batch of a rank; with --strong of all ranks")
+@click.option("--epochs", type=click.IntRange(min=1), help="Epochs of each rank  [default: warm-up and 2]")
+@click.option("--warm-up", type=click.IntRange(min=0), default=1, show_default=True, help="Epochs left out")
+@click.option("--compare", metavar="FIELD=A,B", help="A series for each value of an option or VARIABLE")
+@click.option(
+    "--prove",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Try what a timeline suggests, beside none and autotune",
+)
+@click.option("--profile", is_flag=True, help="Run each size once more with Horovod's timeline")
+@click.option("--pattern", metavar="REGEX", help="Find the figures in the output of a command")
+@click.option("--unit", default="images", show_default=True, help="What the figures of --pattern count")
+@click.option("--retry", type=click.IntRange(min=0), default=1, show_default=True, help="Repeat failed runs")
+@click.option("--at-once", type=click.IntRange(min=1), default=1, show_default=True, help="Jobs in the queue")
+@click.option(
+    "--study", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Folder to keep it in"
+)
+@click.option("--force", is_flag=True, help="Launch although a failure is predicted")
+@click.option("--dry-run", is_flag=True, help="Print the runs and stop")
+@job_options_without(*_OWN)
+@place_options
+@click.pass_context
+def command(
+    ctx: click.Context, /, host: str | None, cluster: str | None, ssh_config: Path | None,
+    **given: Any,  # noqa: ANN401 - click's values, one for each option
+) -> None:  # fmt: skip
+    """Run TRAINER, or any command after --, at several sizes, and keep the figures as a study.
+
+    Given again, it goes on where it was. Words after -- may hold {ranks}, {nodes} and {batch}.
+
+    \b
+    Examples:
+      toolkit scale mnist --ranks 1,2 --cluster demo
+      toolkit scale mnist --ranks 2,4 --compare mode=srun-pmix,gloo --profile
+      toolkit scale mnist --ranks 2 --prove studies/mnist/timelines/r2-n2.json
+      toolkit scale --ranks 1,2 --pattern 'Total img/sec.*: ([0-9.]+)' -- python bench.py
+    """
+    from toolkit.cli.scale_run import Sweep, run
+    from toolkit.cli.scale_study import Wanted, print_runs, study_of
+
+    said = said_by_options(given)
+    if given["trainer"] is not None:
+        said["trainer"] = given["trainer"]
+    rest = {name: value for name, value in without_options(given).items() if name != "trainer"}
+    keep = {name: rest.pop(name) for name in ("study", "retry", "at_once", "force", "dry_run")}
+    wanted = Wanted(
+        said=said, words=ctx.meta.get(REST, ()), host=host, cluster=cluster, ssh_config=ssh_config, **rest
+    )
+    study = study_of(wanted)
+    folder = keep["study"] or Path("studies") / study.name
+    if keep["dry_run"]:
+        print_runs(folder, study)
+        return
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        run(Sweep(folder, keep["retry"], keep["at_once"], keep["force"], open_runner), study, tell)

@@ -1,0 +1,34 @@
+"""What the plots of studies have in common: colours, markers and the legend."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The colours of Okabe and Ito stay apart for eyes that take some colours for others; markers say the same.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+GREY, PALE = "#5F5F5F", "#DDDDDD"
+PREDICTED = (0, (4, 3))
+"""How a line is dashed that nobody measured."""
+
+
+def color(number: int) -> str:
+    """Return the colour of a line; marker and colour together are alike again after 7 lines only."""
+    return _COLORS[number % len(_COLORS)]
+
+
+def marker(number: int) -> str:
+    return _MARKERS[number % len(_MARKERS)]
+
+
+def legend(axes: "Axes", *, predicted: bool = False) -> None:
+    """Put the legend below the plot, where it hides nothing."""
+    from matplotlib.lines import Line2D
+
+    handles, labels = axes.get_legend_handles_labels()
+    if predicted:
+        handles.append(Line2D([], [], color=GREY, linestyle=PREDICTED, marker="o", markerfacecolor="white"))
+        labels.append("predicted, 95 %")
+    figure: Any = axes.get_figure()
+    figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize=10)

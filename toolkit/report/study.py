@@ -1,0 +1,178 @@
+"""Studies as they are reported: curves with their model, and the environment that they were measured in."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.errors import CheckFailed
+from toolkit.model.study import Point, Study
+from toolkit.study import folder, limits, proof
+from toolkit.study.collect import UNITS
+from toolkit.study.fit import Check, Fit
+from toolkit.study.fit import check as checked
+from toolkit.study.fit import fit as fitted
+from toolkit.study.statistics import Curve, curves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One curve of a report, under a name that no other one has; ``series`` is that without the nodes."""
+
+    label: str
+    series: str
+    curve: Curve
+    fit: Fit | None
+    check: Check | None
+    unit: str
+    proof: bool = False
+    """Whether it stands beside others of one size, which is all there is to say of it."""
+
+    @property
+    def work(self) -> str:
+        """Say what takes the seconds: an epoch, or so many units where only a rate is known."""
+        figures = self.curve.base.figures
+        return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"
+
+    @property
+    def sentences(self) -> list[str]:
+        if self.proof and len(self.curve.points) == 1:
+            return []
+        takes = "an epoch takes" if self.work == "epoch" else f"{self.work} take"
+        return limits.sentences(self.curve, self.fit, self.check, takes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that a page, a table or a terminal shows."""
+
+    title: str
+    lines: tuple[Line, ...]
+    studies: tuple[tuple[str, Study], ...]
+    environment: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    left_out: tuple[str, ...]
+    missing: tuple[str, ...]
+    verdicts: tuple[str, ...] = ()
+    """Of studies that prove settings, whether these held."""
+
+    @property
+    def units(self) -> str:
+        found = {line.unit for line in self.lines}
+        return found.pop() if len(found) == 1 else "units"
+
+    @property
+    def work(self) -> str:
+        found = {line.work for line in self.lines}
+        return found.pop() if len(found) == 1 else "epoch"
+
+
+def read(folders: Sequence[Path]) -> Report:
+    """Read studies, one or several.
+
+    Raises:
+        BadInput: if a folder holds none.
+        CheckFailed: if not one run of a study is measured.
+    """
+    names = _names(folders)
+    lines: list[Line] = []
+    studies, environment, left_out, missing = [], [], [], []
+    verdicts: list[str] = []
+    for name, where in zip(names, folders, strict=True):
+        study = folder.load(where)
+        points = folder.load_points(where, study)
+        found = curves(study, points)
+        if not found:
+            raise CheckFailed(f"{where}: not one run is measured yet", fix="toolkit scale goes on with it")
+        lines += [_line(name, study, curve, several=len(folders) > 1) for curve in found]
+        studies.append((name, study))
+        environment.append((name, _environment(study, points)))
+        prefix = f"{name}: " if len(folders) > 1 else ""
+        left_out += [f"{prefix}{p.title}: {p.why}" for p in points if p.state == "failed"]
+        verdicts += [f"{prefix}{text}" for text in proof.verdicts(study, found)]
+        missing += [f"{prefix}{p.title}" for p in points if p.state in {"planned", "submitted"}]
+    return Report(
+        title=", ".join(names),
+        lines=tuple(lines),
+        studies=tuple(studies),
+        environment=tuple(environment),
+        left_out=tuple(left_out),
+        missing=tuple(missing),
+        verdicts=tuple(verdicts),
+    )
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """Return the name of each study; those of its folder where two are called the same."""
+    names = [folder.load(where).name for where in folders]
+    if len(set(names)) == len(names):
+        return names
+    short = [where.resolve().name for where in folders]
+    return short if len(set(short)) == len(short) else [str(where) for where in folders]
+
+
+def _line(name: str, study: Study, curve: Curve, *, several: bool) -> Line:
+    series = ", ".join(filter(None, (name if several else "", _series(study, curve.series))))
+    return Line(
+        label=", ".join(filter(None, (series, curve.on))) or name,
+        series=series,
+        curve=curve,
+        fit=fitted(curve),
+        check=checked(curve),
+        unit=study.unit,
+        proof=bool(study.settings),
+    )
+
+
+def _program(study: Study) -> str:
+    return " and ".join(study.values) if study.compare == "trainer" else str(study.said.get("trainer") or "")
+
+
+def _series(study: Study, label: str) -> str:
+    """Name a series: a bare number, or the value of a variable, says nothing without its name."""
+    if not label or not study.compare or study.compare in {"strategy", "mode", "trainer"}:
+        return label
+    name = study.compare if study.compare.isupper() else study.compare.replace("_", " ")
+    return f"{name} {label}"
+
+
+def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str], ...]:
+    known = [point for point in points if point.figures]
+    origins = [point.origin for point in known if point.origin]
+    figures = [point.figures for point in known if point.figures]
+    versions = {f"{name} {version}" for one in figures for name, version in one.versions.items()}
+    batches = sorted(
+        {f"{p.ranks}: {p.figures.global_batch:,}" for p in known if p.figures and p.figures.global_batch}
+    )
+    rows = [
+        ("source", [study.source]),
+        ("command", [" ".join(filter(None, (_program(study), *study.words)))]),
+        (
+            "scaling",
+            [
+                {"weak": "weak: every rank keeps its batch", "strong": "strong: one batch is shared out"}[
+                    study.scaling
+                ]
+            ],
+        ),
+        ("batch of all ranks", [", ".join(sorted(batches, key=lambda text: int(text.split(":")[0])))]),
+        (
+            "runs of each size",
+            [
+                f"{study.repeats}; the first {study.warm_up} of its epochs left out"
+                if study.warm_up
+                else f"{study.repeats}"
+            ],
+        ),
+        ("measured", [study.created]),
+        ("cluster", [one.place for one in origins]),
+        ("nodes", [one.nodes for one in origins]),
+        ("threads of a rank", [str(one.threads) for one in figures if one.threads]),
+        ("launched by", [f"{one.launcher} ({one.mode})" for one in origins]),
+        ("image", [one.image for one in origins]),
+        ("image digest", [one.image_digest for one in origins]),
+        ("software", [", ".join(sorted(versions))]),
+        ("parameters", [f"{one.parameters:,}" for one in figures if one.parameters]),
+        ("samples of an epoch", [f"{one.samples:,}" for one in figures if one.samples]),
+    ]
+    return tuple(
+        (name, "; ".join(dict.fromkeys(filter(None, values)))) for name, values in rows if any(values)
+    )

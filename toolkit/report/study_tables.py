@@ -1,0 +1,177 @@
+"""The figures of a report as rows, and these as CSV, LaTeX and JSON."""
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from toolkit.report.study import Line, Report
+from toolkit.study import fit
+from toolkit.study.statistics import Spread
+
+TITLES = (
+    "series", "kind", "ranks", "nodes", "runs", "seconds", "seconds_low", "seconds_high", "rate", "rate_low",
+    "rate_high", "speedup", "speedup_low", "speedup_high", "efficiency", "communication", "waiting",
+)  # fmt: skip
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One size of a curve; of a prediction, ``low`` and ``high`` hold 95 of 100 measurements."""
+
+    series: str
+    kind: str
+    ranks: int
+    nodes: int | None
+    runs: int
+    seconds: float
+    seconds_low: float
+    seconds_high: float
+    rate: float | None
+    rate_low: float | None
+    rate_high: float | None
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    efficiency: float
+    communication: float | None
+    waiting: float | None
+
+
+def rows(report: Report, *, predicted: bool = True) -> list[Row]:
+    """Return what was measured of each curve, then what is predicted of it."""
+    return [
+        row for line in report.lines for row in (*_measured(line), *(_predicted(line) if predicted else ()))
+    ]
+
+
+def csv_of(report: Report) -> str:
+    """Return all figures with as many digits as they have."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, TITLES, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(msgspec.structs.asdict(row) for row in rows(report))
+    return out.getvalue()
+
+
+def json_of(report: Report) -> bytes:
+    """Return the report as ``toolkit.scaling/1``."""
+    told: dict[str, Any] = {
+        "schema": "toolkit.scaling/1",
+        "title": report.title,
+        "rows": rows(report),
+        "verdicts": report.verdicts,
+        "series": [
+            {
+                "label": line.label,
+                "scaling": line.curve.scaling,
+                "sentences": line.sentences,
+                "model": None
+                if line.fit is None
+                else {"weights": line.fit.weights, "serial": _three(line.fit.serial)},
+                "check": None
+                if line.check is None
+                else {
+                    "ranks": line.check.ranks,
+                    "predicted": _three(line.check.predicted),
+                    "measured": line.check.measured,
+                    "holds": line.check.holds,
+                },
+            }
+            for line in report.lines
+        ],
+        "environment": {name: dict(values) for name, values in report.environment},
+        "left_out": report.left_out,
+        "missing": report.missing,
+    }
+    return msgspec.json.encode(told)
+
+
+def latex_of(report: Report) -> str:
+    """Return a table to be read into a document that uses booktabs."""
+    unit = _tex(report.units)
+    lines = [
+        r"\begin{tabular}{lrrrrrr}",
+        r"\toprule",
+        rf"series & ranks & nodes & s/{_tex(report.work)} & {unit}/s & speed-up & efficiency \\",
+        r"\midrule",
+    ]
+    before = None
+    for row in rows(report, predicted=False):
+        series = _tex(row.series) if row.series != before else ""
+        if before is not None and series:
+            lines.append(r"\midrule")
+        before = row.series
+        spread = max(row.seconds_high - row.seconds, row.seconds - row.seconds_low)
+        seconds = f"${row.seconds:.3g}" + (rf" \pm {spread:.2g}$" if spread else "$")
+        rate = "--" if row.rate is None else f"{row.rate:,.0f}".replace(",", r"\,")
+        lines.append(
+            f"{series} & {row.ranks} & {row.nodes} & {seconds} & {rate} & {row.speedup:.2f} & "
+            rf"{100 * row.efficiency:.0f}\,\% \\"
+        )
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def _measured(line: Line) -> Iterator[Row]:
+    for point in line.curve.points:
+        yield Row(
+            series=line.label,
+            kind="measured",
+            ranks=point.ranks,
+            nodes=point.nodes,
+            runs=len(point.runs),
+            **_named("seconds", point.seconds),
+            **_named("rate", point.rate),
+            **_named("speedup", point.speedup),
+            efficiency=round(point.efficiency.value, 6),
+            communication=round(point.shares.communication, 6) if point.shares else None,
+            waiting=None if point.waiting is None else round(point.waiting, 6),
+        )
+
+
+def _predicted(line: Line) -> Iterator[Row]:
+    if line.fit is None:
+        return
+    work = _work(line)
+    for ranks in fit.further(line.curve):
+        seconds, speedup = line.fit.seconds(ranks), line.fit.speedup(ranks)
+        rate = Spread(work / seconds.value, work / seconds.high, work / seconds.low) if work else None
+        yield Row(
+            series=line.label,
+            kind="predicted",
+            ranks=ranks,
+            nodes=None,
+            runs=0,
+            **_named("seconds", seconds),
+            **_named("rate", rate),
+            **_named("speedup", speedup),
+            efficiency=round(speedup.value / ranks, 6),
+            communication=None,
+            waiting=None,
+        )
+
+
+def _work(line: Line) -> float | None:
+    """Return the units of an epoch."""
+    base = line.curve.base
+    return base.rate.value * base.seconds.value if base.rate else None
+
+
+def _named(name: str, spread: Spread | None) -> dict[str, Any]:
+    value, low, high = _three(spread) if spread else (None, None, None)
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+
+def _three(spread: Spread) -> tuple[float, float, float]:
+    return (round(spread.value, 6), round(spread.low, 6), round(spread.high, 6))
+
+
+def _tex(text: str) -> str:
+    return "".join(
+        {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}.get(
+            c, f"\\{c}" if c in "#$%&_{}" else c
+        )
+        for c in text
+    )

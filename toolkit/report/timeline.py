@@ -1,0 +1,103 @@
+"""A timeline of Horovod as text and as JSON: where the time goes, who comes last, what to set."""
+
+import shlex
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolkit.errors import CheckFailed
+from toolkit.report.table import table
+from toolkit.study.advice import Advice, advise, in_bytes
+from toolkit.study.limits import percent
+from toolkit.study.timeline import Tally, Tensor, shares, tallied
+from toolkit.study.timeline_file import events
+
+_MEANING = {
+    "negotiate": "ranks wait until all of them have a gradient ready",
+    "queue": "a gradient that all have waits for its turn",
+    "copy": "into and out of the fusion buffer",
+    "reduce": "the allreduce itself",
+    "compute": "none of these: the ranks compute, or wait for data",
+}
+_BAR = 24
+_TENSORS = 5
+
+
+def told(file: Path, width: int = 100) -> tuple[str, bytes]:
+    """Read a timeline, and return what it tells as text and as JSON.
+
+    Raises:
+        BadInput: if it is none.
+        CheckFailed: if it holds no steps to speak of.
+    """
+    tally = tallied(events(file))
+    found = shares(tally)
+    if found is None:
+        raise CheckFailed(f"{file}: holds {tally.events:,} events, and less than three steps with allreduces")
+    advice = advise(tally)
+    parts = {name: getattr(found, name) for name in _MEANING}
+    rows = [(name, percent(part), "█" * round(part * _BAR), _MEANING[name]) for name, part in parts.items()]
+    steps = f"{found.steps:,} steps of {1000 * found.step_seconds:.3g} ms (median)"
+    head = f"{file.name}: {tally.events:,} events, {steps}"
+    text = [head, table(("of a step", "part", "", "what it is"), rows), _lag(tally), _waited(tally)]
+    text.append(
+        _advised(advice, file, width) if advice else "There are too few reductions to suggest settings from."
+    )
+    data: dict[str, Any] = {
+        "schema": "toolkit.timeline/1",
+        "events": tally.events,
+        "shares": found,
+        "lag_seconds": {rank: micros / 1e6 for rank, micros in tally.lag.items()},
+        "negotiated": tally.negotiated,
+        "advice": None if advice is None else {**_fields(advice), "variables": advice.variables},
+    }
+    return "\n\n".join(filter(None, text)), msgspec.json.encode(data)
+
+
+def _lag(tally: Tally) -> str:
+    if not tally.negotiated:
+        return (
+            "Which ranks come last is not told: Horovod's cache spares the ranks to say that they are ready. "
+            "With HOROVOD_CACHE_CAPACITY=0 they say so every time."
+        )
+    rows = [
+        (rank, percent(tally.last.get(rank, 0) / tally.negotiated), f"{lag / tally.negotiated / 1000:.3g} ms")
+        for rank, lag in sorted(tally.lag.items(), key=lambda item: -item[1])[:10]
+    ]
+    title = f"Of {tally.negotiated:,} negotiations in which each rank spoke for itself:"
+    more = f"\n… and {len(tally.lag) - 10} ranks that came sooner" if len(tally.lag) > 10 else ""
+    return f"{title}\n{table(('rank', 'was the last', 'behind the first, mean'), rows)}{more}"
+
+
+def _waited(tally: Tally) -> str:
+    found = sorted(tally.tensors.values(), key=lambda one: -one.waited)[:_TENSORS]
+    rows = [
+        (f"{tensor.waited / 1e6:.3g} s", f"{tensor.reduced:,}", in_bytes(tensor.size), _short(tensor))
+        for tensor in found
+        if tensor.reduced
+    ]
+    return f"Negotiated for longest:\n{table(('in all', 'times', 'size', 'tensor'), rows)}" if rows else ""
+
+
+def _short(tensor: Tensor) -> str:
+    """Return the end of the name: TensorFlow repeats where a tensor is at its beginning."""
+    return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
+
+
+def _advised(advice: Advice, file: Path, width: int) -> str:
+    reasons = [
+        textwrap.fill(text, width - 2, initial_indent="  · ", subsequent_indent="    ")
+        for text in advice.reasons
+    ]
+    env = " ".join(f"--env {variable}" for variable in advice.variables)
+    proof = [
+        "To see whether it helps, beside no settings and Horovod's own search:",
+        f"  toolkit scale TRAINER --ranks N --prove {shlex.quote(str(file))}",
+    ]
+    return "\n".join([f"Worth a try: {env}", *reasons, *proof])
+
+
+def _fields(advice: Advice) -> dict[str, Any]:
+    return {name: getattr(advice, name) for name in Advice.__dataclass_fields__}

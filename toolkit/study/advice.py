@@ -1,0 +1,122 @@
+"""Suggest a fusion threshold and a cycle time from a timeline, and say why; pure.
+
+A step's gradients of B bytes become ready one after the other within R. Reduced in k groups, each costs
+a + b B/k: the first groups go on while later gradients are made, and what comes after R is waited for. The
+suggestion is the k for which that is least (with a and b measured); the threshold is the next whole MiB
+above B/k, and the cycle the time in which so much becomes ready. Horovod's own defaults are 128 MiB and 1 ms.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from statistics import median
+
+from toolkit.study.timeline import Tally
+
+_MOST_GROUPS = 32
+_LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
+"""Milliseconds: Horovod takes 0.1 well; a longer cycle than this delays what is small and late."""
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """Settings to try, and the figures that speak for them; bytes, milliseconds.
+
+    ``now`` is the number of reductions of a step as it was, ``groups`` as it is meant to be.
+    """
+
+    threshold: int
+    cycle: float
+    groups: int
+    now: float
+    gradient: int
+    ready: float
+    start: float | None
+    rate: float
+    cycle_now: float | None
+    reasons: tuple[str, ...]
+
+    @property
+    def variables(self) -> tuple[str, str]:
+        return (f"HOROVOD_FUSION_THRESHOLD={self.threshold}", f"HOROVOD_CYCLE_TIME={self.cycle:g}")
+
+
+def advise(tally: Tally) -> Advice | None:
+    """Return what to try; ``None`` for a timeline that tells too little of allreduces."""
+    fusion, steps = tally.fusion, len(tally.ready)
+    if steps < 3 or not fusion.groups:
+        return None
+    most = max(tensor.reduced for tensor in tally.tensors.values())
+    # Tensors that are reduced in every step are the gradients; a metric is reduced now and then.
+    gradient = sum(t.size for t in tally.tensors.values() if t.reduced > most / 2)
+    ready = median(tally.ready)
+    line = fusion.line()
+    start, slope = line or (0.0, fusion.time_sum / fusion.size_sum)
+    groups = 1 if line is None else _groups(gradient, ready, start, slope)
+    now = fusion.groups / steps
+    cycle = min(max(_nice(ready / groups / 1000), _LEAST_CYCLE), _MOST_CYCLE)
+    advice = Advice(
+        threshold=_whole(gradient / groups),
+        cycle=cycle,
+        groups=groups,
+        now=now,
+        gradient=gradient,
+        ready=ready / 1000,
+        start=start / 1000 if line else None,
+        rate=1e6 / slope,
+        cycle_now=median(tally.cycles) / 1000 if len(tally.cycles) > 2 else None,
+        reasons=(),
+    )
+    return replace(advice, reasons=tuple(_reasons(advice)))
+
+
+def _groups(gradient: int, ready: float, start: float, slope: float) -> int:
+    def waited(k: int) -> float:
+        each = start + slope * gradient / k
+        return each + max(0.0, (k - 1) * (each - ready / k))
+
+    return min(range(1, _MOST_GROUPS + 1), key=waited)
+
+
+def _reasons(advice: Advice) -> list[str]:
+    size, rate = in_bytes(advice.gradient), f"{in_bytes(advice.rate)}/s"
+    at_once = advice.ready < _LEAST_CYCLE
+    within = "all at once" if at_once else f"within {advice.ready:.2g} ms"
+    said = [f"the gradients of a step are {size}, and become ready {within}"]
+    if advice.start is None:
+        said.append(f"reductions run at {rate}; all are of one size, so what a small one costs is not known")
+    else:
+        said.append(f"a reduction takes {advice.start:.2g} ms however small it is, and runs at {rate}")
+    now = f"now {advice.now:.1f}"
+    if advice.groups == 1:
+        said.append(f"so one reduction a step is best ({now}): the threshold holds all gradients")
+    else:
+        first = "the first ones run while later gradients are made"
+        said.append(f"so {advice.groups} reductions a step are best ({now}): {first}")
+    looks = "" if advice.cycle_now is None else f"Horovod looks every {advice.cycle_now:.2g} ms now; "
+    if at_once:
+        said.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay them")
+    else:
+        said.append(f"{looks}in {advice.cycle:g} ms as much becomes ready as is to be reduced together")
+    return said
+
+
+def _whole(size: float) -> int:
+    """Return the next whole MiB, in bytes."""
+    return max(1, math.ceil(size / _MIB)) * _MIB
+
+
+def _nice(value: float) -> float:
+    """Return the next of 1, 2, 2.5 and 5 times a power of ten that is not less."""
+    if value <= 0:
+        return _LEAST_CYCLE
+    power = 10 ** math.floor(math.log10(value))
+    return next(float(f"{step * power:.4g}") for step in (1, 2, 2.5, 5, 10) if step * power >= value * 0.999)
+
+
+def in_bytes(size: float) -> str:
+    """Say a size with three digits: ``1.63 MB``."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} B"

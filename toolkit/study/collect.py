@@ -1,0 +1,110 @@
+"""Take the figures of a run out of what it wrote: a trainer's metrics, or the output of any command; pure."""
+
+import re
+from collections.abc import Sequence
+from statistics import median
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.model.metrics import Epoch, parse_metrics
+from toolkit.model.study import EpochFigure, Figures
+
+UNITS = 1000
+"""Where nothing is known of the size of the data, the time of so many units stands for an epoch."""
+
+_LABEL = re.compile(r"^ *(\d+): ")
+"""What ``srun --label`` puts before a line."""
+
+
+def of_metrics(content: bytes, warm_up: int) -> Figures:
+    """Return the figures of a training; the time of an epoch is that of one pass over the data.
+
+    Raises:
+        CheckFailed: if no epoch is left after the warm-up, or the training went on from a checkpoint.
+    """
+    if not content:
+        raise CheckFailed("it wrote no metrics")
+    training = parse_metrics(content)
+    header, epochs = training.header, training.epochs
+    if training.resumed:
+        raise CheckFailed("it was stopped and went on from a checkpoint: its epochs are of two runs")
+    measured = epochs[warm_up:]
+    if not measured:
+        raise CheckFailed(
+            f"it finished {len(epochs)} epochs, and the first {warm_up} are left out as warm-up"
+        )
+    return Figures(
+        seconds=tuple(one.seconds * header.samples / one.images for one in measured),
+        rates=tuple(one.images / one.seconds for one in measured),
+        epochs=tuple(
+            EpochFigure(seconds=one.seconds, images=one.images, test_accuracy=one.test_accuracy)
+            for one in epochs
+        ),
+        samples=header.samples,
+        global_batch=header.global_batch_size,
+        parameters=header.parameters,
+        threads=header.threads,
+        start_seconds=header.start_seconds,
+        versions=header.versions,
+        waiting=_waiting(measured),
+    )
+
+
+def _waiting(epochs: Sequence[Epoch]) -> float | None:
+    parts = [one.input_seconds / one.seconds for one in epochs if one.input_seconds is not None]
+    return min(median(parts), 1.0) if parts else None
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern that finds figures.
+
+    Raises:
+        BadInput: if it is none, or has no group.
+    """
+    try:
+        found = re.compile(pattern)
+    except re.error as error:
+        raise BadInput(f"--pattern {pattern!r}: {error}") from None
+    if not found.groups:
+        raise BadInput(
+            f"--pattern {pattern!r}: put the figure into parentheses", fix="as in 'images/sec: ([0-9.]+)'"
+        )
+    return found
+
+
+def of_output(text: str, pattern: str, warm_up: int) -> Figures:
+    """Return the figures that a pattern finds in the lines of rank 0: its first group, or a named one.
+
+    A group ``(?P<seconds>…)`` holds the time of an epoch, ``(?P<rate>…)`` or any other one units per second.
+
+    Raises:
+        CheckFailed: if it finds none, or none after the warm-up, or no number.
+    """
+    rule = compiled(pattern)
+    group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)
+    told = [found[group] for line in text.splitlines() if _of_first(line) for found in rule.finditer(line)]
+    if not told:
+        raise CheckFailed(f"--pattern {pattern!r} finds nothing in its output")
+    values = [_number(value, pattern) for value in told][warm_up:]
+    if not values:
+        raise CheckFailed(
+            f"--pattern {pattern!r} finds {len(told)} figures, and {warm_up} are left out as warm-up",
+            fix="--warm-up 0 takes them all",
+        )
+    if group == "seconds":
+        return Figures(seconds=tuple(values))
+    return Figures(seconds=tuple(UNITS / value for value in values), rates=tuple(values))
+
+
+def _of_first(line: str) -> bool:
+    label = _LABEL.match(line)
+    return label is None or int(label[1]) == 0
+
+
+def _number(text: str, pattern: str) -> float:
+    try:
+        value = float(text.replace(",", ""))
+    except (ValueError, AttributeError):
+        raise CheckFailed(f"--pattern {pattern!r} finds {text!r}, which is no number") from None
+    if not 0 < value < float("inf"):
+        raise CheckFailed(f"--pattern {pattern!r} finds {text}, and neither a time nor a speed is that")
+    return value

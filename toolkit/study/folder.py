@@ -1,0 +1,102 @@
+"""The folder of a study: ``study.json``, a file a point in ``points``, timelines; each replaced whole."""
+
+import contextlib
+import fcntl
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.model.study import Point, Study
+from toolkit.run.local import LocalRunner
+from toolkit.study.sweep import file_name, points
+
+STUDY = "study.json"
+POINTS = "points"
+TIMELINES = "timelines"
+_SCHEMA = "toolkit.study/1"
+
+
+def is_study(folder: Path) -> bool:
+    return (folder / STUDY).is_file()
+
+
+def load(folder: Path) -> Study:
+    """Read what a study runs.
+
+    Raises:
+        BadInput: if there is none, or it is not as this toolkit writes it.
+    """
+    file = folder / STUDY
+    try:
+        study = msgspec.json.decode(file.read_bytes(), type=Study)
+    except OSError as error:
+        raise BadInput(
+            f"{file}: cannot be read: {error.strerror}", fix="toolkit scale makes a study"
+        ) from error
+    except msgspec.DecodeError as error:
+        raise BadInput(f"{file}: not a study: {error}") from error
+    if study.schema != _SCHEMA:
+        raise BadInput(f"{file}: schema {study.schema} is not known; this toolkit reads {_SCHEMA}")
+    return study
+
+
+def save(folder: Path, study: Study) -> None:
+    """Write what a study runs; a reader sees the old file or the new one."""
+    _write(folder / STUDY, study)
+
+
+def load_points(folder: Path, study: Study) -> list[Point]:
+    """Return every point of a study, those that were not begun as planned.
+
+    Raises:
+        BadInput: for the file of a point that cannot be read.
+    """
+    return [_point(folder / POINTS / f"{file_name(point)}.json") or point for point in points(study)]
+
+
+def save_point(folder: Path, point: Point) -> None:
+    """Write the record of one point."""
+    _write(folder / POINTS / f"{file_name(point)}.json", point)
+
+
+def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
+    """Keep what Horovod wrote of a point, and return where."""
+    file = folder / TIMELINES / f"{file_name(point).removesuffix('-timeline')}.json"
+    LocalRunner().write(str(file), content, 0o644)
+    return file
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep a second run of the same study away.
+
+    Raises:
+        CheckFailed: if there is one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckFailed(f"{folder}: another toolkit scale runs this study") from None
+        except OSError:  # some network file systems know no locks
+            pass
+        yield
+
+
+def _point(file: Path) -> Point | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Point)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise BadInput(
+            f"{file}: not a point of a study: {error}", fix="move it away to run it again"
+        ) from error
+
+
+def _write(file: Path, value: Study | Point) -> None:
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    LocalRunner().write(str(file), text + b"\n", 0o644)

@@ -1,0 +1,65 @@
+"""What Horovod reduced together: sizes and times of its fused allreduces, as sums; pure."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Fusion:
+    """Reductions of one or several tensors: how many, how large in bytes, how long in microseconds.
+
+    Tensors that are reduced together begin one after the other before the first of them ends.
+    """
+
+    groups: int = 0
+    tensors: int = 0
+    size_sum: float = 0.0
+    time_sum: float = 0.0
+    size_square: float = 0.0
+    size_time: float = 0.0
+    _begun: float = 0.0
+    _pids: list[int] = field(default_factory=list)
+    _open: bool = False
+    _time: float = 0.0
+    _sizes: dict[int, int] = field(default_factory=dict)
+
+    def begin(self, pid: int, ts: float) -> None:
+        if not self._open:
+            self._close()
+            self._begun, self._open = ts, True
+        self._pids.append(pid)
+
+    def end(self, ts: float) -> None:
+        if self._open:
+            self._time, self._open = ts - self._begun, False
+
+    def size(self, pid: int, size: int) -> None:
+        """Learn the bytes of a tensor, which are told when all of its allreduce has ended."""
+        self._sizes[pid] = size
+
+    def _close(self) -> None:
+        """Count the group before this one, whose sizes are known by now."""
+        size = sum(self._sizes.get(pid, 0) for pid in self._pids)
+        # One that never ended, or of which no size was told, says nothing.
+        if self._pids and self._time > 0 and size > 0:
+            self.groups += 1
+            self.tensors += len(self._pids)
+            self.size_sum += size
+            self.time_sum += self._time
+            self.size_square += size * size
+            self.size_time += size * self._time
+        self._pids, self._time = [], 0.0
+
+    def line(self) -> tuple[float, float] | None:
+        """Return the microseconds of a reduction however small, and those of a further byte.
+
+        ``None`` where all are of one size, or larger ones take no longer.
+        """
+        if self.groups < 3:
+            return None
+        mean_size, mean_time = self.size_sum / self.groups, self.time_sum / self.groups
+        spread = self.size_square / self.groups - mean_size**2
+        if spread <= (0.05 * mean_size) ** 2:
+            return None
+        slope = (self.size_time / self.groups - mean_size * mean_time) / spread
+        start = mean_time - slope * mean_size
+        return (max(start, 0.0), slope) if slope > 0 else None

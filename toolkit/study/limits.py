@@ -1,0 +1,170 @@
+"""Say in words how far a training scales and what limits it, from measured shares; pure."""
+
+from collections.abc import Iterator
+
+from toolkit.model.study import Shares
+from toolkit.study.fit import Check, Fit, bandwidth, latency
+from toolkit.study.statistics import Curve, Measured, Spread
+
+_WELL = 0.9
+"""Parallel efficiency from which nothing need be done."""
+
+_WIDE = 3.0
+"""A predicted range, greatest over least, in which nearly everything lies."""
+_OPEN = 0.5
+"""A range of the serial part that says nothing any more."""
+
+_WORTH = 0.05
+"""A part of a step that is worth a sentence."""
+
+
+_INPUT = (
+    "{on} each waits for its samples in {part} of the time, so that input limits it; more cores to read and "
+    "decode with, faster storage, or fewer and larger files help"
+)
+_SHARED = (
+    "{on} the computation between allreduces takes {slower:.2g} times as long as it should, so ranks share "
+    "something: cores, memory bandwidth, or a disk"
+)
+_LESS = "a larger batch needs fewer of them, a faster network makes them shorter"
+
+
+def sentences(
+    curve: Curve, made: Fit | None, check: Check | None, takes: str = "an epoch takes"
+) -> list[str]:
+    """Return what there is to say of a curve, a sentence each; ``takes`` says of what its times are."""
+    largest = curve.points[-1]
+    if largest is curve.base:
+        only = f"Measured on {_ranks(largest)} only: a second size tells how it scales."
+        return [only, *_known(largest)]
+    return [_reached(curve, takes), *_why(curve), *_model(curve, made), *_checked(check)]
+
+
+def _reached(curve: Curve, takes: str) -> str:
+    base, largest = curve.base, curve.points[-1]
+    gained = largest.speedup.value / base.speedup.value
+    sized = f"On {_ranks(largest)} on {largest.nodes} node{'s' if largest.nodes > 1 else ''}"
+    text = f"{sized} {takes} {duration(largest.seconds.value)}, "
+    alone = f"on {_ranks(base)}"
+    if gained < 1:
+        return f"{text}longer than the {duration(base.seconds.value)} {alone}: more ranks do not help here."
+    return f"{text}{gained:.3g} times as fast as {alone}: {percent(largest.efficiency.value)} of ideal."
+
+
+def _why(curve: Curve) -> Iterator[str]:
+    largest = curve.points[-1]
+    yield from _threads(curve)
+    if largest.efficiency.value >= _WELL:
+        yield "That is near ideal; larger sizes are worth a try."
+    told = next((point for point in reversed(curve.points) if point.shares), None)
+    if told is None or told.shares is None:
+        yield from _known(largest)
+        if largest.efficiency.value < _WELL:
+            yield "Where the time of a step goes was not measured; toolkit scale --profile does."
+        return
+    causes = sorted(_causes(curve, told, told.shares), reverse=True)
+    found = [text for part, text in causes if part >= _WORTH]
+    if not found:
+        yield f"Communication takes {percent(told.shares.communication)} of a step on {_ranks(told)}."
+        return
+    for number, text in enumerate(found):
+        yield f"{'What limits it most' if number == 0 else 'Then'}: {text}."
+
+
+def _threads(curve: Curve) -> Iterator[str]:
+    base, largest = curve.base, curve.points[-1]
+    few, many = largest.figures.threads, base.figures.threads
+    if few and many and few != many:
+        had = f"with {_ranks(base)} each had {many} core{'s' * (many > 1)}, with {_ranks(largest)} {few}"
+        yield f"The sizes are not alike: {had}; --cpus-per-rank gives all the same."
+
+
+def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
+    """Yield parts of a step that one rank alone would not need, and what they are."""
+    alone = curve.base.seconds.value * curve.base.ranks / told.ranks
+    # What ranks wait for samples is no computation, though a timeline cannot tell it from that.
+    busy = max(shares.compute - (told.waiting or 0), 0.0)
+    slower = busy * told.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
+    on = f"on {_ranks(told)}"
+    yield told.waiting or 0, _waits(told)
+    if slower > 1 + _WORTH:
+        yield busy * (1 - 1 / slower), _SHARED.format(on=on, slower=slower)
+    negotiate, reduce = percent(shares.negotiate), percent(shares.reduce)
+    yield shares.negotiate, f"{on} they wait for each other in {negotiate} of a step{_last(shares)}"
+    yield shares.reduce, f"{on} the allreduce takes {reduce} of a step; {_LESS}"
+    yield shares.copy, f"{on} copying gradients to be reduced together takes {percent(shares.copy)} of a step"
+    yield shares.queue, f"{on} gradients queue for {percent(shares.queue)} of a step"
+
+
+def _known(point: Measured) -> Iterator[str]:
+    if (point.waiting or 0) >= _WORTH:
+        yield f"What is known to limit it: {_waits(point)}."
+
+
+def _waits(point: Measured) -> str:
+    return _INPUT.format(on=f"on {_ranks(point)}", part=percent(point.waiting or 0))
+
+
+def _last(shares: Shares) -> str:
+    if len(shares.last_ranks) < 2:
+        return ""
+    rank, part = max(shares.last_ranks.items(), key=lambda item: item[1])
+    fair = 1 / len(shares.last_ranks)
+    return f"; rank {rank} is the last one in {percent(part)} of the cases" if part > 1.3 * fair else ""
+
+
+def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
+    if made is None:
+        return
+    if len(curve.points) < 3:
+        yield "Two sizes do not tell serial work from communication; a third one does."
+        return
+    serial = made.serial
+    if serial.high - serial.low > _OPEN:
+        yield "The figures scatter too much for the model to tell serial work from communication."
+        return
+    holds = "serial work or latency" if curve.scaling == "weak" else "serial work or bandwidth"
+    if serial.high >= 0.001:
+        yield (
+            f"By the model, {_between(serial)} of one rank's time is not shared out ({holds}); "
+            f"no number of ranks makes it shorter."
+        )
+    if (rate := bandwidth(curve, made)) is not None:
+        yield f"By the model, gradients travel at about {rate / 1e9:.2g} GB/s."
+    if (each := latency(curve, made)) is not None:
+        yield f"By the model, one exchange of a ring takes about {each * 1e6:.2g} µs."
+
+
+def _checked(check: Check | None) -> Iterator[str]:
+    if check:
+        said = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
+        verdict = "within" if check.holds else "outside: the model does not describe this machine well"
+        if check.holds and check.predicted.high > _WIDE * check.predicted.low:
+            verdict = "within, but a range as wide as that says little: more runs make it narrower"
+        yield (
+            f"Check: from the smaller sizes, the model predicts {said} for {check.ranks} ranks; "
+            f"measured are {duration(check.measured)}, {verdict}."
+        )
+
+
+def _between(part: Spread) -> str:
+    low, high = percent(part.low), percent(part.high)
+    if part.low == 0:
+        return f"at most {high}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _ranks(point: Measured) -> str:
+    return f"{point.ranks} rank{'s' if point.ranks > 1 else ''}"
+
+
+def percent(part: float) -> str:
+    """Say a part of 1: ``31 %``, below ten ``2.4 %``."""
+    return f"{100 * part:.0f} %" if part >= 0.0995 or part == 0 else f"{100 * part:.2g} %"
+
+
+def duration(value: float) -> str:
+    """Say seconds with three digits."""
+    if value >= 1000:
+        return f"{value:,.0f} s"
+    return f"{value:.3g} s" if value >= 0.1 else f"{value * 1000:.3g} ms"

@@ -1,0 +1,90 @@
+"""The terms of which the time of an epoch consists, and their least squares without negative ones; pure.
+
+On ``n`` ranks an epoch takes
+
+    weak    P/n + K + W * 2(n-1)/n**2
+    strong  P/n + K + L * 2(n-1)
+
+``P`` is what is shared out, ``K`` Amdahl's serial part. A ring allreduce makes 2(n-1) exchanges of an n-th of
+the gradient, so each step of it costs 2(n-1) latencies and 2(n-1)/n times the gradient over the bandwidth
+(Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). Where every rank keeps its batch, an epoch has
+1/n as many steps: latency then adds 2(n-1)/n, which is K and a part of P and cannot be told from them. Where
+the batch is shared out the same holds of the bandwidth. So K holds one of the two, and is an upper limit.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+from toolkit.model.study import Scaling
+
+Vector = tuple[float, ...]
+Term = Callable[[float], float]
+
+TERMS: dict[Scaling, tuple[Term, ...]] = {
+    "weak": (lambda n: 1 / n, lambda _: 1.0, lambda n: 2 * (n - 1) / n**2),
+    "strong": (lambda n: 1 / n, lambda _: 1.0, lambda n: 2 * (n - 1)),
+}
+
+_SINGULAR = 1e-12
+
+
+def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
+    """Return the time of an epoch on so many ranks."""
+    return sum(w * term(ranks) for w, term in zip(weights, TERMS[scaling], strict=True))
+
+
+def solutions(
+    scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
+) -> list[tuple[float, Vector]]:
+    """Return the least squares of each choice of terms that has no negative one, the best first.
+
+    ``errors`` are those of the times, in seconds. The first number is chi squared, the best of all is the
+    non-negative least squares; others that are nearly as good say what the figures leave open.
+    """
+    rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
+    count = len(rows[0])
+    found = []
+    # Three terms have seven choices: looking at each is exact, and shorter than a solver.
+    for size in range(1, min(count, len(ranks)) + 1):
+        for chosen in combinations(range(count), size):
+            part = _least_squares([[row[i] for i in chosen] for row in rows], times, errors)
+            if part is None or min(part) < 0:
+                continue
+            weights = [0.0] * count
+            for i, value in zip(chosen, part, strict=True):
+                weights[i] = value
+            found.append((_chi_squared(rows, weights, times, errors), tuple(weights)))
+    return sorted(found)
+
+
+def _chi_squared(
+    rows: Sequence[Sequence[float]], weights: Sequence[float], times: Sequence[float], errors: Sequence[float]
+) -> float:
+    total = 0.0
+    for row, time, error in zip(rows, times, errors, strict=True):
+        total += ((sum(w * x for w, x in zip(weights, row, strict=True)) - time) / error) ** 2
+    return total
+
+
+def _least_squares(
+    rows: Sequence[Sequence[float]], times: Sequence[float], errors: Sequence[float]
+) -> list[float] | None:
+    """Solve the normal equations; ``None`` where the columns depend on each other."""
+    scaled = [[x / e for x in row] for row, e in zip(rows, errors, strict=True)]
+    right = [t / e for t, e in zip(times, errors, strict=True)]
+    count = len(rows[0])
+    table = [
+        [sum(row[i] * row[j] for row in scaled) for j in range(count)]
+        + [sum(row[i] * y for row, y in zip(scaled, right, strict=True))]
+        for i in range(count)
+    ]
+    for i in range(count):
+        pivot = max(range(i, count), key=lambda r: abs(table[r][i]))
+        table[i], table[pivot] = table[pivot], table[i]
+        if abs(table[i][i]) < _SINGULAR * max(1.0, *(abs(x) for x in table[i])):
+            return None
+        for r in range(count):
+            if r != i:
+                factor = table[r][i] / table[i][i]
+                table[r] = [a - factor * b for a, b in zip(table[r], table[i], strict=True)]
+    return [table[i][count] / table[i][i] for i in range(count)]

@@ -1,0 +1,79 @@
+"""Whether what a timeline suggests is any better than nothing, and than Horovod's own autotune; pure."""
+
+from collections.abc import Iterable, Iterator
+
+from toolkit.model.study import Study
+from toolkit.study.advice import Advice
+from toolkit.study.limits import duration, percent
+from toolkit.study.statistics import Curve, Measured
+
+DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
+
+_TELLING = 3
+"""Runs of each: that three are all faster than three others by chance happens once in twenty times."""
+
+
+def settings(advice: Advice) -> dict[str, dict[str, str]]:
+    """Return the series of a study that proves an advice, each with its variables."""
+    chosen = dict(variable.split("=", 1) for variable in advice.variables)
+    return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
+
+
+def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
+    """Say at each size whether the suggestion held; nothing of a study that was made for something else."""
+    if SUGGESTED not in study.settings:
+        return []
+    found: dict[tuple[int, int], dict[str, Measured]] = {}
+    for curve in curves:
+        for point in curve.points:
+            found.setdefault((point.ranks, point.nodes), {})[curve.series] = point
+    env = " ".join(f"{name}={value}" for name, value in study.settings[SUGGESTED].items())
+    told = [text for _, size in sorted(found.items()) for text in _size(size)]
+    return [f"Suggested: {env}", *told]
+
+
+def _size(found: dict[str, Measured]) -> Iterator[str]:
+    suggested, default, tuned = (found.get(name) for name in (SUGGESTED, DEFAULT, TUNED))
+    if suggested is None:
+        return
+    nodes = f"{suggested.nodes} node{'s' * (suggested.nodes > 1)}"
+    on, took = f"On {suggested.ranks} ranks on {nodes}", _ranged(suggested)
+    if default:
+        said = {
+            -1: f"the suggestion held: an epoch takes {took}, {_less(suggested, default)} less than",
+            0: f"the suggestion makes no difference that these runs can tell: an epoch takes {took}, beside",
+            1: f"the suggestion did not hold: an epoch takes {took}, {_more(suggested, default)} more than",
+        }[_compared(suggested, default)]
+        yield f"{on} {said} {_ranged(default)} without it{_chance(suggested, default)}."
+    if tuned:
+        said = {
+            -1: f"{_more(tuned, suggested)} more than with the suggestion",
+            0: "no other than with the suggestion, as far as these runs can tell",
+            1: f"{_less(tuned, suggested)} less than with the suggestion",
+        }[_compared(suggested, tuned)]
+        yield f"{on}, tuned by Horovod itself, it takes {_ranged(tuned)}, {said}{_chance(suggested, tuned)}."
+
+
+def _compared(one: Measured, other: Measured) -> int:
+    """Return -1 if all runs of one are faster than all of the other, 1 if all are slower, and else 0."""
+    if one.seconds.high < other.seconds.low:
+        return -1
+    return int(one.seconds.low > other.seconds.high)
+
+
+def _less(one: Measured, other: Measured) -> str:
+    return percent(1 - one.seconds.value / other.seconds.value)
+
+
+def _more(one: Measured, other: Measured) -> str:
+    return percent(one.seconds.value / other.seconds.value - 1)
+
+
+def _ranged(point: Measured) -> str:
+    low, high = duration(point.seconds.low), duration(point.seconds.high)
+    return duration(point.seconds.value) + (f" ({low} to {high})" if low != high else "")
+
+
+def _chance(*points: Measured) -> str:
+    few = min(len(point.runs) for point in points) < _TELLING
+    return f"; that may be chance, and --repeat {_TELLING} tells" if few else ""

@@ -1,0 +1,162 @@
+"""From runs to curves: medians with their spread, speed-up, efficiency; pure.
+
+A run counts as the median of its epochs, a size as the median of its runs; the spread is that of the runs,
+from the least to the greatest.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from toolkit.model.study import EpochFigure, Figures, Point, Scaling, Shares, Study
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A median and how far single runs were from it."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        return cls(median(values), min(values), max(values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What the runs of one size came to.
+
+    ``runs`` are the seconds of an epoch of each run. ``speedup`` is that of an epoch, over the smallest size,
+    which counts as many as it has ranks; ``efficiency`` is its part of the ideal one. ``waiting`` is the part
+    of 1 of the time in which a rank waits for its samples, ``None`` where nobody told.
+    """
+
+    ranks: int
+    nodes: int
+    runs: tuple[float, ...]
+    seconds: Spread
+    rate: Spread | None
+    speedup: Spread
+    efficiency: Spread
+    shares: Shares | None
+    epochs: tuple[EpochFigure, ...]
+    figures: Figures
+    waiting: float | None = None
+
+    @property
+    def parts(self) -> dict[str, float] | None:
+        """Return where the time of a step goes, as parts of 1; ``None`` where that is not known.
+
+        A timeline knows nothing of ``input``: what ranks wait for samples is a part of its computation.
+        """
+        waiting = self.waiting or 0.0
+        if self.shares is None:
+            return {"compute": 1 - waiting, "input": waiting} if self.ranks == 1 and self.waiting else None
+        waiting = min(waiting, self.shares.compute)
+        told = {name: getattr(self.shares, name) for name in ("reduce", "copy", "queue", "negotiate")}
+        return {**told, "input": waiting, "compute": self.shares.compute - waiting}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """The sizes of one series, the smallest first.
+
+    ``on`` says on how many nodes, where a series has several curves for that.
+    """
+
+    series: str
+    on: str
+    scaling: Scaling
+    points: tuple[Measured, ...]
+
+    @property
+    def base(self) -> Measured:
+        return self.points[0]
+
+    @property
+    def steps(self) -> float | None:
+        """Steps of an epoch on one rank, ``None`` where it is not known."""
+        figures = self.base.figures
+        if not figures.samples or not figures.global_batch:
+            return None
+        batch = figures.global_batch / (self.base.ranks if self.scaling == "weak" else 1)
+        return figures.samples / batch
+
+
+def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
+    """Return a curve for each series, and for each number of nodes where there are several for one size.
+
+    A curve of several nodes begins with the smallest size of its series, whatever nodes that has.
+    """
+    known = list(points)
+    found = []
+    for series in study.values or ("",):
+        mine = [point for point in known if point.series == series]
+        sizes = {point.size for point in mine}
+        several = len({size.ranks for size in sizes}) < len(sizes)
+        base = min(sizes, default=None)
+        for nodes in sorted({size.nodes for size in sizes}) if several else [0]:
+            chosen = [p for p in mine if not nodes or p.nodes == nodes or p.size == base]
+            on = f"on {nodes} node{'s' if nodes > 1 else ''}" if nodes else ""
+            if curve := _curve(series, on, study.scaling, chosen):
+                found.append(curve)
+    return found
+
+
+def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> Curve | None:
+    groups: dict[tuple[int, int], list[Point]] = {}
+    for point in sorted(points, key=lambda p: (p.ranks, p.nodes, p.number)):
+        if point.figures and not point.profile:
+            groups.setdefault((point.ranks, point.nodes), []).append(point)
+    if not groups:
+        return None
+    shares = {(p.ranks, p.nodes): p.shares for p in points if p.shares}
+    first = next(iter(groups))
+    base = Spread.of(_seconds(groups[first]))
+    measured = tuple(_measured(group, first[0], base, shares.get(size)) for size, group in groups.items())
+    return Curve(series=series, on=on, scaling=scaling, points=measured)
+
+
+def _measured(group: Sequence[Point], base_ranks: int, base: Spread, shares: Shares | None) -> Measured:
+    one, runs = group[0], _seconds(group)
+    figures = [point.figures for point in group if point.figures]
+    waiting = [one.waiting for one in figures if one.waiting is not None]
+    seconds = Spread.of(runs)
+    rates = [median(one.rates) for one in figures if one.rates]
+    speedup = _speedup(seconds, base, base_ranks, same=one.ranks == base_ranks)
+    part = 1 / one.ranks
+    return Measured(
+        ranks=one.ranks,
+        nodes=one.nodes,
+        runs=tuple(runs),
+        seconds=seconds,
+        rate=Spread.of(rates) if rates else None,
+        speedup=speedup,
+        efficiency=Spread(speedup.value * part, speedup.low * part, speedup.high * part),
+        shares=shares,
+        epochs=_typical(figures).epochs,
+        figures=figures[0],
+        waiting=median(waiting) if waiting else None,
+    )
+
+
+def _speedup(now: Spread, base: Spread, ranks: int, *, same: bool) -> Spread:
+    """Divide two times; their spreads are taken for independent of each other."""
+    if same and now == base:
+        return Spread(ranks, ranks, ranks)
+    value = ranks * base.value / now.value
+    down = math.hypot(now.high / now.value - 1, 1 - base.low / base.value)
+    up = math.hypot(1 - now.low / now.value, base.high / base.value - 1)
+    return Spread(value, value / (1 + down), value * (1 + up))
+
+
+def _seconds(group: Iterable[Point]) -> list[float]:
+    return [median(point.figures.seconds) for point in group if point.figures]
+
+
+def _typical(figures: Sequence[Figures]) -> Figures:
+    """Return the run in the middle, whose epochs stand for all of them."""
+    return sorted(figures, key=lambda one: median(one.seconds))[(len(figures) - 1) // 2]

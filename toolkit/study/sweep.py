@@ -1,0 +1,187 @@
+"""Which runs a study consists of, and what each of them is asked for; pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolkit.errors import BadInput
+from toolkit.model.jobfile import JobFile
+from toolkit.model.study import Point, Size, Study
+
+TIMELINE = "timeline.json"
+"""Horovod's timeline, in the folder of the job, which is where it is started."""
+
+MEASUREMENTS = ("imagenet-synthetic",)
+"""Trainers without epochs: they time some steps, so many times."""
+
+SHARED = ("mnist-cnn", "fashion-mnist", "cifar10", "imagenet")
+"""Trainers of which an epoch is one pass, shared out to all ranks; who else does so is not known here."""
+
+_PLACES = ("{ranks}", "{nodes}", "{batch}")
+
+
+def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
+    """Return every size that is asked for, the smallest first.
+
+    With ``nodes`` each number of ranks runs on each number of nodes over which it spreads evenly; without,
+    on as few nodes as ``ranks_per_node`` (1 by default) allow.
+
+    Raises:
+        BadInput: for ranks that fit none of the nodes.
+    """
+    wanted, over = sorted(set(ranks)), sorted(set(nodes))
+    if not over:
+        found = [Size(count, _fewest(count, ranks_per_node or 1)) for count in wanted]
+        return tuple(found)
+    if ranks_per_node is not None:
+        raise BadInput("--nodes and --ranks-per-node: give one of them; --ranks are those of all nodes")
+    for count in wanted:
+        if not any(_even(count, on) for on in over):
+            named = ", ".join(map(str, over))
+            raise BadInput(f"--ranks {count}: does not spread evenly over --nodes {named}")
+    return tuple(Size(count, on) for count in wanted for on in over if _even(count, on))
+
+
+def _fewest(ranks: int, most: int) -> int:
+    if ranks > most and ranks % most:
+        raise BadInput(f"--ranks {ranks}: does not fill nodes of --ranks-per-node {most} evenly")
+    return max(1, ranks // most)
+
+
+def _even(ranks: int, nodes: int) -> bool:
+    return ranks >= nodes and ranks % nodes == 0
+
+
+def points(study: Study) -> list[Point]:
+    """Return all runs in the order in which they are made.
+
+    A round runs every size once, so that an hour in which the machine is busy does not fall on one size.
+    Those that write a timeline come last; one rank alone has none.
+    """
+    series = study.values or ("",)
+    timed = [
+        Point(series=one, ranks=size.ranks, nodes=size.nodes, number=number)
+        for number in range(1, study.repeats + 1)
+        for size in study.sizes
+        for one in series
+    ]
+    if not study.profile:
+        return timed
+    return timed + [
+        Point(series=one, ranks=size.ranks, nodes=size.nodes, profile=True)
+        for size in study.sizes
+        for one in series
+        if size.ranks > 1
+    ]
+
+
+def file_name(point: Point) -> str:
+    """Return the name of the file of a point."""
+    series = re.sub(r"[^A-Za-z0-9.]+", "_", point.series)
+    run = "timeline" if point.profile else str(point.number)
+    return "-".join(filter(None, (series, f"r{point.ranks}", f"n{point.nodes}", run)))
+
+
+def asked_of(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the fields of the job of a point, and the words that stand after ``--``."""
+    said = {**study.said, "nodes": point.nodes, "ranks_per_node": point.ranks // point.nodes}
+    env = dict(said.get("env") or {})
+    if study.compare.isupper():
+        env[study.compare] = point.series
+    elif study.compare:
+        number = "int" in str(JobFile.__annotations__.get(study.compare)) and point.series.isdigit()
+        said[study.compare] = int(point.series) if number else point.series
+    if study.compare == "trainer" and said.get("data"):
+        # Each has a form of its own.
+        said["data"] = f"{said['data']}/{point.series}"
+    env |= study.settings.get(point.series, {})
+    if point.profile:
+        env |= {"HOROVOD_TIMELINE": TIMELINE, "HOROVOD_TIMELINE_MARK_CYCLES": "1"}
+    if env:
+        said["env"] = env
+    return said, _words(study, point)
+
+
+def trainer_of(study: Study, point: Point | None = None) -> str:
+    """Return the trainer of a point, or the first one of a study; empty where a command is run."""
+    if study.compare == "trainer":
+        return point.series if point else study.values[0]
+    return str(study.said.get("trainer") or "")
+
+
+def batch_of(study: Study, ranks: int) -> int | None:
+    """Return the batch of each of so many ranks.
+
+    Raises:
+        BadInput: if a batch of all ranks cannot be shared out.
+    """
+    if study.batch is None or study.scaling == "weak":
+        return study.batch
+    if study.batch % ranks:
+        raise BadInput(f"--batch {study.batch}: cannot be shared out to {ranks} ranks evenly")
+    return study.batch // ranks
+
+
+def check(study: Study) -> None:
+    """Refuse a study that cannot be run as it is asked for.
+
+    Raises:
+        BadInput: naming the option.
+    """
+    trainer = trainer_of(study)
+    if trainer and study.pattern:
+        raise BadInput("--pattern: a trainer's figures are in its metrics; leave it out")
+    if not trainer and not study.words:
+        raise BadInput("say what to run: a trainer, or a command after --", fix="toolkit scale --help")
+    if not trainer and not study.pattern:
+        raise BadInput(
+            "--pattern is missing: how are the figures of this command found in its output?",
+            fix="--pattern 'images/sec: ([0-9.]+)'",
+        )
+    if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):
+        raise BadInput(
+            "--epochs and --batch-size after --: give --epochs and --batch to toolkit scale itself"
+        )
+    if trainer and study.scaling == "strong" and study.batch is None:
+        raise BadInput("--strong: say with --batch how large the batch of all ranks together is")
+    if trainer and study.epochs is not None and study.epochs <= study.warm_up:
+        raise BadInput(
+            f"--epochs {study.epochs}: the first {study.warm_up} are left out as warm-up, so none would count"
+        )
+    for size in study.sizes:
+        batch_of(study, size.ranks)
+
+
+def same(old: Study, new: Study) -> Sequence[str]:
+    """Return the names of what differs so that the points of both cannot stand side by side."""
+    grows = {"schema", "name", "created", "sizes", "repeats", "values", "profile", "ssh_config", "source"}
+    fields = [name for name in Study.__struct_fields__ if name not in grows]
+    return [name for name in fields if getattr(old, name) != getattr(new, name)]
+
+
+def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
+    """Return the words by which each rank takes part in the epochs of a study."""
+    epochs = study.epochs or 1
+    if trainer in MEASUREMENTS:
+        said = any(word.split("=")[0] == "--iterations" for word in study.words)
+        return [] if said else ["--iterations", str(epochs)]
+    # Where an epoch is a pass for each rank, ranks share out --epochs; more than are needed do no harm.
+    return ["--epochs", str(epochs if trainer in SHARED else epochs * ranks)]
+
+
+def _words(study: Study, point: Point) -> tuple[str, ...]:
+    batch = batch_of(study, point.ranks)
+    if trainer := trainer_of(study, point):
+        more: list[str] = []
+        if study.epochs is not None:
+            more += _epochs(trainer, study, point.ranks)
+        if batch is not None:
+            more += ["--batch-size", str(batch)]
+        return (*study.words, *more)
+    values = (str(point.ranks), str(point.nodes), str(batch or ""))
+    filled = []
+    for word in study.words:
+        for place, value in zip(_PLACES, values, strict=True):
+            word = word.replace(place, value)  # noqa: PLW2901 - one after the other
+        filled.append(word)
+    return tuple(filled)

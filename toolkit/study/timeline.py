@@ -1,0 +1,229 @@
+"""Tell from Horovod's timeline where the time of a step goes and which ranks come last.
+
+At each moment the step does the most advanced thing that any tensor is at: ``reduce`` before ``copy`` before
+``queue`` before ``negotiate``, and ``compute`` where none of them goes on. A step begins with the first
+gradient that is negotiated. Steps with an evaluation or a checkpoint behind them are much longer than the
+others and are not counted.
+"""
+
+import math
+import re
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+from toolkit.model.study import Shares
+from toolkit.study.fusion import Fusion
+from toolkit.study.timeline_file import Event
+
+REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
+PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
+
+_PAUSE = 5.0
+"""A step that is so many times as long as the one in the middle is none, but has something behind it."""
+
+_CYCLES = 100_000
+"""Cycles of which the length is remembered."""
+
+_BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "bool": 1}
+_REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|GATHER|ADASUM)|.*_ADASUM")
+
+
+@dataclass(slots=True)
+class Tensor:
+    """One tensor: its name, bytes, and the microseconds it was negotiated for, in so many allreduces."""
+
+    name: str = ""
+    size: int = 0
+    waited: float = 0.0
+    reduced: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted in a timeline; times are microseconds."""
+
+    events: int = 0
+    tensors: dict[int, Tensor] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    """How often a rank was the last one that had a tensor ready."""
+    lag: dict[str, float] = field(default_factory=dict)
+    """Microseconds that each rank came after the first one, in sum."""
+    negotiated: int = 0
+    """Negotiations in which every rank said so itself; later ones go by Horovod's cache."""
+    steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
+    ready: "array[float]" = field(default_factory=lambda: array("d"))
+    """From the first to the last gradient of a step that is negotiated."""
+    cycles: "array[float]" = field(default_factory=lambda: array("d"))
+    """Of the first cycles that are marked, how long each was."""
+    fusion: Fusion = field(default_factory=Fusion)
+
+    @property
+    def lengths(self) -> list[float]:
+        return [sum(parts) for parts in zip(*self.steps, strict=True)]
+
+
+class Reader:
+    """Takes the events in their order, and tallies; it keeps nothing of what it has seen but sums."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._open: dict[int, list[tuple[int, str, float]]] = {}
+        self._active = [0, 0, 0, 0]
+        self._now = 0.0
+        self._step: set[int] = set()
+        self._parts: list[float] = [0.0] * 5
+        self._first = self._latest = 0.0
+        self._ticks: dict[int, dict[str, float]] = {}
+        self._kinds: dict[str, int] = {}
+        self._marked = 0.0
+
+    def take(self, some: Iterable[Event]) -> None:
+        tally = self.tally
+        for event in some:
+            tally.events += 1
+            match event.ph:
+                case "B":
+                    self._begin(event)
+                case "E":
+                    self._end(event)
+                case "X":
+                    if event.pid in self._ticks:
+                        self._ticks[event.pid][event.name] = event.ts
+                case "i":
+                    if event.name == "CYCLE_START":
+                        self._cycle(event.ts)
+                case "M":
+                    if event.name == "process_name" and event.args:
+                        self._tensor(event.pid).name = event.args.name
+                case _:
+                    pass
+
+    def _cycle(self, ts: float) -> None:
+        if self._marked and len(self.tally.cycles) < _CYCLES:
+            self.tally.cycles.append(ts - self._marked)
+        self._marked = ts
+
+    def _begin(self, event: Event) -> None:
+        kind = self._kind(event.name)
+        ts, pid = event.ts, event.pid
+        if event.name == "NEGOTIATE_ALLREDUCE":
+            if pid in self._step or not self._step:
+                self._new_step(ts)
+            self._pass(ts)
+            self._step.add(pid)
+            self._latest = ts
+            self._ticks[pid] = {}
+        else:
+            self._pass(ts)
+        if kind == REDUCE:
+            self.tally.fusion.begin(pid, ts)
+        self._open.setdefault(pid, []).append((kind, event.name, ts))
+        if kind < COMPUTE:
+            self._active[kind] += 1
+
+    def _end(self, event: Event) -> None:
+        stack = self._open.get(event.pid)
+        if not stack:
+            return
+        self._pass(event.ts)
+        kind, name, begun = stack.pop()
+        if kind < COMPUTE:
+            self._active[kind] -= 1
+        if kind == REDUCE:
+            self.tally.fusion.end(event.ts)
+        elif kind == NEGOTIATE and name == "NEGOTIATE_ALLREDUCE":
+            self._tensor(event.pid).waited += event.ts - begun
+            self._ranks(self._ticks.pop(event.pid, {}))
+        elif name == "ALLREDUCE":
+            self._reduced(event)
+
+    def _reduced(self, event: Event) -> None:
+        tensor = self._tensor(event.pid)
+        tensor.reduced += 1
+        if event.args and not tensor.size:
+            tensor.size = _size(event.args.dtype, event.args.shape)
+        self.tally.fusion.size(event.pid, tensor.size)
+
+    def _ranks(self, ticks: dict[str, float]) -> None:
+        if len(ticks) < 2:
+            return
+        tally, first = self.tally, min(ticks.values())
+        tally.negotiated += 1
+        latest = max(ticks, key=lambda rank: ticks[rank])
+        tally.last[latest] = tally.last.get(latest, 0) + 1
+        for rank, ts in ticks.items():
+            tally.lag[rank] = tally.lag.get(rank, 0.0) + ts - first
+
+    def _pass(self, ts: float) -> None:
+        """Give the time since the last event to what went on in it."""
+        passed = ts - self._now
+        if passed <= 0:  # events of different threads may be written in another order
+            return
+        a = self._active
+        kind = REDUCE if a[0] else COPY if a[1] else QUEUE if a[2] else NEGOTIATE if a[3] else COMPUTE
+        self._parts[kind] += passed
+        self._now = ts
+
+    def _new_step(self, ts: float) -> None:
+        self._pass(ts)
+        if self._step:
+            for column, part in zip(self.tally.steps, self._parts, strict=True):
+                column.append(part)
+            self.tally.ready.append(self._latest - self._first)
+        self._step.clear()
+        self._parts = [0.0] * 5
+        self._first = ts
+
+    def _kind(self, name: str) -> int:
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = self._kinds[name] = _kind(name)
+        return kind
+
+    def _tensor(self, pid: int) -> Tensor:
+        return self.tally.tensors.setdefault(pid, Tensor())
+
+
+def tallied(lists: Iterable[list[Event]]) -> Tally:
+    """Count all events of a timeline."""
+    reader = Reader()
+    for some in lists:
+        reader.take(some)
+    return reader.tally
+
+
+def shares(tally: Tally) -> Shares | None:
+    """Say where the time of a step goes; ``None`` for a timeline of less than three steps."""
+    lengths = tally.lengths
+    if len(lengths) < 3:
+        return None
+    limit = _PAUSE * median(lengths)
+    counted = [i for i, length in enumerate(lengths) if length <= limit]
+    total = sum(lengths[i] for i in counted) or 1.0
+    part = {
+        name: sum(column[i] for i in counted) / total
+        for name, column in zip(PHASES, tally.steps, strict=True)
+    }
+    told = sum(tally.last.values())
+    return Shares(
+        **part,
+        steps=len(counted),
+        step_seconds=median(lengths[i] for i in counted) / 1e6,
+        last_ranks={rank: count / told for rank, count in sorted(tally.last.items(), key=lambda x: -x[1])},
+    )
+
+
+def _kind(name: str) -> int:
+    if name.startswith("NEGOTIATE_"):
+        return NEGOTIATE
+    if name.startswith("MEMCPY_"):
+        return COPY
+    if name in {"QUEUE", "WAIT_FOR_DATA", "WAIT_FOR_OTHER_TENSOR_DATA"} or name.startswith("INIT_"):
+        return QUEUE
+    return REDUCE if _REDUCING.fullmatch(name) else COMPUTE
+
+
+def _size(dtype: str, shape: str) -> int:
+    return math.prod(int(n) for n in re.findall(r"\d+", shape)) * _BYTES.get(dtype, 4)

@@ -1,0 +1,103 @@
+"""Read Horovod's timeline as a stream: hundreds of megabytes, and not closed where a job was ended.
+
+It is one JSON array in the format of Chrome's trace viewer, an event or several on a line; Horovod writes the
+closing bracket only when it is shut down in an orderly way (horovod/common/timeline.cc).
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from toolkit.errors import BadInput
+
+_CHUNK = 4 << 20
+_LONGEST = 64 << 20
+"""No event is that long; a file in which none ends is something else."""
+
+
+class Args(msgspec.Struct, gc=False):
+    """What some events carry: the name of a tensor, its type and its shape."""
+
+    name: str = ""
+    dtype: str = ""
+    shape: str = ""
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event; ``ts`` and ``dur`` are microseconds, ``pid`` stands for a tensor."""
+
+    ph: str
+    name: str = ""
+    ts: int | float = 0
+    pid: int = -1
+    args: Args | None = None
+
+
+def events(file: Path) -> Iterator[list[Event]]:
+    """Yield the events of a timeline in lists; an event that was cut off at the end is passed over.
+
+    Raises:
+        BadInput: if it is no timeline; one line with the place.
+    """
+    try:
+        with file.open("rb") as stream:
+            yield from _events(stream, str(file))
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
+    decoder = msgspec.json.Decoder(list[Event])
+    rest, at, begun = b"", 0, False
+    while chunk := stream.read(_CHUNK):
+        text = rest + chunk
+        if not begun:
+            text = _opened(text, name)
+            begun = True
+        # Two events meet here; the same characters inside a name would have to be a whole event to do harm.
+        cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
+        if cut < 0:
+            if len(text) > _LONGEST:
+                raise BadInput(
+                    f"{name}: no timeline of Horovod: no event ends in {len(text) >> 20} MB from {at}"
+                )
+            rest = text
+            continue
+        whole, rest = text[: cut + 1], text[cut + 2 :]
+        yield _decoded(decoder, whole, name, at)
+        at += len(whole) + 1
+    if not begun:
+        raise BadInput(f"{name}: is empty; Horovod writes a timeline where HOROVOD_TIMELINE names a file")
+    yield _last(decoder, rest, name, at)
+
+
+def _opened(text: bytes, name: str) -> bytes:
+    start = text.lstrip()
+    if not start.startswith(b"["):
+        raise BadInput(f"{name}: no timeline of Horovod: it does not begin with '['")
+    return start[1:]
+
+
+def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", whole: bytes, name: str, at: int) -> list[Event]:
+    try:
+        return decoder.decode(b"[" + whole + b"]")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{name}: no timeline of Horovod: {error}, in the events from byte {at}") from error
+
+
+def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, at: int) -> list[Event]:
+    """Decode what stands after the last two events that meet: one or two, and the end or none."""
+    text = rest.decode("utf-8", "replace").strip()
+    whole: list[Any] = []
+    scan = json.JSONDecoder()
+    while text and text[0] == "{":
+        try:
+            value, end = scan.raw_decode(text)
+        except ValueError:
+            break  # cut off
+        whole.append(value)
+        text = text[end:].lstrip().removeprefix(",").lstrip()
+    return _decoded(decoder, json.dumps(whole)[1:-1].encode(), name, at)
