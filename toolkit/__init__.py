@@ -3,4 +3,4 @@
 This file is copied into training images beside :mod:`toolkit.trainers`, so it imports nothing.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit 0.2.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
+# Made by toolkit 0.3.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
 #
 # Launch mode mpirun-container: the launcher in the image starts them
 
@@ -7,13 +7,20 @@ set -u
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 
 # How the job ended is left in a file, as a job of Slurm leaves it.
-rm -f exit-code
+rm -f exit-code stop-asked
 leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
+    rm -f process
 }
 trap leave_status EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+
+# Who runs it, for `toolkit jobs cancel`: when it began tells this process from a later one of its number.
+if read -r stat < "/proc/$$/stat" && read -r boot < /proc/sys/kernel/random/boot_id; then
+    read -ra fields <<< "${stat##*) }"
+    echo "$$ ${fields[19]} $boot" > process
+fi 2> /dev/null
 
 command -v singularity > /dev/null || {
     echo "job: singularity is not on PATH of $(hostname); load its module or ask the administrator" >&2

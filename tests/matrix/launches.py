@@ -9,7 +9,7 @@ import msgspec
 
 from tests.matrix.record import Cell
 from toolkit.engine.plans import propose
-from toolkit.launch.plan import launch_words, runtime_of
+from toolkit.launch.plan import by_agent, launch_words, runtime_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Mode, Plan, Request
@@ -72,6 +72,8 @@ class Launch:
     def script(self, sif: str, runtime: str) -> str:
         """Return the shell script that a job runs."""
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self.exports.items()]
+        if "locked_memory" in self.host_changes:
+            exports.append(f"ulimit -l {self.host_changes['locked_memory'] >> 10}")
         return "\n".join([*exports, f"exec {shlex.join(self.words(sif, runtime))}", ""])
 
     def cell(self, **became: Any) -> Cell:
@@ -139,6 +141,8 @@ def planned(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Ite
             continue
         for request in shapes(launch):
             plan = propose(host, facts, request, mode_of(launch, host))
+            if by_agent(plan):  # takes a whole job script: tests/integration/test_mpirun_nodes.py
+                continue
             made = Launch(image, flavour, launch, "planned", plan, request)
             if made.argv(runtime) != Launch(
                 image, flavour, launch, "naive", naive(launch, host), request
@@ -161,6 +165,21 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("UCX_TLS=rc", {"UCX_TLS": "rc"}, (), 1),
     ("I_MPI_FABRICS=shm", {"I_MPI_FABRICS": "shm"}, (), 1),
     ("APPTAINER_CLEANENV=1", {"APPTAINER_CLEANENV": "1"}, (), 1),
+    ("APPTAINER_CONTAIN=1", {"APPTAINER_CONTAIN": "1"}, (), 1),
+    ("TMPDIR=/nowhere", {"TMPDIR": "/nowhere"}, (), 1),
+    ("TMPDIR=/nowhere", {"TMPDIR": "/nowhere"}, (), 2),
+    ("PMIX_SERVER_TMPDIR=/nowhere", {"PMIX_SERVER_TMPDIR": "/nowhere"}, (), 1),
+    ("PMIX_GDS_MODULE=ds21", {"PMIX_GDS_MODULE": "ds21"}, (), 1),
+    # What the shell of somebody holds whose own rank is still about.
+    ("PMI_RANK=0", {"PMI_RANK": "0", "PMI_SIZE": "1"}, (), 1),
+    ("PMIX_RANK=0", {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone"}, (), 1),
+    ("OMPI_COMM_WORLD_SIZE=1", {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}, (), 1),
+    ("SLURM_MPI_TYPE=none", {"SLURM_MPI_TYPE": "none"}, (), 1),
+    ("OMPI_MCA_ess=singleton", {"OMPI_MCA_ess": "singleton"}, (), 1),
+    ("UCX_NET_DEVICES=mlx5_0:1", {"UCX_NET_DEVICES": "mlx5_0:1"}, (), 1),
+    ("MPIR_CVAR_CH4_NETMOD=ucx", {"MPIR_CVAR_CH4_NETMOD": "ucx"}, (), 1),
+    ("HYDRA_LAUNCHER=ssh", {"HYDRA_LAUNCHER": "ssh"}, (), 1),
+    ("LD_PRELOAD=/nowhere/libmpi.so", {"LD_PRELOAD": "/nowhere/libmpi.so"}, (), 1),
 )
 """Name, variables, options of the container, ranks per node."""
 
@@ -190,6 +209,17 @@ def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: Ima
         mended = propose(inherited(host, {}, changes), facts, request, mode_of(launch, host))
         if mended != plan:
             yield Launch(image, flavour, launch, "mended", mended, request, trap, {}, changes)
+
+
+def little_memlock(
+    image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
+) -> Iterator[Launch]:
+    """Yield launches whose shell may lock next to no memory; srun hands its limits on."""
+    for nodes, ranks in ((2, 1), (1, 2)):
+        request = Request(nodes=nodes, ranks_per_node=ranks)
+        plan = propose(host, facts, request, mode_of(launch, host))
+        changes = {"locked_memory": 64 << 10}
+        yield Launch(image, flavour, launch, "trap", plan, request, "ulimit -l 64", {}, changes)
 
 
 def inherited(host: HostFacts, variables: dict[str, str], changes: dict[str, Any] | None = None) -> HostFacts:

@@ -21,7 +21,16 @@ import msgspec
 
 from tests.matrix import build
 from tests.matrix.images import specs
-from tests.matrix.launches import LAUNCHES, Launch, plain, planned, shape, small_shm, traps
+from tests.matrix.launches import (
+    LAUNCHES,
+    Launch,
+    little_memlock,
+    plain,
+    planned,
+    shape,
+    small_shm,
+    traps,
+)
 from tests.matrix.outcome import Seen, classify
 from tests.matrix.record import TRUTH, Cell, ImageRecord, changed, load
 from tests.matrix.said import QUESTIONS, heard
@@ -74,7 +83,7 @@ class Place:
 
     @contextmanager
     def changed(self, changes: dict[str, Any]) -> Iterator[None]:
-        """Make facts of the compute nodes other ones for a while; their /dev/shm is all that can be."""
+        """Make facts of the compute nodes other ones for a while: their /dev/shm; a limit is the script's."""
         nodes, size = self.cluster.hosts[1:], changes.get("shm")
         words = ("sh", "-c", "df --output=size -B1 /dev/shm | tail -n 1")
         before = [self._ask(node, words).strip() for node in nodes] if size else []
@@ -174,7 +183,7 @@ def wanted(
     if {"trap", "mended"} & set(variants) and name in (arguments.trap_image or ()):
         speaks = (facts.mpi.interfaces if facts.mpi else None) or ()
         launch = "srun-pmix" if "pmix" in speaks else "srun-pmi2"
-        for family in (traps, small_shm):
+        for family in (traps, small_shm, little_memlock):
             found += [t for t in family(name, place.flavour, host, launch, facts) if t.variant in variants]
     found = [launch for launch in found if not arguments.launch or launch.launch in arguments.launch]
     return [launch for launch in found if not arguments.shape or shape(launch.request) in arguments.shape]

@@ -5,10 +5,13 @@ python -m tests.matrix.table
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.matrix.launches import LAUNCHES, shape
 from tests.matrix.record import Cell, Truth, load
+from tests.matrix.trainings import Trained
+from tests.matrix.trainings import load as load_trainings
 
 PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
 _SHAPES = ("2x1", "2x2", "1x2")
@@ -34,11 +37,24 @@ does to them; `→` is the same launch after `toolkit` has seen the variable.
 _TRAP_ROWS = ("| cluster | image | launch | changed | becomes |", "|---|---|---|---|---|")
 
 
-def page(truth: Truth) -> str:
+_TRAININGS_HEAD = """
+## Trainings
+
+MNIST with Horovod, two ranks, by `toolkit launch mnist` with its preflight (`tests/matrix/trainings.toml`;
+`python -m tests.matrix.train`). **Bold** is a mode that was launched without `--mode`: the engine's choice.
+A launcher inside a container starts the ranks of its own node, so it has one node where it works. Where a
+failure was predicted, it was forced.
+
+| cluster | image | mode | nodes | predicted | happened | test accuracy |
+|---|---|---|---|---|---|---|
+"""
+
+
+def page(truth: Truth, trainings: Sequence[Trained] = ()) -> str:
     """Return the whole page."""
     parts = [_HEAD, _summary(truth)]
     parts += [_flavour(truth, flavour) for flavour in truth.hosts]
-    parts.append(_traps(truth))
+    parts += [_traps(truth), _trainings(trainings)]
     return "\n".join(part.strip("\n") + "\n" for part in parts if part)
 
 
@@ -117,8 +133,18 @@ def _traps(truth: Truth) -> str:
     return "\n".join(lines) if cells else ""
 
 
+def _trainings(trainings: Sequence[Trained]) -> str:
+    rows = []
+    for one in trainings:
+        wanted, mode = one.wanted, f"**{one.wanted.mode}**" if one.by_itself else one.wanted.mode
+        accuracy = f"{one.accuracy:.4f}" if one.accuracy is not None else ""
+        cells = (wanted.place, wanted.image, mode, wanted.nodes, one.predicted, one.outcome, accuracy)
+        rows.append(f"| {' | '.join(map(str, cells))} |")
+    return _TRAININGS_HEAD + "\n".join(rows) if rows else ""
+
+
 def main() -> int:
-    PAGE.write_text(page(load()))
+    PAGE.write_text(page(load(), load_trainings().trainings))
     return 0
 
 

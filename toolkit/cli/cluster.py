@@ -12,9 +12,7 @@ from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER, ClusterStat
 from toolkit.report.progress import Progress
 
 _name = click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the cluster")
-_user = click.option(
-    "--user", type=click.Choice([USER, "root"]), default=USER, show_default=True, help="Who runs it"
-)
+_user = click.option("--user", default=USER, show_default=True, help="Who runs it; or root, or user01 …")
 _node = click.option("--node", default="login", show_default=True, help="Host to run it on")
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
@@ -33,19 +31,32 @@ def command() -> None:
 @_name
 @click.option("--nodes", type=int, help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
 @click.option("--flavour", metavar="KIND", help="Kind of cluster; a wrong one lists them  [default: pmix]")
+@click.option("--users", type=int, metavar="N", help="Accounts user01 … for a class; more can be added later")
+@click.option("--listen", metavar="ADDRESS:PORT", help="Let a class in here; else this machine alone")
 @_json
 @click.pass_context
-def up(ctx: click.Context, name: str, nodes: int | None, flavour: str | None, as_json: bool) -> None:
+def up(
+    ctx: click.Context,
+    name: str,
+    nodes: int | None,
+    flavour: str | None,
+    users: int | None,
+    listen: str | None,
+    as_json: bool,
+) -> None:
     """Make the cluster, mend it, or find that it works.
 
     Flavours differ as centres do: in what srun offers to ranks, and in the MPI of the nodes.
+    Each user of a class has an own account, home and SSH key, in a folder to be handed out.
 
+    \b
     Example: toolkit cluster up --nodes 2
+             toolkit cluster up --users 20 --listen 192.168.1.10:2222
     """
     from toolkit.cluster import virtual
 
     with _progress(ctx) as tell:
-        cluster = virtual.up(name, nodes, tell, flavour)
+        cluster = virtual.up(name, nodes, tell, flavour, users, listen)
     if as_json:
         _print_json(virtual.status(name))
         return
@@ -53,6 +64,12 @@ def up(ctx: click.Context, name: str, nodes: int | None, flavour: str | None, as
     click.echo(f"The cluster {name} is up: login, {', '.join(cluster.hosts[1:])}; user {cluster.user}")
     click.echo(f"  a shell on it:    toolkit cluster shell{option}")
     click.echo(f"  by ssh:           ssh -F {shlex.quote(str(cluster.ssh_config))} login")
+    if cluster.users:
+        first, last = cluster.accounts[0], cluster.accounts[-1]
+        folder = shlex.quote(str(cluster.folder_of(first).parent))
+        click.echo(
+            f"  {cluster.users} users, {first} to {last}; a folder for each, to be handed out: {folder}"
+        )
     click.echo(f"  remove it again:  toolkit cluster down{option}")
 
 
@@ -74,6 +91,8 @@ def status(ctx: click.Context, name: str, as_json: bool) -> None:
         click.echo(f"cluster {found.name}: {found.state}")
         for node in found.nodes:
             click.echo(f"  {node.name:<8} {node.container:<10} {node.slurm or ''}".rstrip())
+        if found.users:
+            click.echo(f"  {len(found.users)} users, {found.users[0]} to {found.users[-1]}")
         by_ssh = f"ssh -F {shlex.quote(found.ssh_config)} login"
         click.echo(f"  {by_ssh if found.ssh_config else 'its keys are not here: another user made it'}")
     ctx.exit(0 if found.state == "up" else 1)

@@ -132,6 +132,8 @@ def failure(record: JobRecord) -> CheckFailed:
             "no cause is recognised; the last lines that look like errors:",
             *(f"    {x}" for x in looks),
         ]
+    if _has_checkpoint(record):
+        detail.append(f"its last checkpoint is kept; to go on from there: toolkit jobs resume {record.key}")
     if record.forced:
         detail.append(f"this was forced; the prediction for {record.mode} was '{record.predicted}'")
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
@@ -142,3 +144,12 @@ def failure(record: JobRecord) -> CheckFailed:
         fix=fixes[0] if fixes else f"read all of its output: toolkit jobs logs {record.key}",
         detail=detail,
     )
+
+
+def _has_checkpoint(record: JobRecord) -> bool:
+    """Tell whether a bundled trainer has come so far that it left one; it writes one after each epoch."""
+    try:
+        metrics = (records.folder(record.key) / records.METRICS).read_bytes()
+    except OSError:
+        return False
+    return bool(record.spec.trainer) and b'"record": "epoch"' in metrics

@@ -1,10 +1,11 @@
 """The options of ``toolkit launch`` that say what a job is: one for every field of a job specification."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
+from toolkit.model.jobfile import Strategy
 from toolkit.model.prediction import MODES
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -40,6 +41,8 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--mail-user",), {"metavar": "ADDRESS", "help": "To whom"}),
     (("--requeue/--no-requeue",), {"default": None, "help": "Go on in the queue where the job was stopped"}),
     (("--chain",), {"type": _NUMBER, "metavar": "N", "help": "Go on in up to N jobs, one after the other"}),
+    (("--elastic/--no-elastic",), {"default": None, "help": "Go on with the nodes left when one dies"}),
+    (("--min-nodes",), {"type": _COUNT, "metavar": "N", "help": "The least for --elastic  [default: 1]"}),
     (("--warning",), {"type": _NUMBER, "metavar": "S", "help": "Seconds before the limit to stop at"}),
     (("--output",), {"metavar": "FILE", "help": "File for the output, below the job's folder"}),
     (("--error",), {"metavar": "FILE", "help": "File for standard error, if it is to be another"}),
@@ -47,21 +50,33 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--module", "modules"), {"multiple": True, "metavar": "NAME", "help": "Load a module in the job"}),
     (("--sbatch",), {"multiple": True, "metavar": "OPTION", "help": "Add an #SBATCH line: --sbatch=--hold"}),
     (("--mode",), {"type": click.Choice(MODES), "help": "Launch mode, in place of the engine's choice"}),
-    (("--strategy",), {"type": click.Choice(["single", "horovod"]), "help": "How a trainer is distributed"}),
+    (("--strategy",), {"type": click.Choice(get_args(Strategy)), "help": "How a trainer is distributed"}),
     (("--data",), {"metavar": "DIR", "help": "Folder of the data set on this machine"}),
     (("--directory",), {"metavar": "DIR", "help": "Folder on the cluster for images, data and runs"}),
     (("--name",), {"help": "Job name; the trainer's by default"}),
     (("--env",), {"multiple": True, "metavar": "NAME=VALUE", "help": "Set a variable in the container"}),
     (("--bind", "binds"), {"multiple": True, "metavar": "SRC[:DST[:ro]]", "help": "Bind a folder there"}),
     (("--preflight/--no-preflight",), {"default": None, "help": "Check the MPI world before the training"}),
+    (("--fabric-gbit",), {"type": _COUNT, "metavar": "G", "help": "Gbit/s of a node; preflight checks it"}),
+    (("--min-free",), {"metavar": "SIZE", "help": "Space that preflight wants in the job's folder"}),
 )  # fmt: skip
 
 
 def job_options(function: _F) -> _F:
     """Add all of them to a command; what is not given is ``None`` there."""
-    for names, more in reversed(_OPTIONS):
-        function = click.option(*names, **more)(function)
-    return function
+    return job_options_without()(function)
+
+
+def job_options_without(*names: str) -> Callable[[_F], _F]:
+    """Return what adds all of them but some, such as ``--array``, to a command."""
+
+    def add(function: _F) -> _F:
+        for option, more in reversed(_OPTIONS):
+            if option[0].partition("/")[0] not in names:
+                function = click.option(*option, **more)(function)
+        return function
+
+    return add
 
 
 def said_by_options(given: Mapping[str, Any]) -> dict[str, Any]:

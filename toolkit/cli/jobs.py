@@ -3,7 +3,7 @@
 import datetime as dt
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 import msgspec
@@ -12,6 +12,9 @@ from toolkit.cli.reaching import find, find_all, looked_after, reached, refreshe
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.report.progress import Progress
+
+if TYPE_CHECKING:
+    from toolkit.run.command import Runner
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -93,7 +96,7 @@ def show(job: str | None, as_json: bool | None) -> None:
         return
     from toolkit.report.job import job_text
 
-    click.echo(job_text(record))
+    click.echo(job_text(record, _progress(record)))
     if record.state in FINAL_STATES and record.state != "completed":
         from toolkit.cli.following import failure
 
@@ -169,13 +172,20 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 @command.command("resume")
 @_job_argument
 @_json_option("Print the record")
-def resume(job: str | None, as_json: bool) -> None:
-    """Submit JOB (the last one by default) again in its folder, where it goes on from its checkpoint."""
+@click.pass_context
+def resume(ctx: click.Context, job: str | None, as_json: bool) -> None:
+    """Submit JOB (the last one by default) again in its folder, where it goes on from its checkpoint.
+
+    One of launch --local runs again here, to its end.
+    """
     from toolkit.launch import jobs as doors
 
     record = find(job)
     with reached(record) as runner:
         record, _ = doors.refresh(runner, record)
+        if doors.is_local(record):
+            _go_on_here(ctx, runner, record, as_json=as_json)
+            return
         record = doors.resubmit(runner, record)
     if as_json:
         _print_several([record], as_json=True)
@@ -183,8 +193,31 @@ def resume(job: str | None, as_json: bool) -> None:
         click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
 
 
+def _go_on_here(ctx: click.Context, runner: "Runner", record: JobRecord, *, as_json: bool) -> None:
+    from toolkit.cli.following import conclude
+    from toolkit.launch.alone import go_on
+
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
+        record = go_on(runner, record, (lambda _: None) if as_json else tell.output)
+        if as_json:
+            _print_several([record], as_json=True)
+        conclude(record, tell)
+
+
+def _progress(record: JobRecord) -> dict[int, str]:
+    if not record.tasks:
+        return {}
+    from toolkit.cli import jobs_array
+
+    return jobs_array.progress(record)
+
+
 def _output(record: JobRecord) -> str:
     """Return what a job wrote: what is kept here of one that has ended, else what is there so far."""
+    if record.tasks:
+        from toolkit.cli import jobs_array
+
+        return jobs_array.output(record)
     kept = records.folder(record.key) / records.OUTPUT
     if record.state in FINAL_STATES and kept.is_file():
         return kept.read_text(encoding="utf-8", errors="replace")

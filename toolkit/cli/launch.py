@@ -9,7 +9,7 @@ from toolkit.cli.joboptions import job_options, said_by_options, without_options
 from toolkit.cli.places import open_runner, place_options
 from toolkit.report.progress import Progress
 
-_REST = "toolkit.rest"
+REST = "toolkit.rest"
 
 
 class SplitAtDashes(click.Command):
@@ -18,7 +18,7 @@ class SplitAtDashes(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
             cut = args.index("--")
-            ctx.meta[_REST] = tuple(args[cut + 1 :])
+            ctx.meta[REST] = tuple(args[cut + 1 :])
             args = args[:cut]
         return super().parse_args(ctx, args)
 
@@ -49,12 +49,15 @@ def command(
 ) -> None:
     """Run TRAINER, or any command after --, as a Slurm job in a container.
 
-    TRAINER may be a job specification in YAML: job.yaml.
+    TRAINER is one of mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and
+    imagenet-synthetic, a trainer of your own by its file (net.py), or a job
+    specification in YAML (job.yaml). What stands after -- is for the trainer.
 
     \b
     Examples:
       toolkit launch mnist --nodes 2
       toolkit launch mnist --nodes 2 --cluster demo -- --epochs 1
+      toolkit launch cifar10 --nodes 4 --strategy multiworker
       toolkit launch --image my.sif --nodes 4 -- python train.py
       toolkit launch mnist --site juwels --dry-run
     """
@@ -62,6 +65,6 @@ def command(
 
     said = said_by_options(given) | ({"trainer": given["trainer"]} if given["trainer"] is not None else {})
     rest = {name: value for name, value in without_options(given).items() if name != "trainer"}
-    call = Call(said=said, words=ctx.meta.get(_REST, ()), where=Where(host, cluster, ssh_config), **rest)
+    call = Call(said=said, words=ctx.meta.get(REST, ()), where=Where(host, cluster, ssh_config), **rest)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or call.as_json) as tell:
         run(call, tell, open_runner)

@@ -9,17 +9,18 @@ import msgspec
 from toolkit.cli.following import conclude
 from toolkit.cli.launching import Call, Opener
 from toolkit.cli.layering import Asked
-from toolkit.cli.prepare import Flags, check, looked_into, signed, to_record
+from toolkit.cli.prepare import Flags, check, signed, startable, to_record
+from toolkit.cli.shared import look
 from toolkit.errors import BadInput
 from toolkit.launch import plan, records
 from toolkit.launch.alone import run_local
 from toolkit.launch.localscript import choose_here, local_script
 from toolkit.launch.specify import Places, name_of, specify
 from toolkit.launch.surroundings import JOB_DIR
+from toolkit.launch.trainers import check_carried
 from toolkit.probe.asking import Asked as Question
 from toolkit.probe.probe import probe
 from toolkit.report.progress import Progress
-from toolkit.run.stage import sha256
 
 
 def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> None:
@@ -36,14 +37,17 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
         raise BadInput("--local: a fix is for the launch on a cluster; leave --fix out")
     sources = check(asked, flags)
     job, runner = asked.job, opener(None, None, None)
-    facts = looked_into(sources.image, tell)
-    image_check = signed(flags, sources.image, facts.format, tell)
+    image = startable(look(runner, sources.image, None, tell, remote=False))
+    facts = image.facts
+    check_carried(job, facts)
+    image_check = signed(flags, image, tell)
     host = probe(runner, Question(nodes="0"))
     ranks, env = job.ranks_per_node or 1, dict(job.env or {})
     choice = choose_here(host, facts, ranks, env, job.mode, force=call.force)
     base = Path(job.directory or ".").expanduser().resolve()
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
-    spec = specify(job, Places(folder, str(sources.image), str(sources.data or "")))
+    places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))
+    spec = specify(job, places)
     spec = msgspec.structs.replace(
         spec,
         preflight=bool(job.preflight) and facts.stack is not None,
@@ -53,8 +57,7 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     if call.dry_run:
         click.echo(text, nl=False)
         return
-    digest = (facts.digest or "").removeprefix("sha256:") or sha256(sources.image)
-    record = to_record(runner.place, spec, choice.plan, f"sha256:{digest}")
+    record = to_record(runner.place, spec, choice.plan, f"sha256:{image.digest}")
     record = msgspec.structs.replace(
         record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
     )

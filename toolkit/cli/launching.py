@@ -14,6 +14,8 @@ from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
     from toolkit.cli.prepare import Prepared
+    from toolkit.model.job import JobRecord
+    from toolkit.model.progress import Tell
     from toolkit.run.command import Runner
 
 Opener = Callable[[str | None, str | None, Path | None], "Runner"]
@@ -84,7 +86,7 @@ def _submit(call: Call, made: Asked, tell: Progress, opener: Opener) -> None:
 
     flags = Flags(call.force, call.fix, call.verify_key, call.no_verify, call.explain)
     sources = check(made, flags)
-    where = _place(call.where, made)
+    where = place_of(call.where, made)
     runner = opener(*where)
     try:
         job = prepare(runner, made, flags, sources, tell, remote=where.remote)
@@ -93,7 +95,7 @@ def _submit(call: Call, made: Asked, tell: Progress, opener: Opener) -> None:
         runner.close()
 
 
-def _place(where: Where, made: Asked) -> Where:
+def place_of(where: Where, made: Asked) -> Where:
     """Return where to go: what was named, this machine if it has Slurm, else the host of the site."""
     if where.remote or made.site is None or shutil.which("sbatch"):
         return where
@@ -105,22 +107,30 @@ def _place(where: Where, made: Asked) -> Where:
     return where._replace(host=made.site.host)
 
 
+def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
+    """Bring the files there, submit, and return the record, which says how to come back."""
+    import msgspec
+
+    from toolkit.launch import jobs
+    from toolkit.run.stage import stage
+
+    stage(runner, job.parcels, tell)
+    tell.step(f"Submitting to Slurm on {runner.place}")
+    config = str(where.ssh_config.resolve()) if where.ssh_config else None
+    record = msgspec.structs.replace(job.record, host=where.host, cluster=where.cluster, ssh_config=config)
+    return jobs.submit(runner, record, job.script)
+
+
 def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:
     """Print the script, or bring the files there, submit and follow."""
     import msgspec
 
     from toolkit.cli.following import conclude, watch_job
-    from toolkit.launch import jobs
-    from toolkit.run.stage import stage
 
     if call.dry_run:
         click.echo(job.script, nl=False)
         return
-    stage(runner, job.parcels, tell)
-    tell.step(f"Submitting to Slurm on {runner.place}")
-    config = str(where.ssh_config.resolve()) if where.ssh_config else None
-    record = msgspec.structs.replace(job.record, host=where.host, cluster=where.cluster, ssh_config=config)
-    record = jobs.submit(runner, record, job.script)
+    record = submitted(job, where, runner, tell)
     if call.follow:
         record = watch_job(runner, record, tell, quiet=call.as_json)
     if call.as_json:

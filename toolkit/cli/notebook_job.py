@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from toolkit.cli.layering import Asked, asked
-from toolkit.cli.prepare import looked_into, to_record
-from toolkit.cli.whereabouts import check_directory, directory, find_image, image_there, login_variable
+from toolkit.cli.prepare import startable, to_be_copied, to_record
+from toolkit.cli.shared import image_of, look
+from toolkit.cli.whereabouts import check_directory, directory, login_variable
 from toolkit.errors import BadInput
 from toolkit.launch import notebook, plan, records
 from toolkit.launch.limits import check_limits
@@ -20,7 +21,7 @@ from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.progress import Tell
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
-from toolkit.run.stage import Parcel, sha256
+from toolkit.run.stage import Parcel
 
 _FIELDS = {"cpus": "cpus_per_rank", "gpus": "gpus_per_node", "bind": "binds"}
 """Options that have another name here than in a job: it is one task on one node."""
@@ -77,24 +78,23 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
         Missing: if the image is not on this machine, or the place does not answer.
     """
     job, site = asking.job.job, asking.job.site
-    image = find_image(job.image or "")
-    tell.step(f"Reading {image.name} and asking {runner.place} what it has")
-    facts = looked_into(image, tell)
+    wanted = image_of(job.image or "", site)
+    tell.step(f"Reading {wanted.name} and asking {runner.place} what it has")
+    image = startable(look(runner, wanted, site, tell, remote=remote))
     host = probe(runner)
     named = asking.job.origins.get("directory", "").startswith("site ")
     base = directory(runner, job.directory, remote=remote, variables=named)
-    digest = (facts.digest or "").removeprefix("sha256:") or sha256(image)
-    there = image_there(image, digest, base) if remote else str(image)
+    there, copied = to_be_copied(image, base)
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or base
     places = Places(posixpath.join(base, "runs", records.new_key(notebook.NAME)), there)
-    spec = _spec(specify(job, places), asking, folder, facts)
+    spec = _spec(specify(job, places), asking, folder, image.facts)
     if site:
         check_limits(spec, site, spec.site)
     runtime = site.container.command if site else plan.runtime_of(host)
     return Prepared(
-        record=to_record(runner.place, spec, notebook.PLAN, f"sha256:{digest}"),
-        script=job_script(spec, notebook.PLAN, _WHY, runtime, Around(site, host, facts)),
-        parcels=(Parcel(image, there, digest),) if remote else (),
+        record=to_record(runner.place, spec, notebook.PLAN, f"sha256:{image.digest}"),
+        script=job_script(spec, notebook.PLAN, _WHY, runtime, Around(site, host, image.facts)),
+        parcels=copied,
         runtime=runtime,
     )
 

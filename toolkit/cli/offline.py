@@ -5,7 +5,7 @@ from pathlib import Path
 
 from toolkit import __version__
 from toolkit.cli.layering import Asked
-from toolkit.cli.whereabouts import check_directory
+from toolkit.cli.whereabouts import ON_CLUSTER, check_directory
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.launch import trainers, unseen
@@ -26,8 +26,13 @@ def script_for(asked: Asked, site: Site, tell: Tell, *, explain: bool) -> str:
     """
     job = asked.job
     name_of(job)
-    if job.trainer and not _has_data(job.data, trainers.find(job.trainer).dataset):
-        dataset = trainers.find(job.trainer).dataset
+    for option, given in (("image", job.image), ("data", job.data)):
+        if given and given.startswith(ON_CLUSTER):
+            raise BadInput(
+                f"--{option} {given}: only the cluster knows it", fix="give --host with --dry-run, too"
+            )
+    dataset = trainers.find(job.trainer).dataset if job.trainer else ""
+    if dataset and not _has_data(job.data, dataset):
         tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
     # Of a folder of its own the profile may say $NAME; whoever gives another one has to mean a folder.
     check_directory(job.directory or "")

@@ -1,6 +1,7 @@
 """Prepare a launch: what a person asked for, joined with facts and verdict, becomes a record and a script."""
 
 import datetime as dt
+import itertools
 import posixpath
 import shlex
 from dataclasses import dataclass
@@ -10,17 +11,17 @@ import msgspec
 
 from toolkit.cli import fixfile
 from toolkit.cli.layering import Asked
+from toolkit.cli.shared import Found, OnCluster, data_of, data_there, folder_there, image_of, look
 from toolkit.cli.whereabouts import (
     check_directory,
-    data_folder,
     directory,
     find_image,
     image_there,
     login_variable,
+    program_file,
 )
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image.inspect import inspect
 from toolkit.image.reference import for_apptainer
 from toolkit.image.verify import before_launch
 from toolkit.launch import choose, plan, records, script, trainers
@@ -44,6 +45,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+_MOST_FILES = 10_000
+"""Files of a data set that are copied; each is hashed here and there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flags:
     """How a launch goes about its job, which is no part of the job: ``fix`` and ``verify_key`` are files."""
@@ -59,9 +64,11 @@ class Flags:
 class Sources:
     """What a launch takes from this machine: the image, and the trainer's data if there is a trainer."""
 
-    image: Path
-    data: Path | None
+    image: Path | OnCluster
+    data: Path | OnCluster | None
     fix: Fix | None = None
+    program: Path | None = None
+    """The file of a trainer of one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +89,12 @@ def check(asked: Asked, flags: Flags) -> Sources:
     """
     job = asked.job
     fix = check_words(asked, flags)
-    dataset = trainers.find(job.trainer).dataset if job.trainer else None
-    folder = data_folder(job.data, dataset) if dataset else None
-    return Sources(find_image(job.image or ""), folder, fix)
+    known = trainers.find(job.trainer) if job.trainer else None
+    if known and known.bring and not job.data:
+        raise BadInput(f"{known.name}: say where its images are with --data DIR", fix="see docs/data.md")
+    folder = data_of(job.data, known.dataset, asked.site) if known and (known.dataset or job.data) else None
+    program = program_file(job.trainer or "") if known and known.own else None
+    return Sources(image_of(job.image or "", asked.site), folder, fix, program)
 
 
 def check_words(asked: Asked, flags: Flags) -> Fix | None:
@@ -106,7 +116,7 @@ def check_words(asked: Asked, flags: Flags) -> Fix | None:
     if flags.verify_key and not Path(flags.verify_key).is_file():
         raise BadInput(f"--verify-key {flags.verify_key}: no such file")
     if asked.site:
-        places = Places("/run", "/image", "/data")
+        places = Places("/run", "/image", "/data", "/programs/it.py")
         check_limits(specify(job, places), asked.site, job.site or "")
     return fix
 
@@ -118,23 +128,24 @@ def prepare(
 
     ``remote`` says that files have to be copied to the runner's place.
     """
-    image, job = sources.image, asked.job
-    tell.step(f"Reading {image.name} and asking {runner.place} what it has")
-    facts = looked_into(image, tell)
-    image_check = signed(flags, image, facts.format, tell)
+    job = asked.job
+    tell.step(f"Reading {sources.image.name} and asking {runner.place} what it has")
+    image = startable(look(runner, sources.image, asked.site, tell, remote=remote))
+    facts = image.facts
+    image_check = signed(flags, image, tell)
+    trainers.check_carried(job, facts)
     host = probe(runner)
     choice = _chosen(asked, flags, sources, host, facts, tell)
     if job.preflight and facts.stack is None:
         tell.step(f"The preflight is left out: {image.name} does not say that it has one")
     base = directory(runner, job.directory, remote=remote, variables=_of_site(asked))
-    # Reading the image took its digest already, unless it is large and has no checksum beside it.
-    digest = (facts.digest or "").removeprefix("sha256:") or sha256(image)
-    there = image_there(image, digest, base) if remote else str(image)
-    folder, data = _data(asked, sources.data, base, remote=remote)
+    there, copied = to_be_copied(image, base)
+    folder, data = _data(runner, asked, sources.data, base, remote=remote)
+    program = _program(sources.program, base)
     run = posixpath.join(base, "runs", records.new_key(name_of(job)))
-    spec = specify(job, Places(run, there, folder))
+    spec = specify(job, Places(run, there, folder, program[0].target if program else ""))
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
-    record = to_record(runner.place, spec, choice.plan, f"sha256:{digest}")
+    record = to_record(runner.place, spec, choice.plan, f"sha256:{image.digest}")
     record = msgspec.structs.replace(
         record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
     )
@@ -146,22 +157,29 @@ def prepare(
         Around(asked.site, host, facts),
         asked.explained() if flags.explain else (),
     )
-    return Prepared(record, text, (Parcel(image, there, digest), *data) if remote else ())
+    return Prepared(record, text, (*program, *copied, *data))
 
 
-def looked_into(image: Path, tell: Tell) -> ImageFacts:
-    """Return the facts of an image that a job can start from.
+def startable(image: Found) -> Found:
+    """Return an image if a job can start from it.
 
     Raises:
         BadInput: if it is in another form than a SIF.
     """
-    facts = inspect(image, tell=tell)
-    if facts.format not in {"sif", "squashfs"}:
+    if image.facts.format not in {"sif", "squashfs"}:
         raise BadInput(
-            f"--image {image}: a job starts from a SIF, and this is {facts.format}",
-            fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(facts)])}",
+            f"--image {image.here or image.there}: a job starts from a SIF, and this is {image.facts.format}",
+            fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(image.facts)])}",
         )
-    return facts
+    return image
+
+
+def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
+    """Return where a job finds an image, and the copy that it takes to the folder ``base`` there."""
+    if image.there or image.here is None:
+        return image.there, ()
+    there = image_there(image.here, image.digest, base)
+    return there, (Parcel(image.here, there, image.digest),)
 
 
 def to_record(place: str, spec: JobSpec, made: Plan, digest: str) -> JobRecord:
@@ -179,16 +197,30 @@ def to_record(place: str, spec: JobSpec, made: Plan, digest: str) -> JobRecord:
     )
 
 
-def signed(flags: Flags, image: Path, form: str, tell: Tell) -> ImageCheck:
-    """Look at the signatures of an image; what has none may run unless a key is asked for."""
+def signed(flags: Flags, image: Found, tell: Tell) -> ImageCheck:
+    """Look at the signatures of an image; what has none may run unless a key is asked for.
+
+    Raises:
+        CheckFailed: if a key is asked for and there is no such signature, or none can be looked at.
+    """
     if flags.no_verify:
         tell.step(f"The signatures of {image.name} are not looked at: --no-verify")
         return ImageCheck(signature="not-checked")
+    if image.here is None:
+        if flags.verify_key:
+            raise CheckFailed(
+                f"--verify-key: {image.there} is not on this machine, and its signatures cannot be looked at",
+                fix="launch from a copy here, or on the login node",
+            )
+        return ImageCheck(signature="not-checked")
+    form = image.facts.format
     if form != "sif":
         if flags.verify_key:
-            raise CheckFailed(f"--image {image}: a bare {form} has no signature", fix="launch the signed SIF")
+            raise CheckFailed(
+                f"--image {image.here}: a bare {form} has no signature", fix="launch the signed SIF"
+            )
         return ImageCheck(signature="none")
-    found = before_launch(image, Path(flags.verify_key) if flags.verify_key else None)
+    found = before_launch(image.here, Path(flags.verify_key) if flags.verify_key else None)
     match found.signature:
         case "good":
             tell.step(f"{image.name} is signed by {', '.join(found.signers)}")
@@ -221,7 +253,7 @@ def _chosen(
         verdict, mode = judged(verdict, sources.fix, host, facts, request), sources.fix.launch.mode
     if mode is None and verdict.chosen is None and asked.site:
         mode = asked.site.launch.mode
-    return choose.choose(verdict, mode, force=flags.force)
+    return choose.choose(verdict, mode, force=flags.force, others=trainers.other_modes(job))
 
 
 def _of_site(asked: Asked) -> bool:
@@ -229,15 +261,41 @@ def _of_site(asked: Asked) -> bool:
     return asked.site is not None and asked.origins.get("directory", "").startswith("site ")
 
 
-def _data(asked: Asked, local: Path | None, base: str, *, remote: bool) -> tuple[str, list[Parcel]]:
-    """Return the folder of the data there, and the files that have to be copied into it."""
+def _data(
+    runner: Runner, asked: Asked, local: Path | OnCluster | None, base: str, *, remote: bool
+) -> tuple[str, list[Parcel]]:
+    """Return the folder of the data there, and the files that have to be copied into it.
+
+    Raises:
+        BadInput: if they are more than anybody would copy file by file.
+    """
     if asked.job.trainer is None or local is None:
         return "", []
+    if isinstance(local, OnCluster):
+        return folder_there(runner, local), []
     if not remote:
         return str(local), []
-    folder = posixpath.join(base, "data", trainers.find(asked.job.trainer).dataset)
-    files = sorted(f for f in local.iterdir() if f.is_file() and not f.name.startswith("."))
-    return folder, [Parcel.of(f, posixpath.join(folder, f.name)) for f in files]
+    name = trainers.find(asked.job.trainer).dataset or local.name
+    folder = posixpath.join(base, "data", name)
+    found = (path for path in local.rglob("[!.]*") if path.is_file())
+    files = sorted(itertools.islice(found, _MOST_FILES + 1))
+    if len(files) > _MOST_FILES:
+        raise BadInput(
+            f"--data {local}: more than {_MOST_FILES} files would be copied to the cluster",
+            fix="bring them there once, and launch on its login node, where nothing is copied",
+        )
+    parcels = [Parcel.of(f, posixpath.join(folder, *f.relative_to(local).parts)) for f in files]
+    if shared := data_there(runner, asked.site, name, folder, parcels):
+        return shared, []
+    return folder, parcels
+
+
+def _program(local: Path | None, base: str) -> tuple[Parcel, ...]:
+    """Return the file of a trainer of one's own; its folder there carries its digest, so that it stays."""
+    if local is None:
+        return ()
+    digest = sha256(local)
+    return (Parcel(local, posixpath.join(base, "programs", digest[:12], local.name), digest),)
 
 
 def _tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:

@@ -61,9 +61,11 @@ def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
     arguments = words or old.arguments
     if not spec.trainer:
         return msgspec.structs.replace(new, command=arguments)
-    data = spec.command[spec.command.index("--data") + 1]
-    strategy = said.strategy or ("horovod" if new.ranks > 1 else "single")
-    command = trainers.find(spec.trainer).command(data, spec.directory, strategy, arguments)
+    known = trainers.find(spec.trainer).at(spec.command[1])
+    given = spec.command[: len(known.program) + 2]
+    data = spec.command[len(given)] if given[-1] == "--data" else ""
+    strategy = said.strategy or trainers.usual_strategy(new.ranks)
+    command = known.command(data, spec.directory, strategy, arguments)
     return msgspec.structs.replace(new, command=command)
 
 

@@ -1,16 +1,18 @@
-"""``toolkit report``: what a training came to, as a table, a plot and JSON."""
+"""``toolkit report``: what a training, a study or a timeline tells, as text, plots and JSON."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.errors import BadInput
+
 if TYPE_CHECKING:
     from toolkit.model.job import JobRecord
 
 
 @click.command("report")
-@click.argument("job", metavar="[JOB|DIR]", required=False)
+@click.argument("jobs", metavar="[JOB|DIR|STUDY]...", nargs=-1)
 @click.option(
     "-o",
     "--output",
@@ -18,16 +20,72 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Folder to write to",
 )
-@click.option("--plot/--no-plot", default=True, help="Draw training.png")
+@click.option("--plot/--no-plot", default=True, help="Draw plots; of a study, the page too")
+@click.option("--text", is_flag=True, help="Print a study, and write nothing without --output")
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Say what a timeline of Horovod tells",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
-def command(job: str | None, output: Path | None, plot: bool, as_json: bool) -> None:
-    """Show what a training came to, and write result.json and training.png.
+def command(
+    jobs: tuple[str, ...], output: Path | None, plot: bool, text: bool, timeline: Path | None, as_json: bool
+) -> None:
+    """Show what a training or a scaling study came to.
 
     JOB is a job launched from here (by default the last one), DIR the folder of a job or of a trainer's
-    output. Without --output nothing is written.
+    output; without --output nothing is written, with it result.json and training.png are. STUDY is a
+    folder that toolkit scale made, several are shown together: one page with plots, and tables as CSV and
+    LaTeX, are written to STUDY/report.
 
-    Example: toolkit report mnist-20250131 -o build/demo
+    \b
+    Examples:
+      toolkit report mnist-20250131 -o build/demo
+      toolkit report studies/resnet50 studies/resnet152 -o build/resnets
+      toolkit report --timeline timeline.json
     """
+    if timeline is not None:
+        _timeline(timeline, jobs, as_json=as_json)
+    elif _studies(jobs):
+        from toolkit.cli.report_study import report_studies
+        from toolkit.cli.styles import width_of_stdout
+
+        folders = [Path(job) for job in jobs]
+        width = width_of_stdout()
+        report_studies(folders, output, text=text, plot=plot, as_json=as_json, width=width)
+    elif text:
+        raise BadInput("--text: is for studies; a training is printed as text anyway")
+    else:
+        _training(jobs[0] if jobs else None, output, plot=plot, as_json=as_json)
+
+
+def _studies(jobs: tuple[str, ...]) -> bool:
+    """Tell whether studies are named.
+
+    Raises:
+        BadInput: for several jobs, or studies among them.
+    """
+    from toolkit.study.folder import is_study
+
+    found = [is_study(Path(job)) for job in jobs]
+    if not all(found) and len(jobs) > 1:
+        other = jobs[found.index(False)]
+        raise BadInput(f"{other}: not a study; only studies can be shown together, a job is alone")
+    return any(found)
+
+
+def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
+    from toolkit.cli.styles import width_of_stdout
+    from toolkit.report.timeline import told
+
+    if jobs:
+        raise BadInput(f"--timeline: {jobs[0]} has no place beside it; give the file alone")
+    text, encoded = told(file, width_of_stdout())
+    click.echo(encoded.decode() if as_json else text)
+
+
+def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool) -> None:
     import msgspec
 
     from toolkit.report import result as results

@@ -11,6 +11,9 @@ from toolkit.image.reference import TRANSPORTS
 from toolkit.launch import plan
 from toolkit.run.command import Command, Runner
 
+ON_CLUSTER = "cluster:"
+"""Stands before an image that is on the cluster and need not be here."""
+
 _MARK = "toolkit-value:"
 """Stands before what a login shell is asked for; profiles print banners to standard output too."""
 
@@ -52,10 +55,24 @@ def data_folder(given: str | None, dataset: str) -> Path:
         Missing: if it was not fetched.
     """
     folder = Path(given).expanduser() if given else cache_dir() / "data" / dataset
+    if not folder.is_dir() and not dataset:
+        raise BadInput(f"--data {folder}: there is no such folder")
     if not folder.is_dir():
         wanted = f" -o {shlex.quote(given)}" if given else ""
         raise Missing(f"the data set {dataset} is not in {folder}", fix=f"toolkit data get {dataset}{wanted}")
     return folder.resolve()
+
+
+def program_file(given: str) -> Path:
+    """Return the file of a trainer of one's own.
+
+    Raises:
+        BadInput: if it is not there, or no other machine would take its name.
+    """
+    path = Path(given).expanduser()
+    if not path.is_file():
+        raise BadInput(f"{given}: there is no such file", fix="for a command of your own: -- COMMAND")
+    return path.resolve()
 
 
 def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bool = False) -> str:
@@ -63,8 +80,8 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
 
     ``variables`` says that ``$NAME`` in it is a variable there, as in a site profile.
     """
-    if variables and wanted and "$" in wanted:
-        wanted = _VARIABLE.sub(lambda found: _value(runner, found[1] or found[2]), wanted)
+    if variables and wanted:
+        wanted = expanded(runner, wanted)
     if not remote:
         return str(Path(wanted or ".").expanduser().resolve())
     given = wanted or "toolkit"
@@ -76,6 +93,15 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     if not base.startswith("/"):
         raise Missing(f"{runner.place} did not tell its home folder", fix="give --directory with a full path")
     return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
+
+
+def expanded(runner: Runner, path: str) -> str:
+    """Return a path of a site profile with the values that its variables have there.
+
+    Raises:
+        Missing: if one has none.
+    """
+    return _VARIABLE.sub(lambda found: _value(runner, found[1] or found[2]), path)
 
 
 def image_there(image: Path, digest: str, base: str) -> str:

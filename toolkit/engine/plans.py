@@ -21,6 +21,8 @@ _SHARENS_SINCE = {"apptainer": ">=1.3"}
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 GLOO_FILE = "toolkit-gloo.py"
 """What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
+AGENT = "toolkit-agent"
+"""What mpirun inside a container calls in place of ssh; a job script makes it in its folder."""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
@@ -126,7 +128,16 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             hydra = image.mpi is not None and image.mpi.implementation == "mpich"
             # Hydra asks srun to start even local ranks, and the image has none; over several
             # nodes forking would put every rank on the first.
-            return (path, "-launcher", "fork") if hydra and request.nodes == 1 else (path,)
+            forking = ("-launcher", "fork") if hydra and request.nodes == 1 else ()
+            return (path, *forking, *_agent(host, image, request))
+
+
+def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, ...]:
+    """Return the words by which a launcher inside has the job script start its daemons on other nodes."""
+    mpi = image.mpi
+    if mpi is None or request.nodes == 1 or not request.allocation or "slurm" in host.absent:
+        return ()
+    return next((row.words for row in knowledge.mpi().agent if row.of(mpi)), ())
 
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
@@ -178,12 +189,21 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def mounted(provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the folders that bring the host's MPI into a container; none where they are the system's."""
+    """Return the folders that bring the host's MPI into a container.
+
+    None where they are the system's, or where one of them cannot be named.
+    """
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
     below = f"{provider.prefix}/"
     beside = (f for f in provider.folders or () if not _is_system(f) and not f.startswith(below))
-    return tuple(dict.fromkeys((provider.prefix, *beside)))
+    folders = tuple(dict.fromkeys((provider.prefix, *beside)))
+    return () if any(map(is_masked, folders)) else folders
+
+
+def is_masked(path: str) -> bool:
+    """Tell whether facts hide part of a path: in them a home is ``~``, a person's name ``-``."""
+    return path.startswith("~") or "-" in path.split("/")
 
 
 def _is_system(folder: str) -> bool:
@@ -236,16 +256,16 @@ PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
 """What every PMIx client has, in place of what a server of another release offers first."""
 
 
-def insists(image: ImageFacts) -> bool | None:
-    """Tell whether the PMIx client ends where a component that the server names is not there.
+_INSISTS = "<3.2.5a0"
 
-    PMIx 2 and 3 inside Open MPI do, if their components are files; in one piece they go on to the next.
-    ``None`` where it is not known whether they are files.
+
+def insists(image: ImageFacts) -> bool:
+    """Tell whether the PMIx client ends where one of the components that the server names is not there.
+
+    Since 3.2.5 it takes those that it has (openpmix/openpmix#2927). In 4.0 to 4.2.2 the server's words for a
+    client with fewer components do no harm (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
-    mpi = image.mpi
-    if mpi is None or not mpi.how.get("pmix", "").startswith("component pmix"):
-        return False
-    return mpi.plugins if within(image.pmix or "", "<4") else False
+    return within(image.pmix or "", _INSISTS)
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
@@ -262,7 +282,7 @@ def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
         # A store that needs no common /tmp; servers offer it beside their own.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", ">=5")
-        plain = PLAIN_PMIX if insists(image) and host.munge is not False else _security(host, image)
+        plain = PLAIN_PMIX if insists(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
     if mode == "mpirun-host" and _needs_step(host, image):
         return {knowledge.mpi().outside_step.variable: "0"}

@@ -1,6 +1,7 @@
 """Say in one line why a launch works, from the same facts that the rules found nothing wrong with."""
 
 from toolkit.engine.case import Case
+from toolkit.engine.plans import AGENT
 from toolkit.engine.words import mpi_name, plain
 
 
@@ -26,5 +27,7 @@ def praise(case: Case) -> str:
             return f"{mpi} of the host takes the place of {mpi_name(case.original.mpi)}, and srun serves it"
         case "gloo":
             return "Horovod's Gloo finds its ranks over TCP, without MPI"
+        case _ if AGENT in case.plan.launcher:
+            return f"{mpi} starts its own ranks; the script starts its daemons on the other nodes, by srun"
         case _:
             return f"{mpi} starts its own ranks on one node"

@@ -86,7 +86,7 @@ def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell)
 
 
 def _try(client: "DockerClient", image: str, name: str, tell: Tell) -> None:
-    words = ("python", "-c", "import toolkit.trainers.training")
+    words = ("python", "-c", "import toolkit.trainers.training.train")
     ran = run_once(client, Box(image, timeout=_TRIAL_SECONDS), words, tell.detail)
     if not ran.ok:
         raise CheckFailed(

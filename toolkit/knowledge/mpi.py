@@ -45,6 +45,16 @@ class Inside(MpiRow, frozen=True, kw_only=True):
     ssh: bool | None = None
     allocation: bool | None = None
     forked: bool | None = None
+    agent: bool | None = None
+
+
+class Agent(MpiRow, frozen=True, kw_only=True):
+    """The words by which a launcher calls ``toolkit-agent`` in place of ssh, and starts all daemons itself.
+
+    A daemon has to stay in the foreground: what leaves its step of Slurm is ended with that.
+    """
+
+    words: tuple[str, ...]
 
 
 class Defect(MpiRow, frozen=True, kw_only=True):
@@ -126,6 +136,7 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     mismatch: tuple[Mismatch, ...]
     inside: tuple[Inside, ...]
+    agent: tuple[Agent, ...]
     outside_step: OutsideStep
     defect: tuple[Defect, ...]
     shared_memory: tuple[SharedMemory, ...]

@@ -57,6 +57,7 @@ def _of_texts(site: Site) -> Iterator[Objection]:
         ("architecture", site.architecture, WORD, "x86_64, as 'uname -m' says it"),
         ("host", site.host, _HOST, "login.example.org, or USER@HOST"),
         ("directory", site.directory, PATH, "$WORK/toolkit"),
+        ("shared", site.shared, PATH, "/project/course"),
         ("scratch", site.scratch, PATH, "/local/$SLURM_JOB_ID"),
         ("network", site.network, WORD, "ib0, the name of an interface"),
         ("container.command", site.container.command or " ", COMMAND, "singularity, or a path"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.errors import CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.launch import records, trainers
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.prediction import Mode
@@ -90,10 +90,13 @@ def check_image(runner: Runner, record: JobRecord) -> None:
 
 def arguments(spec: JobSpec) -> tuple[str, ...]:
     """Return what a trainer was given by its person; all of the command where there is no trainer."""
-    known = trainers.TRAINERS.get(spec.trainer)
-    if known is None or spec.command[:3] != ("python", "-m", known.module):
+    try:
+        program = ("python", *trainers.find(spec.trainer).at(spec.command[1]).program)
+    except (BadInput, IndexError):
         return spec.command
-    words = list(spec.command[3:])
+    if spec.command[: len(program)] != program:
+        return spec.command
+    words = list(spec.command[len(program) :])
     for option in ("--data", "--output", "--strategy"):
         # These come first and once; a person's own of the same name stand behind them.
         if words[:1] == [option]:

@@ -8,9 +8,9 @@ from typing import TextIO
 
 import msgspec
 
-from toolkit.errors import Interrupted
-from toolkit.launch import jobs, records
-from toolkit.model.job import JobRecord, JobState
+from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.launch import jobs, process, records
+from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.run.command import Command, OnLine, Runner
 
 
@@ -28,7 +28,8 @@ def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -
     path = posixpath.join(directory, records.SCRIPT)
     runner.write(path, script.encode(), 0o755)
     records.keep(record, records.SCRIPT, script.encode())
-    record = _saved(record, id="", state="running", nodes=socket.gethostname(), started=_now())
+    began = {"nodes": socket.gethostname(), "started": _now(), "ended": "", "exit_code": None}
+    record = _saved(record, id="", state="running", **began)
     state: JobState = "failed"
     code: int | None = None
     try:
@@ -46,9 +47,35 @@ def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -
             fix=f"what it wrote: toolkit jobs logs {record.key}",
         ) from None
     finally:
+        if records.find(record.key).state == "cancelled":  # by somebody else, who ended its processes
+            state = "cancelled"
         record = _saved(record, state=state, exit_code=code, ended=_now())
         record = jobs.conclude(runner, record)
     return record
+
+
+def go_on(runner: Runner, record: JobRecord, on_line: OnLine) -> JobRecord:
+    """Run the script of a job that has ended once more, in its folder: trainers go on from a checkpoint.
+
+    Raises:
+        CheckFailed: if the job still runs, or was of another machine.
+        Interrupted: on Ctrl-C, after all ranks were ended.
+        Missing: if its script is not there any more.
+    """
+    if record.nodes != socket.gethostname():
+        raise CheckFailed(
+            f"{record.key} ran without Slurm on {record.nodes}, and this is {socket.gethostname()}",
+            fix=f"there: toolkit jobs resume {record.key}",
+        )
+    if record.state not in FINAL_STATES or process.running(record):
+        raise CheckFailed(
+            f"{record.key} runs; it has to end before it can go on", fix=f"toolkit jobs cancel {record.key}"
+        )
+    path = posixpath.join(record.spec.directory, records.SCRIPT)
+    script = runner.read(path).decode()
+    if not script:
+        raise Missing(f"{path} is not there any more", fix="toolkit launch --local once more")
+    return run_local(runner, msgspec.structs.replace(record, restarts=record.restarts + 1), script, on_line)
 
 
 def _heard(log: TextIO, on_line: OnLine) -> OnLine:

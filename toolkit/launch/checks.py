@@ -91,6 +91,9 @@ FORMS: Mapping[str, _Form] = {
     ),
     "output": _OUTPUT,
     "error": _OUTPUT,
+    "min_free": _Form(
+        r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"
+    ),
     "workdir": _Form(r"/[^\x00-\x1f\x7f]*", "write a full path inside the container"),
 }
 """Field of a job → what its text has to look like."""
@@ -101,6 +104,8 @@ _COUNTS: Mapping[str, tuple[int, int | None]] = {
     "cpus_per_rank": (1, None),
     "gpus_per_node": (0, None),
     "chain": (0, None),
+    "min_nodes": (0, None),
+    "fabric_gbit": (1, None),
     "warning": (0, 65535),  # sbatch(1), --signal
 }
 _MODULE = re.compile(r"(swap )?[A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*( [A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*)?")
@@ -161,6 +166,14 @@ def check_spec(spec: JobSpec) -> None:
     for found in objections(values):
         raise refused(found)
     check_command(spec.command)
+    _check_elastic(spec)
+
+
+def _check_elastic(spec: JobSpec) -> None:
+    if spec.min_nodes and not spec.elastic:
+        raise BadInput(f"--min-nodes {spec.min_nodes}: this belongs to --elastic", fix="add --elastic")
+    if spec.min_nodes > spec.nodes:
+        raise BadInput(f"--min-nodes {spec.min_nodes}: the job has at most --nodes {spec.nodes}")
 
 
 def check_names(**names: str | None) -> None:

@@ -22,13 +22,16 @@ class Choice:
         return self.prediction.because
 
 
-def choose(verdict: Verdict, mode: Mode | None, *, force: bool) -> Choice:
+def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> Choice:
     """Take the engine's choice, or ``mode`` if it is predicted to work or ``force`` is given.
+
+    Where the engine has none, the first of ``others`` that is predicted to work is taken: ways that serve
+    some commands only, of which the engine knows nothing, as Gloo serves Horovod.
 
     Raises:
         CheckFailed: with the reason and the fix, if the launch is predicted to fail.
     """
-    wanted = mode or verdict.chosen
+    wanted = mode or verdict.chosen or next((m for m in others if verdict.of(m).outcome == "ok"), None)
     if wanted is None:
         reasons = tuple(f"{p.mode}: {p.outcome}: {p.because}" for p in verdict.predictions)
         raise CheckFailed("no launch mode is predicted to work here", fix=_fix(verdict, None), detail=reasons)

@@ -15,8 +15,9 @@ def sbatch_lines(spec: JobSpec, site: Site | None = None) -> list[str]:
     site_lines = site.defaults.sbatch if site else ()
     pairs = [
         ("job-name", spec.name),
-        ("nodes", spec.nodes),
-        ("ntasks", spec.ranks),
+        ("nodes", nodes(spec)),
+        # An elastic job has as many as its nodes make.
+        ("ntasks", None if spec.elastic else spec.ranks),
         ("ntasks-per-node", spec.ranks_per_node),
         ("cpus-per-task", spec.cpus_per_rank),
         ("threads-per-core", 1 if spec.cpus_per_rank and threads(spec, site) > 1 else None),
@@ -40,6 +41,8 @@ def sbatch_lines(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines = [f"--{name}={value}" for name, value in pairs if value not in (None, "")]
     lines += [f"--{line}" for line in _gpus(spec, site)]
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
+    # Slurm takes a dead node out of the job, and leaves the others to it.
+    lines += ["--no-kill"] * spec.elastic
     # The signal goes to the script alone (B:), which tells the trainer.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
@@ -54,7 +57,7 @@ def cobalt_lines(spec: JobSpec, site: Site) -> list[str]:
         BadInput: for a field that Cobalt has nothing for.
     """
     for name in ("qos", "constraint", "nodelist", "exclude", "array", "begin", "gpus_per_node", "chain",
-                 "requeue", "warning", "memory", "reservation", "licenses"):  # fmt: skip
+                 "elastic", "requeue", "warning", "memory", "reservation", "licenses"):  # fmt: skip
         if getattr(spec, name):
             raise BadInput(
                 f"--{name.replace('_', '-')}: Cobalt at this site has no such option; leave it out"
@@ -72,6 +75,11 @@ def cobalt_lines(spec: JobSpec, site: Site) -> list[str]:
     ]
     lines = [f"{name} {value}" for name, value in pairs if value not in (None, "")]
     return [*lines, *dict.fromkeys((*site.defaults.sbatch, *spec.sbatch))]
+
+
+def nodes(spec: JobSpec) -> str:
+    """Return how many nodes are asked for: a number, or for an elastic job from the least to the most."""
+    return f"{spec.nodes}" if spec.least_nodes == spec.nodes else f"{spec.least_nodes}-{spec.nodes}"
 
 
 def threads(spec: JobSpec, site: Site | None) -> int:

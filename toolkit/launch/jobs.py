@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.launch import records, slurm
+from toolkit.launch import arrays, process, records, slurm
 from toolkit.launch.slurm import JobStatus
-from toolkit.model.job import FINAL_STATES, JobRecord
+from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.run.command import Command, Completed, Runner
 from toolkit.run.patience import Patient
 
@@ -85,7 +85,9 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
         )
     if later := _later(runner, record):  # somebody did it by hand already
         return _gone_on(record, later)
-    number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory), forget=False)
+    # When it was to start for the first time is over.
+    now = ("--begin=now",) if record.spec.begin else ()
+    number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory, *now), forget=False)
     return _gone_on(record, [number])
 
 
@@ -136,7 +138,7 @@ def numbered(runner: Runner, record: JobRecord) -> JobRecord:
 
 def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
     """Return the record of the job that goes on where this one stopped, ``None`` if there is none."""
-    if record.exit_code != STOPPED and not record.spec.chain:
+    if record.exit_code != STOPPED and not (record.spec.chain or record.spec.requeue):
         return None
     later = _later(runner, record)
     return _gone_on(record, later) if later else None
@@ -171,6 +173,7 @@ def noted(record: JobRecord, status: JobStatus) -> JobRecord:
     if not record.id:  # of a job that Slurm never had, such as one of this machine alone, it knows nothing
         return record
     chained = max(len(record.numbers) - 1, 0)
+    told = status.tasks or status.answer == "forgotten"
     changes: dict[str, object] = {
         "state": status.state,
         "exit_code": status.exit_code,
@@ -179,6 +182,7 @@ def noted(record: JobRecord, status: JobStatus) -> JobRecord:
         # Of one that waits it is only when Slurm expects it to begin.
         "started": (status.started if status.state != "pending" else "") or record.started,
         "ended": status.ended,
+        "tasks": arrays.merged(record.tasks, status.tasks) if told else record.tasks,
     }
     if all(getattr(record, name) == value for name, value in changes.items()):
         return record
@@ -191,33 +195,75 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     Where Slurm has forgotten the job, the status that the script left says how it ended. One that stopped
     and had itself submitted again goes on under its new number.
     """
+    if record.spec.array:
+        record = _tasks_concluded(runner, record)
     open_end = record.state == "unknown" or (not record.id and record.state not in FINAL_STATES)
     if open_end and (left := left_status(runner, record)) is not None:
         record = records.update(record, state="failed" if left else "completed", exit_code=left)
+    elif open_end and is_local(record) and process.lost(record):
+        record = records.update(record, state="failed")
     if record.state in FINAL_STATES:
         if goes_on := successor(runner, record):
             return goes_on
-        metrics = posixpath.join(record.spec.directory, records.METRICS)
-        for name, path in ((records.OUTPUT, output_of(record)), (records.METRICS, metrics)):
-            if content := runner.read(path):
-                records.keep(record, name, content)
+        for task in record.tasks or (None,):
+            _bring(runner, record, task)
     return record
 
 
-def output_of(record: JobRecord) -> str:
-    """Return where the job writes, on the cluster."""
+def _bring(runner: Runner, record: JobRecord, task: JobTask | None) -> None:
+    metrics = posixpath.join(task_folder(record, task), records.METRICS)
+    for name, path in ((records.OUTPUT, output_of(record, task)), (records.METRICS, metrics)):
+        if content := runner.read(path):
+            records.keep(record, f"{task.index}/{name}" if task else name, content)
+
+
+def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
+    """Complete what is known of an array by the statuses that its tasks left; an end of it is that of all."""
+    known = {task.index: task for task in record.tasks}
+    tasks = []
+    for index in arrays.indexes(record.spec.array):
+        task = known.get(index, JobTask(index=index, state="unknown"))
+        status = left_status(runner, record, task) if task.state == "unknown" else None
+        tasks.append(task if status is None else arrays.ended(task, status))
+    whole = arrays.foremost(task.state for task in tasks) if len(tasks) < arrays.MOST else "unknown"
+    ended = record.state in {*FINAL_STATES, "unknown"} and whole in FINAL_STATES
+    state, code = record.state, record.exit_code
+    if ended and whole != record.state:
+        state = whole
+        code = next(task.exit_code for task in tasks if task.state == whole)
+    return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
+
+
+def output_of(record: JobRecord, task: JobTask | None = None) -> str:
+    """Return where the job, or one task of an array, writes, on the cluster."""
     spec = record.spec
-    return slurm.output_path(spec.directory, spec.output, record.id, spec.name)
+    index = str(task.index) if task else None
+    return slurm.output_path(spec.directory, spec.output, record.id, spec.name, index)
 
 
-def left_status(runner: Runner, record: JobRecord) -> int | None:
+def task_folder(record: JobRecord, task: JobTask | None) -> str:
+    """Return the folder of a job on the cluster; each task of an array has one of its own in it."""
+    return posixpath.join(record.spec.directory, str(task.index)) if task else record.spec.directory
+
+
+def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) -> int | None:
     """Return the exit status that the script left behind, ``None`` while it runs."""
-    text = runner.read(posixpath.join(record.spec.directory, EXIT_CODE)).decode("ascii", "replace").strip()
+    text = (
+        runner.read(posixpath.join(task_folder(record, task), EXIT_CODE)).decode("ascii", "replace").strip()
+    )
     return int(text) if text.isdigit() else None
 
 
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:
-    """Ask Slurm to end a job, and wait a moment for the end; the record says whether it came."""
+    """Ask Slurm to end a job, and wait a moment for the end; the record says whether it came.
+
+    One of this machine alone, which Slurm does not know, is ended here.
+
+    Raises:
+        CheckFailed: if Slurm's number is not known, or the process of a job without one.
+    """
+    if is_local(record):
+        return _ended_here(runner, record)
     if not record.id:
         raise CheckFailed(
             f"the number that Slurm gave to {record.key} is not known here",
@@ -230,6 +276,21 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
         if record.state in FINAL_STATES or time.monotonic() > deadline:
             return record
         time.sleep(_CANCEL_PAUSE)
+
+
+def _ended_here(runner: Runner, record: JobRecord) -> JobRecord:
+    group = process.group_of(record)
+    # Said before, as whoever launched it will see it end.
+    before, record = record, records.update(record, state="cancelled")
+    if not process.end(group):
+        records.save(before)
+        return before
+    return conclude(runner, records.update(record, exit_code=left_status(runner, record)))
+
+
+def is_local(record: JobRecord) -> bool:
+    """Tell a job of ``launch --local``, which has begun though Slurm never gave it a number."""
+    return not record.id and bool(record.started) and not (record.host or record.cluster)
 
 
 def _numbers(runner: Runner, record: JobRecord) -> list[str]:

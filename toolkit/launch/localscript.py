@@ -11,7 +11,8 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.launch import plan
 from toolkit.launch.choose import Choice, choose
-from toolkit.launch.script import PREFLIGHT, check_command
+from toolkit.launch.preflight import here
+from toolkit.launch.script import check_command
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Mode, Plan, Request
@@ -91,7 +92,7 @@ def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RU
             "gloo": made.mode == "gloo",
             "start": _lines(_start_words(spec, made, runtime), 8),
             "command": _lines([spec.command], 4),
-            "preflight": _lines([PREFLIGHT], 4) if spec.preflight else "",
+            "preflight": _lines([here(spec)], 4) if spec.preflight else "",
             "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
             "wrapper_file": plan.gloo_file(spec, made),
             "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterable
 
-from toolkit.engine.plans import GLOO_FILE
+from toolkit.engine.plans import AGENT, GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
@@ -11,6 +11,15 @@ from toolkit.model.prediction import Plan
 
 RUNTIME = "singularity"
 """What is called where nothing is known of the host; Apptainer mostly installs this name too."""
+
+MPIRUN_FILE = "toolkit-mpirun.sh"
+"""What starts the daemons of an mpirun inside the container; the script makes it in its folder."""
+
+NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
+"""Stand for what only an elastic job itself knows; no person's words have a NUL."""
+
+IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
+"""The same as the script says it."""
 
 
 def runtime_of(host: HostFacts) -> str:
@@ -33,7 +42,9 @@ def launch_words(
     container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds))]
     launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
     if plan.inside:
-        groups = [_without(plan.unset, dropped), container, [spec.image], launcher, env, inner]
+        around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
+        launcher = ["--", *launcher] if around else launcher
+        groups = [around, _without(plan.unset, dropped), container, [spec.image], launcher, env, inner]
     else:
         groups = [launcher, _without(plan.unset, dropped), container, [spec.image], env, inner]
     return [group for group in groups if group]
@@ -41,10 +52,12 @@ def launch_words(
 
 def _count_words(spec: JobSpec, launcher: str) -> list[str]:
     if launcher == "srun":
+        nodes, ranks = (NODES, RANKS) if spec.elastic else (str(spec.nodes), str(spec.ranks))
         return [
-            f"--nodes={spec.nodes}",
-            f"--ntasks={spec.ranks}",
+            f"--nodes={nodes}",
+            f"--ntasks={ranks}",
             f"--ntasks-per-node={spec.ranks_per_node}",
+            *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
             # Without it the other ranks wait in a collective until the time limit (srun(1)).
             "--kill-on-bad-exit=1",
             "--label",
@@ -75,6 +88,11 @@ def check_variables(names: Iterable[str]) -> None:
     for name in names:
         if not name.isidentifier() or not name.isascii():
             raise BadInput(f"--env {name}: not a name for a variable; use letters, digits and _")
+
+
+def by_agent(plan: Plan) -> bool:
+    """Tell whether an mpirun inside the container has its daemons started by the job script."""
+    return plan.inside and AGENT in plan.launcher
 
 
 def gloo_file(spec: JobSpec, plan: Plan) -> str | None:

@@ -6,7 +6,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.launch.header import has_gpus
-from toolkit.launch.plan import bind
+from toolkit.launch.plan import NODES, bind
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Site
@@ -20,17 +20,43 @@ _KNOWS_MORE = ">=0.2"
 
 
 def words(spec: JobSpec, site: Site | None, image: ImageFacts | None) -> tuple[str, ...]:
-    """Return the command of the preflight; images of before 0.2 have one that counts ranks alone."""
+    """Return the command of the preflight; images of before 0.2 have one that counts ranks alone.
+
+    Raises:
+        BadInput: if the image's own preflight cannot check what is asked for.
+    """
     release = (image.stack or {}).get("toolkit") if image else None
     if not isinstance(release, str) or not within(release, _KNOWS_MORE):
-        return PREFLIGHT
+        if isinstance(release, str) and (asked := limits(spec)):
+            raise BadInput(
+                f"{asked[0]}: the preflight in this image, of toolkit {release}, does not know it",
+                fix="build the image anew, or leave the option out",
+            )
+        return (*PREFLIGHT, *_limits_alone(spec))
     gpus = spec.gpus_per_node or 0
     if not spec.gpus_per_node and site and has_gpus(spec, site):
         partition = site.partition(spec.partition or "")
         gpus = (partition.gpus if partition else None) or 0
-    more = ["--nodes", str(spec.nodes), "--output", spec.directory]
+    more = ["--nodes", NODES if spec.elastic else str(spec.nodes), "--output", spec.directory]
     more += ["--gpus-per-node", str(gpus)] if gpus else []
+    more += limits(spec)
     return (*PREFLIGHT, *more, *(("--image", spec.image) if _bindable(spec.image) else ()))
+
+
+def limits(spec: JobSpec) -> tuple[str, ...]:
+    """Return the words for what a person wants to be checked besides."""
+    speed = ("--fabric-gbit", str(spec.fabric_gbit)) if spec.fabric_gbit else ()
+    return (*speed, *(("--min-free", spec.min_free) if spec.min_free else ()))
+
+
+def here(spec: JobSpec) -> tuple[str, ...]:
+    """Return the command of the preflight on this machine alone."""
+    return (*PREFLIGHT, *_limits_alone(spec))
+
+
+def _limits_alone(spec: JobSpec) -> tuple[str, ...]:
+    """Return them for a preflight that is asked for nothing else; free space is that of a folder."""
+    return (*(("--output", spec.directory) if spec.min_free else ()), *limits(spec))
 
 
 def with_image(spec: JobSpec, preflight: Sequence[str]) -> JobSpec:

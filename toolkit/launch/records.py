@@ -54,10 +54,13 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
     """Change fields of a record as it is now, whoever wrote it last, and return it whole.
 
     A job that another process saw come to its end does not go on because of an answer from before; it may
-    where Slurm started it again since, which ``restarts`` or ``id`` tells.
+    where Slurm started it again since, which ``restarts`` or ``id`` tells. What Slurm said of a number is not
+    put down for the one that goes on in its place, which another process has found meanwhile.
     """
     with _locked(folder(record.key)):
         now = _kept(record)
+        if record.id and now.id != record.id and "state" in changes and "id" not in changes:
+            return now
         changed = msgspec.structs.replace(now, **changes)
         known = (now.id, now.restarts) == (changed.id, changed.restarts)
         if known and now.state in FINAL_STATES and changed.state not in FINAL_STATES:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from toolkit import __version__
-from toolkit.data import package
+from toolkit.data import package, shipped
+from toolkit.engine.plans import GLOO_FILE
+from toolkit.errors import BadInput
 from toolkit.launch import foreign as found
 from toolkit.launch import header, preflight
 from toolkit.launch.checks import as_name, check_command, check_names, check_spec, check_time
-from toolkit.launch.plan import gloo_file, launch_words
+from toolkit.launch.plan import IN_SHELL, MPIRUN_FILE, NODES, by_agent, gloo_file, launch_words
 from toolkit.launch.preflight import PREFLIGHT
 from toolkit.launch.surroundings import Around, settled
 from toolkit.model.job import JobSpec
@@ -45,6 +47,7 @@ def job_script(
         BadInput: for values that Slurm could not take or that no script can hold.
     """
     check_spec(spec)
+    _check_elastic(spec, plan)
     site = around.site
     whole = settled(spec, plan, around)
     pieces = _pieces(spec, site)
@@ -65,21 +68,37 @@ def job_script(
             "folder": quoted_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
             "modules": _modules(spec, site),
             "purge": site is not None and site.purge,
-            "launch": _lines(launch_words(spec, whole, spec.command, runtime, dropped), 4, pieces),
+            # An elastic job starts them in a loop, hence further in.
+            "launch": _lines(
+                launch_words(spec, whole, spec.command, runtime, dropped), 8 if spec.elastic else 4, pieces
+            ),
             "preflight": _lines(
                 launch_words(preflight.with_image(spec, checked), whole, checked, runtime, dropped), 8, pieces
             ),
             "foreign": foreign,
             "preflight_seconds": PREFLIGHT_SECONDS,
             "preflight_of": "Gloo" if plan.mode == "gloo" else "MPI",
-            "wrapper_file": gloo_file(spec, plan),
+            # The script is in its folder then, which it may have made the name of.
+            "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
             "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
+            "mpirun_file": MPIRUN_FILE if by_agent(whole) else None,
+            "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,
-            "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain),
+            "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
             "goes_on": bool(spec.requeue or spec.chain),
             "restarts": spec.chain or RESTARTS,
+            "node_count": IN_SHELL[NODES] if spec.elastic else spec.nodes,
         },
     )
+
+
+def _check_elastic(spec: JobSpec, plan: Plan) -> None:
+    if spec.elastic and (plan.inside or plan.launcher[0] != "srun"):
+        raise BadInput(
+            f"--elastic: mode {plan.mode} starts its ranks by {plan.launcher[0]}, which cannot be told "
+            "of a node that is gone",
+            fix="use a mode that starts by srun: --mode srun-pmix or gloo",
+        )
 
 
 def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
@@ -98,7 +117,7 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     pieces = {text: with_variables(text) for text in texts if "$" in text}
     # Each job of an array has a folder of its own.
     made = bool(spec.array) or any(text in spec.directory for text in pieces)
-    return {**pieces, spec.directory: '"$job_dir"'} if made else pieces
+    return {**IN_SHELL, **pieces, **({spec.directory: '"$job_dir"'} if made else {})}
 
 
 def _comment(text: str) -> str:

@@ -81,6 +81,8 @@ def _folders(site: Site) -> dict[str, str]:
         found["scratch"] = site.scratch
     if site.directory:
         found["directory"] = posixpath.dirname(site.directory.rstrip("/")) or site.directory
+    if site.shared:
+        found["shared"] = site.shared
     return found
 
 

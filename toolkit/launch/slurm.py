@@ -3,10 +3,11 @@
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from toolkit.model.job import FINAL_STATES, JobState
+from toolkit.launch.arrays import foremost, indexes, merged
+from toolkit.model.job import FINAL_STATES, JobState, JobTask
 from toolkit.run.command import Command
 
 _QUERY_SECONDS = 60.0
@@ -39,11 +40,9 @@ _STATES: dict[str, JobState] = {
 """Job state codes of squeue(1) and scontrol(1)."""
 
 
-_SHOWN = re.compile(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition)=(\S*)")
-
-_FOREMOST: tuple[JobState, ...] = (
-    "running", "pending", "unknown", "failed", "timeout", "cancelled", "completed",
-)  # fmt: skip
+_SHOWN = re.compile(
+    r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition|ArrayTaskId)=(\S*)"
+)
 
 _NO_TURN = {"Dependency", "DependencyNeverSatisfied", "BeginTime", "JobHeldUser", "JobHeldAdmin"}
 """Reasons of jobs that are passed over whatever their priority."""
@@ -72,11 +71,20 @@ class JobStatus:
     restarts: int | None = None
     partition: str = ""
     place: tuple[int, int] = (0, 0)
+    tasks: tuple[JobTask, ...] = ()
+
+    def of_tasks(self, written: str) -> "JobStatus":
+        """Return the status as that of some tasks of an array too."""
+        each = (
+            JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
+            for index in indexes(written)
+        )
+        return replace(self, tasks=tuple(each))
 
 
-def sbatch(script: str, directory: str) -> Command:
-    """Submit ``script`` from ``directory``, which becomes the job's working directory."""
-    return Command(("sbatch", "--parsable", script), cwd=directory, timeout=_QUERY_SECONDS)
+def sbatch(script: str, directory: str, *options: str) -> Command:
+    """Submit ``script`` from ``directory``, which becomes the job's working directory; ``options`` win."""
+    return Command(("sbatch", "--parsable", *options, script), cwd=directory, timeout=_QUERY_SECONDS)
 
 
 def parse_sbatch(text: str) -> str | None:
@@ -121,17 +129,21 @@ def _shown(line: str) -> JobStatus | None:
         ended=_told(fields.get("EndTime", "")) if ended else "",
         restarts=int(restarts) if restarts.isdecimal() else None,
         partition=_told(fields.get("Partition", "")),
-    )
+    ).of_tasks(fields.get("ArrayTaskId", ""))
 
 
 def _together(tasks: Sequence[JobStatus]) -> JobStatus | None:
-    """Return the status of an array: what goes on counts first, then what failed."""
-    return min(tasks, key=lambda task: _FOREMOST.index(task.state), default=None)
+    """Return the status of an array, with what is told of its tasks."""
+    if not tasks:
+        return None
+    first = foremost(task.state for task in tasks)
+    several = merged((), (one for task in tasks for one in task.tasks))
+    return replace(next(task for task in tasks if task.state == first), tasks=several)
 
 
 def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
     """Ask the accounting, which remembers for long where there is one."""
-    columns = ("-o", "State,ExitCode,Start,End,NodeList")
+    columns = ("-o", "State,ExitCode,Start,End,NodeList,JobID")
     words = ("sacct", "--noheader", "--parsable2", "--allocations", *columns, "--jobs", number)
     return Command(words, timeout=seconds)
 
@@ -140,7 +152,7 @@ def parse_account(text: str) -> JobStatus | None:
     """Read what :func:`account` is answered, a line a task of an array; ``None`` if it holds no such job."""
     tasks = []
     for line in text.splitlines():
-        word, code, started, ended, nodes = [*line.split("|"), "", "", "", ""][:5]
+        word, code, started, ended, nodes, number = [*line.split("|"), "", "", "", "", ""][:6]
         if word.split():
             # Accounting writes "CANCELLED by 1000".
             state = _STATES.get(word.split()[0].rstrip("+"), "unknown")
@@ -151,7 +163,8 @@ def parse_account(text: str) -> JobStatus | None:
                 started=_told(started),
                 ended=_told(ended) if state in FINAL_STATES else "",
             )
-            tasks.append(status)
+            # A task of an array is NUMBER_INDEX.
+            tasks.append(status.of_tasks(number.partition("_")[2]))
     return _together(tasks)
 
 
@@ -218,15 +231,21 @@ def _exit_code(text: str) -> int | None:
     return 128 + number if number else code
 
 
-def output_path(directory: str, output: str, number: str, name: str) -> str:
+def output_path(directory: str, output: str, number: str, name: str, task: str | None = None) -> str:
     """Return where a job writes, from the value of ``--output``: the patterns ``%j``, ``%A``, ``%x``, ``%%``.
 
-    Others are left as they are: only Slurm knows them.
+    ``task`` is the number of one of an array, which ``%a`` stands for. Others are left as they are: only
+    Slurm knows them, as it does ``%j`` of a task.
     """
     values = {"j": number, "A": number, "x": name}
+    if task is not None:
+        del values["j"]
+        values["a"] = task
 
     def put(found: re.Match[str]) -> str:
         width, kind = found[1], found[2]
+        if kind != "%" and kind not in values:
+            return found[0]
         return "%" if kind == "%" else values[kind].zfill(int(width or 0) if kind != "x" else 0)
 
-    return posixpath.join(directory, re.sub(r"%(\d{0,2})([jAx%])", put, output))
+    return posixpath.join(directory, re.sub(r"%(\d{0,2})([aAjx%])", put, output))

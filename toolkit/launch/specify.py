@@ -13,11 +13,15 @@ from toolkit.model.jobfile import JobFile
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a job finds what it needs on the cluster: its own folder, the image, and the trainer's data."""
+    """Where a job finds what it needs on the cluster: its own folder, the image, the trainer's data.
+
+    ``program`` is the file of a trainer of one's own.
+    """
 
     directory: str
     image: str
     data: str = ""
+    program: str = ""
 
 
 def name_of(job: JobFile) -> str:
@@ -28,7 +32,9 @@ def name_of(job: JobFile) -> str:
     """
     if job.trainer is None:
         check_command(job.command or ())
-    return job.name or job.trainer or as_name(posixpath.basename((job.command or ("",))[0]))
+    if job.trainer and not job.name:
+        return trainers.find(job.trainer).name
+    return job.name or as_name(posixpath.basename((job.command or ("",))[0]))
 
 
 def specify(job: JobFile, places: Places) -> JobSpec:
@@ -41,10 +47,14 @@ def specify(job: JobFile, places: Places) -> JobSpec:
     binds = [plan.bind(places.directory)]
     command = job.command or ()
     if job.trainer is not None:
-        binds += [plan.bind(places.data, read_only=True)]
-        ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
-        strategy = job.strategy or ("horovod" if ranks > 1 else "single")
         known = trainers.find(job.trainer)
+        if places.data:
+            binds += [plan.bind(places.data, read_only=True)]
+        if known.own:
+            binds += [plan.bind(posixpath.dirname(places.program), read_only=True)]
+        ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
+        strategy = job.strategy or trainers.usual_strategy(ranks)
+        known = known.at(places.program)
         command = known.command(places.data, places.directory, strategy, job.arguments or ())
     fields = {f for f in JobSpec.__struct_fields__ if f not in _MADE}
     said = {field: value for field, value in job.said().items() if field in fields}

@@ -1,39 +1,105 @@
-"""The trainers that come inside the images, as the launching side knows them: module and data set."""
+"""The trainers as the launching side knows them: those inside the images, and files of one's own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from toolkit.errors import BadInput
+from toolkit.launch.checks import as_name
+from toolkit.model.facts import ImageFacts
+from toolkit.model.jobfile import JobFile, Strategy
+from toolkit.model.prediction import Mode
+from toolkit.versions import older
+
+_FRAMEWORK = "0.3"
+"""The release from which on trainers share strategies and options, and files of one's own can use them."""
+
+_FIRST_STRATEGIES = {"single", "horovod"}
 
 
 @dataclass(frozen=True, slots=True)
 class Trainer:
-    """``module`` is run with ``python -m`` in the image; ``dataset`` is what ``toolkit data get`` fetches."""
+    """``program`` is what Python runs: ``-m`` and a module of the image, or a file.
+
+    ``dataset`` is what ``toolkit data get`` fetches, empty for a trainer that needs none, or one's own;
+    ``bring`` is true where a person has to bring the data.
+    ``own`` is true of a person's own file, which has to be brought to where the job runs. ``since`` is the
+    first release whose images can run it.
+    """
 
     name: str
-    module: str
-    dataset: str
+    program: tuple[str, ...]
+    dataset: str = ""
+    bring: bool = False
+    own: bool = False
+    since: str = _FRAMEWORK
 
     def command(self, data: str, output: str, strategy: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command of one rank; later options win, so a person's own come last."""
-        options = ("--data", data, "--output", output, "--strategy", strategy)
-        return ("python", "-m", self.module, *options, *arguments)
+        given = ("--data", data) if data else ()
+        options = (*given, "--output", output, "--strategy", strategy)
+        return ("python", *self.program, *options, *arguments)
+
+    def at(self, path: str) -> "Trainer":
+        """Return it as it is where its file lies at ``path``."""
+        return replace(self, program=(path,)) if self.own else self
 
 
-TRAINERS: dict[str, Trainer] = {
-    "mnist": Trainer("mnist", "toolkit.trainers.mnist", "mnist"),
-}
+def check_carried(job: JobFile, image: ImageFacts) -> None:
+    """Look whether an image's own toolkit has a job's trainer and strategy; an image that says none may.
+
+    Raises:
+        BadInput: if it is older than them.
+    """
+    if job.trainer is None:
+        return
+    carried, known = (image.stack or {}).get("toolkit"), find(job.trainer)
+    needs = [(known.name, known.since)]
+    if job.strategy and job.strategy not in _FIRST_STRATEGIES:
+        needs.append((f"--strategy {job.strategy}", _FRAMEWORK))
+    for what, since in needs:
+        if isinstance(carried, str) and older(carried, since):
+            raise BadInput(
+                f"{image.path}: carries toolkit {carried}, and {what} came with {since}",
+                fix="build the image again: toolkit image build RECIPE && toolkit image sif RECIPE",
+            )
+
+
+def other_modes(job: JobFile) -> tuple[Mode, ...]:
+    """Return the modes beyond the engine's own choice that serve a job: Gloo, where no MPI is needed."""
+    return ("gloo",) if job.trainer and job.strategy != "mpi-aggregate" else ()
+
+
+def usual_strategy(ranks: int) -> Strategy:
+    """Return how a trainer is distributed where nobody says it."""
+    return "horovod" if ranks > 1 else "single"
+
+
+def _table(*rows: tuple[str, str]) -> dict[str, Trainer]:
+    modules = {name: f"toolkit.trainers.{name.replace('-', '_')}" for name, _ in rows}
+    return {name: Trainer(name, ("-m", modules[name]), dataset) for name, dataset in rows}
+
+
+TRAINERS = {"mnist": Trainer("mnist", ("-m", "toolkit.trainers.mnist"), "mnist", since="0.1")} | _table(
+    ("mnist-cnn", "mnist"),
+    ("fashion-mnist", "fashion-mnist"),
+    ("cifar10", "cifar10"),
+    ("imagenet-synthetic", ""),
+)
+TRAINERS["imagenet"] = Trainer("imagenet", ("-m", "toolkit.trainers.imagenet"), bring=True)
 
 
 def find(name: str) -> Trainer:
-    """Return a trainer by name.
+    """Return a trainer by name, or the one in a file whose name ends in ``.py``.
 
     Raises:
         BadInput: naming the choices.
     """
+    if name.endswith(".py"):
+        return Trainer(as_name(PurePath(name).stem), (name,), own=True)
     try:
         return TRAINERS[name]
     except KeyError:
         raise BadInput(
-            f"there is no trainer '{name}'; choices: {', '.join(TRAINERS)}",
+            f"there is no trainer '{name}'; choices: {', '.join(TRAINERS)}, or a file FILE.py",
             fix="for a command of your own: toolkit launch --image FILE.sif -- COMMAND",
         ) from None

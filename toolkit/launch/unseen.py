@@ -10,6 +10,7 @@ from toolkit.engine.plans import propose
 from toolkit.launch import records, script, trainers
 from toolkit.launch.specify import Places, name_of, specify
 from toolkit.launch.surroundings import Around
+from toolkit.launch.trainers import Trainer
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
@@ -39,10 +40,12 @@ def write(
     """
     base = folder_of(job, site)
     site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
-    data = posixpath.join(base, "data", trainers.find(job.trainer).dataset) if job.trainer else ""
+    known = trainers.find(job.trainer) if job.trainer else None
+    data = _data(job, known, base)
+    program = posixpath.join(base, "programs", posixpath.basename(job.trainer or ""))
     run = posixpath.join(base, "runs", key or records.new_key(name_of(job)))
     there = posixpath.join(base, "images", posixpath.basename(image.path))
-    spec = specify(job, Places(run, there, data))
+    spec = specify(job, Places(run, there, data, program))
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
     mode = job.mode or site.launch.mode or usual_mode(image)
     request = Request(
@@ -52,6 +55,15 @@ def write(
     because = f"not predicted, as nothing was asked of {site.title}; {_why(job, site, mode)}"
     around = Around(site, None, image)
     return Unseen(spec, plan, script.job_script(spec, plan, because, site.container.command, around, notes))
+
+
+def _data(job: JobFile, known: Trainer | None, base: str) -> str:
+    """Return where the data will be: a set by its name, other data by that of their folder."""
+    if known is None or not (known.dataset or job.data):
+        return ""
+    return posixpath.join(
+        base, "data", known.dataset or posixpath.basename(posixpath.normpath(job.data or ""))
+    )
 
 
 def folder_of(job: JobFile, site: Site) -> str:

@@ -7,22 +7,42 @@ import msgspec
 
 DEFAULT_NAME = "virtual"
 DEFAULT_NODES = 2
+USERS = "users"
+"""The folder with a folder for each account, beside the SSH files of a cluster."""
+
 USER = "ada"
-"""The ordinary user of every virtual cluster; after the first programmer."""
+"""The ordinary user of every virtual cluster, in a class the teacher; after the first programmer."""
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster that is up; ``ssh -F SSH_CONFIG login`` opens a shell on its login node."""
+    """A cluster that is up; ``ssh -F SSH_CONFIG login`` opens a shell on its login node.
+
+    ``users`` is the number of accounts for a class, beside ``user``.
+    """
 
     name: str
     nodes: int
     ssh_config: Path
     user: str = USER
+    users: int = 0
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """Return the host names: the login node, then the compute nodes in order."""
         return hosts(self.nodes)
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Return the names of the accounts for a class."""
+        return accounts(self.users)
+
+    def folder_of(self, account: str) -> Path:
+        """Return the folder of this machine with the keys of an account, which is handed out."""
+        return self.ssh_config.parent / USERS / account
+
+    def config_of(self, user: str) -> Path:
+        """Return the SSH configuration by which this machine comes in as ``user``."""
+        return self.ssh_config if user == self.user else self.folder_of(user) / self.ssh_config.name
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +56,8 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     """``partial`` says that a container is missing or stopped, or that a node takes no jobs.
 
-    ``ssh_config`` is empty where the keys are not here: another user made the cluster.
+    ``ssh_config`` is empty where the keys are not here: another user made the cluster. So are ``users``, the
+    accounts for a class.
     """
 
     schema: str = "toolkit.cluster/1"
@@ -44,8 +65,14 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["up", "partial"]
     nodes: tuple[NodeStatus, ...]
     ssh_config: str
+    users: tuple[str, ...] = ()
 
 
 def hosts(nodes: int) -> tuple[str, ...]:
     """Return the host names of a cluster with that many compute nodes."""
     return ("login", *(f"node{i}" for i in range(1, nodes + 1)))
+
+
+def accounts(count: int) -> tuple[str, ...]:
+    """Return the names of that many accounts for a class."""
+    return tuple(f"user{number:02}" for number in range(1, count + 1))

@@ -20,7 +20,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     as ``gpu_bind`` says, cores as ``cpu_bind`` says (srun's words). ``workdir`` is the folder inside the
     container, ``output`` and ``error`` are relative to ``directory``. ``sbatch`` holds more options for
     ``#SBATCH`` lines. ``warning`` is how many seconds before the time limit the job is asked to write a
-    checkpoint; ``requeue`` lets it go on in a new job after that, ``chain`` at most so many times.
+    checkpoint; ``requeue`` lets it go on in a new job after that, ``chain`` at most so many times. An
+    ``elastic`` one takes from ``min_nodes`` (0 for one) to ``nodes``, and goes on with those that are left.
     """
 
     name: str
@@ -54,6 +55,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     requeue: bool = False
     warning: int = 0
     chain: int = 0
+    elastic: bool = False
+    min_nodes: int = 0
     output: str = "output.log"
     error: str = ""
     workdir: str = ""
@@ -62,6 +65,10 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     binds: tuple[str, ...] = ()
     preflight: bool = True
+    fabric_gbit: int | None = None
+    """Gbit/s that a node can send; the preflight warns of a fabric that is much slower."""
+    min_free: str = ""
+    """The space that the preflight wants in the job's folder, as in ``20G``; empty for its own least."""
     trainer: str = ""
     """The name of the bundled trainer, empty for a command of the person's own."""
     site: str = ""
@@ -70,6 +77,11 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ranks(self) -> int:
         return self.nodes * self.ranks_per_node
+
+    @property
+    def least_nodes(self) -> int:
+        """The nodes without which it does not train."""
+        return (self.min_nodes or 1) if self.elastic else self.nodes
 
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +94,15 @@ class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     signature: Literal["good", "none", "unknown-key", "no-gpg", "not-checked"]
     signers: tuple[str, ...] = ()
+
+
+class JobTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One task of a job array: its number, and what became of it."""
+
+    index: int
+    state: JobState
+    exit_code: int | None = None
+    nodes: str = ""
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,3 +140,5 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     started: str = ""
     ended: str = ""
     """When the last run began and ended: the cluster's own time, without a zone, as Slurm tells it."""
+    tasks: tuple[JobTask, ...] = ()
+    """Of a job array the tasks that are known of, by number."""

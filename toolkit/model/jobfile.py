@@ -6,7 +6,7 @@ import msgspec
 
 from toolkit.model.prediction import Mode
 
-Strategy = Literal["single", "horovod"]
+Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps"]
 """How a trainer is distributed."""
 
 
@@ -56,6 +56,8 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     requeue: bool | None = None
     warning: int | None = None
     chain: int | None = None
+    elastic: bool | None = None
+    min_nodes: int | None = None
     output: str | None = None
     error: str | None = None
     workdir: str | None = None
@@ -64,6 +66,8 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     env: dict[str, str] | None = None
     binds: tuple[str, ...] | None = None
     preflight: bool | None = None
+    fabric_gbit: int | None = None
+    min_free: str | None = None
 
     def said(self) -> dict[str, object]:
         """Return the fields that are given, in the order of the struct."""

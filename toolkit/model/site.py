@@ -84,9 +84,10 @@ class Site(_Section, frozen=True, kw_only=True):
     ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so; ``swap A B`` swaps one.
     ``env`` is set inside the container and may name variables of the job (``$CRAY_LD_LIBRARY_PATH``),
     ``keep`` names host variables (patterns) that may reach it although they usually must not.
-    ``directory`` is where images, data and runs go, and may name a variable (``$WORK/toolkit``). ``scratch``
-    is node-local disk for TMPDIR. ``network`` names the interface for sockets (NCCL, Gloo), ``host`` what
-    ``ssh`` takes to reach it. ``sources`` say where all this is from.
+    ``directory`` is where images, data and runs go, and may name a variable (``$WORK/toolkit``). ``shared``
+    is a folder with ``images`` and ``data`` that everybody there may read; what it has is not copied.
+    ``scratch`` is node-local disk for TMPDIR. ``network`` names the interface for sockets (NCCL, Gloo),
+    ``host`` what ``ssh`` takes to reach it. ``sources`` say where all this is from.
     """
 
     schema: Literal["toolkit.site/1"]
@@ -102,6 +103,7 @@ class Site(_Section, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     keep: tuple[str, ...] = ()
     directory: str = ""
+    shared: str = ""
     scratch: str = ""
     network: str = ""
     fabric: str = ""

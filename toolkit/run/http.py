@@ -31,6 +31,7 @@ class Body:
         self.start = start
         self._response, self._url = response, url
         self._deadline = time.monotonic() + seconds
+        self._left = response.length
 
     def read(self, size: int = -1) -> bytes:
         """Return up to ``size`` bytes, none at the end."""
@@ -38,9 +39,14 @@ class Body:
             raise Missing(f"{self._url}: comes too slowly")
         try:
             # read1 returns what there is, so that a trickle does not hide behind a large size.
-            return self._response.read1(size)
+            chunk = self._response.read1(size)
         except (OSError, http.client.HTTPException) as error:
             raise Missing(f"{self._url}: broke off: {_reason(error)}") from error
+        if self._left is not None:
+            self._left -= len(chunk)
+            if self._left and size and not chunk:  # read1 takes an early end for the end
+                raise Missing(f"{self._url}: broke off {self._left} bytes before its end")
+        return chunk
 
 
 @contextlib.contextmanager

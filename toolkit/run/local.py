@@ -15,6 +15,7 @@ from typing import IO
 from toolkit.errors import Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation
+from toolkit.run.folders import folder_mode
 
 _CHUNK = 4 << 20
 _GRACE = 5.0
@@ -81,7 +82,7 @@ class LocalRunner:
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         goal = Path(target)
-        goal.parent.mkdir(parents=True, exist_ok=True)
+        goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=goal.parent, prefix=f".{goal.name}.", delete=False) as beside:
             try:
                 beside.write(content)

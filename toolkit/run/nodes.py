@@ -28,8 +28,9 @@ _GRACE = "5"
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """A container as it should be; ``volumes`` maps a volume to where it is mounted.
 
-    ``address`` is its name on ``network``; ``ports`` are published on 127.0.0.1 under numbers that the
-    engine picks. ``memory`` and ``shared_memory`` (its ``/dev/shm``) are in bytes.
+    ``address`` is its name on ``network``; ``ports`` are published at the address and number of this machine
+    that ``published`` says, where the engine picks a number if there is none. ``memory`` and
+    ``shared_memory`` (its ``/dev/shm``) are in bytes.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     memory: int
     shared_memory: int
     ports: tuple[int, ...] = ()
+    published: tuple[str, str] = ("127.0.0.1", "")
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             "Binds": [f"{volume}:{path}" for volume, path in machine.volumes.items()],
             "NetworkMode": machine.network,
             "PortBindings": {
-                f"{port}/tcp": [{"HostIp": "127.0.0.1", "HostPort": ""}] for port in machine.ports
+                f"{port}/tcp": [{"HostIp": machine.published[0], "HostPort": machine.published[1]}]
+                for port in machine.ports
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import BadInput, Lost, Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation, SshConversation
+from toolkit.run.folders import folder_mode
 from toolkit.run.ssh_connect import connect
 from toolkit.run.ssh_exchange import exchange
 
@@ -113,7 +114,7 @@ class SshRunner:
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
             beside = _beside(target)
-            _make_folder(sftp, posixpath.dirname(target))
+            _make_folder(sftp, posixpath.dirname(target), folder_mode(mode))
             try:
                 yield sftp, beside
                 sftp.chmod(beside, mode)
@@ -212,7 +213,7 @@ def _beside(target: str) -> str:
     return posixpath.join(folder, f".{name}.{getpass.getuser()}.{os.getpid()}.part")
 
 
-def _make_folder(sftp: "paramiko.SFTPClient", folder: str) -> None:
+def _make_folder(sftp: "paramiko.SFTPClient", folder: str, mode: int = 0o777) -> None:
     if not folder or folder == "/":
         return
     try:
@@ -220,6 +221,6 @@ def _make_folder(sftp: "paramiko.SFTPClient", folder: str) -> None:
     except FileNotFoundError:
         _make_folder(sftp, posixpath.dirname(folder))
         try:
-            sftp.mkdir(folder)
+            sftp.mkdir(folder, mode)
         except OSError:
             sftp.stat(folder)  # another process may have made it in the meantime

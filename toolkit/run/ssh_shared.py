@@ -14,6 +14,7 @@ from pathlib import Path
 from toolkit.errors import Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation
+from toolkit.run.folders import PRIVATE, folder_mode
 from toolkit.run.local import LocalRunner
 from toolkit.run.ssh import destination, shell_line
 
@@ -28,8 +29,8 @@ _OF_SSH = 255
 _READ = 'if [ -e "$1" ]; then exec tail -c +"$2" "$1"; fi'
 # Whoever reads a connection that broke sees an end like any other, hence the count.
 _WRITE = (
-    'mkdir -p "$(dirname "$1")" && cat > "$2" && [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" '
-    '&& mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
+    'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
+    '&& [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
 )
 _SIZE = 'mkdir -p "$(dirname "$1")" && touch "$1" && wc -c < "$1"'
 _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc status=none'
@@ -97,7 +98,8 @@ class SharedRunner:
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         folder, name = posixpath.split(target)
         beside = posixpath.join(folder, f".{name}.{getpass.getuser()}.{os.getpid()}.part")
-        given = (target, beside, f"{mode:o}", str(len(content)))
+        private = "-m700" if folder_mode(mode) == PRIVATE else ""
+        given = (target, beside, f"{mode:o}", str(len(content)), private)
         self._sh(_WRITE, *given, doing=f"cannot write {target}", stdin=content)
 
     def read(self, target: str, offset: int = 0) -> bytes:

@@ -69,6 +69,11 @@ command -v singularity > /dev/null || {
 }
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode mpirun-host"
+# What the run before could not say itself, as it was ended from outside.
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && [ ! -e went-back ]; then
+    echo "job: Slurm ended the run before, as a node failed or others went first, and started it again here"
+fi
+rm -f went-back
 
 # Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
 foreign=()
@@ -115,11 +120,28 @@ asked=0
 # shellcheck disable=SC2317
 ask_to_stop() {
     asked=$((asked + 1))
-    echo "job: asked to stop; a checkpoint is written" >&2
+    echo "job: asked to stop; the ranks are told to write a checkpoint" >&2
     [ -e stop-asked ] || : > stop-asked
 }
 trap ask_to_stop USR1 TERM
 
+# Slurm's word for how the job is; other than RUNNING where it was cancelled or is past its limit.
+# A controller that is started anew is waited for.
+job_state() {
+    local _
+    for _ in {1..30}; do
+        squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T 2> /dev/null && return
+        sleep 10
+    done
+}
+
+# Where a node dies, ranks may fail long before Slurm misses it. Does each one still start something?
+nodes_answer() {
+    SLURM_OVERLAP=1 timeout --kill-after=10 60 srun --mpi=none --nodes=2 \
+        --ntasks=2 --ntasks-per-node=1 true > /dev/null 2>&1
+}
+
+lost=
 # In the background, as a shell hears of a signal only when no command stands in its way.
 mpirun -n 8 \
     env ${foreign[@]+"${foreign[@]}"} \
@@ -130,11 +152,11 @@ mpirun -n 8 \
         TF_NUM_INTEROP_THREADS=2 \
     python -m toolkit.trainers.mnist --data "${HOME:?}"/toolkit/data/mnist --output "$job_dir" \
         --strategy horovod &
-ranks=$!
+pid=$!
 status=
 until [ -n "$status" ]; do
     heard=$asked
-    wait "$ranks"
+    wait "$pid"
     status=$?
     # A signal ends the waiting and not the ranks.
     [ "$heard" -eq "$asked" ] || status=
@@ -144,9 +166,13 @@ if [ "$status" -gt 128 ] && [ -e stop-asked ] &&
     [ -n "$(find checkpoints -newer stop-asked -type f -print -quit 2> /dev/null)" ]; then
     status=75
 fi
+if [ "$status" -ne 0 ] && [ "$status" -ne 75 ] && [ "$(job_state)" = RUNNING ] && ! nodes_answer; then
+    lost="not every node of $SLURM_JOB_NODELIST answers any more"
+fi
 rm -f stop-asked
 
-if [ "$status" -eq 75 ]; then
-    echo "job: stopped with a checkpoint; to go on, submit the script once more: sbatch $job_dir/job.sh" >&2
+if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
+    why=${lost:-stopped with a checkpoint}
+    echo "job: $why; to go on, submit the script once more: sbatch $job_dir/job.sh" >&2
 fi
 [ "$status" -eq 0 ] || exit "$status"

@@ -36,6 +36,11 @@ command -v apptainer > /dev/null || {
 }
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
+# What the run before could not say itself, as it was ended from outside.
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && [ ! -e went-back ]; then
+    echo "job: Slurm ended the run before, as a node failed or others went first, and started it again here"
+fi
+rm -f went-back
 
 # Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
 foreign=()
@@ -81,11 +86,28 @@ asked=0
 # shellcheck disable=SC2317
 ask_to_stop() {
     asked=$((asked + 1))
-    echo "job: asked to stop; a checkpoint is written" >&2
+    echo "job: asked to stop; the ranks are told to write a checkpoint" >&2
     [ -e stop-asked ] || : > stop-asked
 }
 trap ask_to_stop USR1 TERM
 
+# Slurm's word for how the job is; other than RUNNING where it was cancelled or is past its limit.
+# A controller that is started anew is waited for.
+job_state() {
+    local _
+    for _ in {1..30}; do
+        squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T 2> /dev/null && return
+        sleep 10
+    done
+}
+
+# Where a node dies, ranks may fail long before Slurm misses it. Does each one still start something?
+nodes_answer() {
+    SLURM_OVERLAP=1 timeout --kill-after=10 60 srun --mpi=none --nodes=2 \
+        --ntasks=2 --ntasks-per-node=1 true > /dev/null 2>&1
+}
+
+lost=
 # In the background, as a shell hears of a signal only when no command stands in its way.
 srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=pspmix \
     env ${foreign[@]+"${foreign[@]}"} \
@@ -95,11 +117,11 @@ srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi
     env TOOLKIT_JOB_DIR="$job_dir" \
     python -m toolkit.trainers.mnist --data "${PROJECT:?}"/toolkit/data/mnist \
         --output "$job_dir" --strategy horovod &
-ranks=$!
+pid=$!
 status=
 until [ -n "$status" ]; do
     heard=$asked
-    wait "$ranks"
+    wait "$pid"
     status=$?
     # A signal ends the waiting and not the ranks.
     [ "$heard" -eq "$asked" ] || status=
@@ -109,20 +131,22 @@ if [ "$status" -gt 128 ] && [ -e stop-asked ] &&
     [ -n "$(find checkpoints -newer stop-asked -type f -print -quit 2> /dev/null)" ]; then
     status=75
 fi
+if [ "$status" -ne 0 ] && [ "$status" -ne 75 ] && [ "$(job_state)" = RUNNING ] && ! nodes_answer; then
+    lost="not every node of $SLURM_JOB_NODELIST answers any more"
+fi
 rm -f stop-asked
 
-if [ "$status" -eq 75 ]; then
+if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
+    why=${lost:-stopped with a checkpoint}
     restarts=$(cat restarts 2> /dev/null || echo 0)
-    # Not where the job was cancelled or is past its limit: then Slurm has ended it for good.
-    state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)
     if [ "$restarts" -ge 3 ]; then
-        echo "job: stopped with a checkpoint; it went on 3 times, which is as often as it may" >&2
+        echo "job: $why; it went on 3 times, which is as often as it may" >&2
         rm -f restarts
-    elif [ "$state" = RUNNING ]; then
+    elif [ "$(job_state)" = RUNNING ]; then
         echo $((restarts + 1)) > restarts
         next=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" \
             ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
-            echo "job: stopped with a checkpoint; job ${next%%;*} goes on" >&2
+            echo "job: $why; job ${next%%;*} goes on" >&2
     fi
 fi
 [ "$status" -eq 0 ] || exit "$status"

@@ -10,6 +10,7 @@ from tests.unit.image.sifs import DATA, sif
 from toolkit.cli import launch, layering, prepare
 from toolkit.errors import BadInput, Missing, ToolkitError
 from toolkit.launch.checks import as_name
+from toolkit.launch.trainers import TRAINERS
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
 
@@ -238,3 +239,57 @@ def test_a_variable_that_is_given_wins_over_one_of_a_fix(image, tmp_path):
     job = prepared(image, mode=None, fix=str(file), env={"PMIX_MCA_gds": "ds21"})
     assert "PMIX_MCA_gds=ds21" in job.script
     assert "PMIX_MCA_gds=hash" not in job.script
+
+
+def test_a_trainer_of_ones_own_is_brought_there_under_its_digest(image, tmp_path):
+    own = tmp_path / "my net.py"
+    own.write_text("print()\n")
+    job = prepared(image, ("--epochs", "1"), trainer=str(own), strategy="horovod")
+    (program, *_) = job.parcels
+    assert program.source == own
+    assert program.target == f"/big/programs/{program.sha256[:12]}/my net.py"
+    assert job.record.spec.name == "my-net"
+    assert job.record.spec.command[:3] == ("python", program.target, "--output")
+    assert f"/big/programs/{program.sha256[:12]}" in job.script
+
+
+def test_a_trainer_of_ones_own_takes_data_where_they_are_named(image, tmp_path):
+    own, data = tmp_path / "net.py", tmp_path / "numbers"
+    own.write_text("print()\n")
+    (data / "sub").mkdir(parents=True)
+    for name in ("a.bin", "sub/b.bin", ".hidden"):
+        (data / name).write_text("x")
+    job = prepared(image, (), trainer=str(own), data=str(data))
+    assert job.record.spec.command[2:4] == ("--data", "/big/data/numbers")
+    targets = [parcel.target for parcel in job.parcels]
+    assert targets[-2:] == ["/big/data/numbers/a.bin", "/big/data/numbers/sub/b.bin"]
+
+
+def test_a_file_or_folder_that_is_not_there_ends_in_2(image, tmp_path):
+    error = run("--image", str(image), "none.py").exception
+    assert isinstance(error, BadInput)
+    assert "none.py: there is no such file" in str(error)
+    (tmp_path / "net.py").write_text("")
+    error = run("--image", str(image), "--data", "/nowhere", "net.py").exception
+    assert "--data /nowhere: there is no such folder" in str(error)
+
+
+def test_a_trainer_whose_data_nobody_fetches_asks_for_them(image):
+    error = run("--image", str(image), "imagenet").exception
+    assert isinstance(error, BadInput)
+    assert "imagenet: say where its images are with --data DIR" in str(error)
+
+
+def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare, "_MOST_FILES", 2)
+    (tmp_path / "net.py").write_text("")
+    for name in ("a", "b", "c"):
+        (tmp_path / "many").mkdir(exist_ok=True)
+        (tmp_path / "many" / name).write_text("")
+    with pytest.raises(BadInput, match="more than 2 files would be copied"):
+        prepared(image, (), trainer=str(tmp_path / "net.py"), data=str(tmp_path / "many"))
+
+
+def test_the_help_names_every_trainer():
+    told = " ".join(run("--help").output.split())
+    assert all(name in told for name in TRAINERS)

@@ -2,6 +2,10 @@
 
 import datetime as dt
 import json
+import signal
+import socket
+import subprocess
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,6 +20,7 @@ from toolkit.cli.since import since
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing
 from toolkit.launch import follow, records
 from toolkit.run import patience
+from toolkit.run.local import LocalRunner
 
 OUTPUT = f"{RECORD.spec.directory}/output.log"
 LOST = Lost("login: cannot run scontrol: the SSH connection was lost", fix="run the same command again")
@@ -302,6 +307,75 @@ def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):
     assert records.find("9").numbers == ("7", "9")
 
 
+def test_the_tasks_of_an_array_are_shown_with_what_each_wrote(reached):
+    spec = msgspec.structs.replace(RECORD.spec, array="0-1", output="output-%a.log")
+    record = save(spec=spec)
+    folder = RECORD.spec.directory
+    files = {f"{folder}/{i}/metrics.jsonl": METRICS for i in range(2)}
+    files |= {f"{folder}/output-{i}.log": f"said {i}\n".encode() for i in range(2)}
+    tasks = [
+        f"JobId=7 ArrayTaskId={i} JobState={state} NodeList=node1 ExitCode=0:0"
+        for i, state in enumerate(("COMPLETED", "RUNNING"))
+    ]
+    both = ["\n".join(tasks)] * 2
+    done = ["\n".join(tasks).replace("RUNNING", "COMPLETED")]
+    reached["login"] = Recorded(files, scontrol=[*both, *done])
+    shown = jobs("show", "--text").stdout
+    assert (
+        "tasks       0  completed, exit code 0 on node1; epoch 2 of 2, 1,200 images/s, about 5 s left"
+        in shown
+    )
+    assert "\n            1  running on node1; epoch 2 of 2" in shown
+    said = "==> task 0 <==\nsaid 0\n==> task 1 <==\nsaid 1\n"
+    assert jobs("logs").stdout == said
+    assert [task["state"] for task in json.loads(jobs("show", "--json").stdout)["tasks"]] == ["completed"] * 2
+    reached.pop("login")  # what has ended is kept here
+    assert jobs("logs").stdout == said
+    assert jobs("show", "--text").stdout.count("1,200 images/s") == 2
+    assert records.find(record.key).state == "completed"
+
+
+def save_local(folder, script, **changes):
+    """Keep the record of a job that ran on this machine without Slurm."""
+    (folder / "job.sh").write_text(script)
+    spec = msgspec.structs.replace(RECORD.spec, directory=str(folder))
+    ran = {"nodes": socket.gethostname(), "started": "2026-11-21T10:00:00", "state": "failed"}
+    return save(id="", host=None, spec=spec, **{**ran, **changes})
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_job_of_this_machine_goes_on_here(reached, tmp_path, words):
+    reached[None] = LocalRunner()
+    record = save_local(tmp_path, "echo went on\n")
+    done = jobs("resume", record.key, *words)
+    assert done.exit_code == 0, done.exception
+    kept = records.find(record.key)
+    assert (kept.state, kept.exit_code, kept.restarts) == ("completed", 0, 1)
+    assert (tmp_path / "output.log").read_text() == "went on\n"
+    assert json.loads(done.stdout)["state"] == "completed" if words else "went on" in done.output
+
+
+def test_a_job_of_this_machine_that_fails_again_is_told(reached, tmp_path):
+    reached[None] = LocalRunner()
+    save_local(tmp_path, "exit 4\n")
+    error = jobs("resume").exception
+    assert isinstance(error, CheckFailed)
+    assert "ended as failed, exit code 4" in error.message
+
+
+def test_a_job_of_this_machine_that_runs_is_cancelled_here(reached, tmp_path):
+    reached[None] = LocalRunner()
+    record = save_local(tmp_path, "", state="running")
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as rank:
+        began = Path(f"/proc/{rank.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        (tmp_path / "process").write_text(f"{rank.pid} {began} {boot}\n")
+        said = jobs("cancel").stdout
+    assert said == f"job {record.key} is cancelled\n"
+    assert rank.returncode == -signal.SIGTERM
+    assert "has ended already: cancelled" in jobs("cancel").stdout
+
+
 METRICS = (
     b'{"record": "header", "epochs": 2}\n'
     b'{"record": "epoch", "epoch": 1, "seconds": 5.0, "images_per_second": 1200.0}\n'
@@ -315,6 +389,15 @@ def test_progress_is_told_in_a_log_once_an_epoch(monkeypatch):
     following.watch_job(slurm, save(), tell)
     told = [step for step in tell.steps if "epoch" in step]
     assert told == ["Job 7: epoch 2 of 2, 1,200 images/s, about 5 s left"]
+
+
+@pytest.mark.parametrize(("trainer", "content"), [("mnist", METRICS), ("mnist", METRICS[:30]), ("", METRICS)])
+def test_who_left_a_checkpoint_is_told_how_to_go_on_from_it(trainer, content):
+    record = save(spec=msgspec.structs.replace(RECORD.spec, trainer=trainer), state="failed", exit_code=137)
+    records.keep(record, records.METRICS, content)
+    told = [line for line in following.failure(record).detail if "checkpoint" in line]
+    assert bool(told) == (trainer == "mnist" and content == METRICS)
+    assert all(line.endswith(f"toolkit jobs resume {record.key}") for line in told)
 
 
 def test_a_restart_is_told_and_is_no_failure():

@@ -76,6 +76,14 @@ def test_a_job_file_is_launched_by_its_name_or_by_an_option(tmp_path):
     assert "--epochs 1" not in script("job.yaml", "--", "--epochs", "2")
 
 
+def test_data_of_ones_own_are_in_the_script_for_a_site_far_away(tmp_path):
+    (tmp_path / "parts").mkdir()
+    text = script("net.py", "--site", "mine", "--data", "parts")
+    assert 'net.py --data "${WORK:?}"/toolkit/data/parts' in text
+    assert '--bind "${WORK:?}"/toolkit/data/parts:"${WORK:?}"/toolkit/data/parts:ro' in text
+    assert "--data" not in script("net.py", "--site", "mine")
+
+
 def test_a_command_may_stand_in_a_file(tmp_path):
     (tmp_path / "job.yml").write_text("site: mine\nimage: x.sif\ncommand: [python, 'a b.py']\n")
     assert "python 'a b.py'" in script("job.yml")
@@ -169,12 +177,12 @@ def test_the_host_of_a_site_is_gone_to(tmp_path, monkeypatch):
         SITE.replace("network", 'host = "login.far"\nnetwork')
     )
     made = asked({"site": "far", "image": "x"}, ("true",))
-    where = launching._place(launching.Where(None, None, None), made)
+    where = launching.place_of(launching.Where(None, None, None), made)
     assert where.host == "login.far"
     given = launching.Where("other", None, None)
-    assert launching._place(given, made) == given
+    assert launching.place_of(given, made) == given
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/sbatch")
-    assert launching._place(launching.Where(None, None, None), made).host is None
+    assert launching.place_of(launching.Where(None, None, None), made).host is None
 
 
 def test_a_dry_run_for_a_site_loads_nothing_heavy(tmp_path):

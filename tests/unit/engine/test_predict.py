@@ -33,7 +33,7 @@ def test_the_training_image_on_the_virtual_cluster_as_it_was_measured():
         "srun-pmi2": "init-failure",
         "srun-none": "init-failure",
         "mpirun-host": "ok",
-        "mpirun-container": "init-failure",
+        "mpirun-container": "ok",
         "bind": "unknown",
         "gloo": "unknown",
     }
@@ -41,6 +41,30 @@ def test_the_training_image_on_the_virtual_cluster_as_it_was_measured():
 
 def test_on_one_node_a_launcher_inside_works_too():
     assert outcomes(predict(HOST, IMAGE, Request(nodes=1)))["mpirun-container"] == "ok"
+
+
+def test_over_nodes_a_launcher_inside_has_its_daemons_started_by_the_script():
+    for version, option in (("4.1.4", "--mca"), ("5.0.11", "--prtemca")):
+        image = image_with(with_(OPEN_MPI_4, version=version), version)
+        inside = predict(HOST, image, Request(nodes=2)).of("mpirun-container")
+        assert inside.plan is not None
+        assert inside.plan.launcher[1:3] == (option, "plm")
+        assert "toolkit-agent" in inside.plan.launcher
+        assert (inside.outcome, "by srun" in inside.because) == ("ok", True)
+
+
+def test_without_slurm_or_a_word_for_it_a_launcher_inside_has_nobody_to_start_its_daemons():
+    no_slurm = without(HOST, "slurm")
+    old = image_with(with_(OPEN_MPI_4, version="3.1.6"))
+    outside = Request(nodes=2, allocation=False)
+    for host, image, request in (
+        (no_slurm, IMAGE, Request()),
+        (HOST, old, Request()),
+        (HOST, IMAGE, outside),
+    ):
+        inside = predict(host, image, request).of("mpirun-container")
+        assert inside.outcome != "ok"
+        assert inside.plan is None or len(inside.plan.launcher) == 1
 
 
 def test_a_launcher_inside_gives_its_ranks_the_path_of_the_image():

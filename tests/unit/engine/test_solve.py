@@ -119,15 +119,17 @@ def test_without_a_plugin_for_pmix_another_open_mpi_is_taken_or_the_reason_told(
     assert solution.of("openmpi").why == (
         "srun-pmi2 works with it on this cluster; not 4.1.4 from debian, as srun-pmi2 would not work with it"
     )
+    # Of Debian's own the launcher inside is the one that works.
     pinned = recipe('openmpi = "match-host"', tail='[mpi]\nprovider = "debian"')
-    said = conflict(pinned, SERVING_PMI2)
-    assert said.constraints == (
-        'openmpi = "match-host"',
-        'mpi.provider = "debian"',
-        "the cluster (cluster demo)",
-    )
-    assert any(fact.startswith("srun-pmi2: singletons: ") for fact in said.because)
-    assert said.relax[1].startswith('without mpi.provider = "debian": openmpi 4.1.4')
+    assert chosen(pinned, SERVING_PMI2).mode == "mpirun-container"
+
+
+def test_where_no_way_is_left_the_cluster_is_told_among_what_was_wanted():
+    pinned = recipe('mpich = "match-host"', tail='[mpi]\nprovider = "debian"')
+    said = conflict(pinned, SERVING_NONE)
+    assert said.constraints[0] == 'mpich = "match-host"'
+    assert said.constraints[-1] == "the cluster (cluster demo)"
+    assert any(fact.startswith("srun-pmi2: ") for fact in said.because)
 
 
 def test_a_host_with_mpich_alone_starts_mpich():
@@ -135,10 +137,11 @@ def test_a_host_with_mpich_alone_starts_mpich():
     assert solution.mode == "srun-pmi2" == mode_of(solution, MPICH_ONLY)
 
 
-def test_where_srun_serves_nothing_gloo_is_left():
+def test_where_srun_serves_nothing_the_launcher_inside_is_left_and_gloo():
     solution = chosen(load("tf2.15-cpu").recipe, SERVING_NONE)
+    assert solution.mode == "mpirun-container" == mode_of(solution, SERVING_NONE)
+    solution = chosen(load("tf2.15-mpich-cpu").recipe, SERVING_NONE)
     assert solution.mode == "gloo" == mode_of(solution, SERVING_NONE)
-    assert conflict(load("mpi-only").recipe, SERVING_NONE).constraints[-1] == "the cluster (cluster demo)"
 
 
 def test_a_better_way_of_launching_goes_before_a_newer_version():

@@ -244,6 +244,17 @@ def test_a_mounted_mpi_is_looked_for_before_what_the_image_has_and_the_driver_af
     assert plan.env["LD_LIBRARY_PATH"] == "/opt/ompi/lib:/opt/cuda/lib64:/.singularity.d/libs"
 
 
+@pytest.mark.parametrize("prefix", ["/work/-/ompi", "~/ompi"])
+def test_an_mpi_in_a_folder_whose_name_facts_do_not_hold_cannot_be_mounted(prefix):
+    provider = with_(
+        HOST.mpis[0], prefix=prefix, library=f"{prefix}/lib/libmpi.so.40", folders=(f"{prefix}/lib",)
+    )
+    bind = predict(with_(HOST, mpis=(provider,)), IMAGE, Request()).of("bind")
+    assert bind.outcome == "unavailable"
+    assert "bears a person's name" in bind.because
+    assert bind.plan is None or bind.plan.binds == ()
+
+
 @pytest.mark.parametrize(
     ("version", "faces", "mode", "outcome"),
     [

@@ -37,9 +37,14 @@ def test_a_tensorflow_that_cannot_be_built_is_replaced_by_one_that_can():
     assert "horovod" in recipe.want
 
 
-def test_none_where_no_image_of_ours_would_work():
+def test_one_with_its_own_launcher_where_srun_serves_nothing():
     bare = with_(HOST, slurm=with_(HOST.slurm, mpi_types=("none",), mpi_default="none"), mpis=())
-    assert matched(bare, IMAGE, TWO) is None
+    recipe = matched(bare, IMAGE, TWO)
+    assert recipe
+    assert "openmpi" in recipe.want
+
+
+def test_none_where_no_image_of_ours_would_work():
     assert matched(without(HOST, "runtime"), IMAGE, TWO) is None
 
 

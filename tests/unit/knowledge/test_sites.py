@@ -165,14 +165,16 @@ def words(site: Site) -> list[str]:
     here = site.defaults
     return [
         *(word.removeprefix("swap ").replace(" ", "") for word in (*site.modules, *site.container.modules)),
-        *site.container.binds, site.container.command, site.directory, site.scratch, site.network, site.host,
+        *site.container.binds, site.container.command, site.directory, site.shared, site.scratch,
+        site.network, site.host,
         site.launch.mpi, site.gpus.gres, here.partition, here.account, here.qos, here.time, here.memory,
         *(part.name for part in site.partitions),
     ]  # fmt: skip
 
 
 PLACES = (
-    "modules directory scratch network host bind command container mpi gres partition account qos time memory"
+    "modules directory shared scratch network host bind command container mpi gres partition account qos "
+    "time memory"
 )
 
 
@@ -189,7 +191,7 @@ def test_no_word_of_the_shell_gets_in(text, where):
         "gres": lambda: replace(site, gpus=replace(site.gpus, gres=text)),
         "name": lambda: replace(site, partitions=(Partition(name=text),)),
     }
-    if where in {"directory", "scratch", "network", "host"}:
+    if where in {"directory", "shared", "scratch", "network", "host"}:
         hostile = replace(site, **{where: text})
     elif where in made:
         hostile = made[where]()

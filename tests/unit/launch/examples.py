@@ -30,6 +30,12 @@ BIND = Plan(
     binds=("/opt/ompi", "/opt/ucx/lib"),
 )
 CONTAINED = Plan(mode="mpirun-container", launcher=("mpirun",), inside=True)
+ACROSS = msgspec.structs.replace(
+    CONTAINED,
+    launcher=("/usr/bin/mpirun", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", "toolkit-agent"),
+    unset=("OMPI_MCA_btl",),
+)
+"""The same over several nodes."""
 
 RECORD = JobRecord(
     key="mnist-20261121-000000-abc123",

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
+from tests.unit.launch.examples import ACROSS, BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
 from toolkit import __version__
 from toolkit.launch.script import job_script
 
@@ -53,9 +53,16 @@ CASES = {
     "job-srun-pmix.sh": (spec(cpus_per_rank=4, partition="gpu", account="train"), SRUN),
     "job-mpirun-host.sh": (spec(preflight=False), MPIRUN),
     "job-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
+    "job-mpirun-nodes.sh": (spec(ranks_per_node=2), ACROSS),
     "job-gloo.sh": (spec(ranks_per_node=2), GLOO),
     "job-bind.sh": (SPEC, BIND),
     "job-stops.sh": (spec(trainer="mnist", warning=120), SRUN),
+    "job-elastic.sh": (
+        spec(
+            nodes=4, ranks_per_node=2, trainer="mnist", elastic=True, min_nodes=2, requeue=True, warning=120
+        ),
+        SRUN,
+    ),
     "job-everything.sh": (EVERYTHING, SRUN),
 }
 __all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
@@ -100,6 +107,7 @@ def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
             "SLURM_JOB_ID": "1",
             "SLURM_NTASKS": "1",
             "SLURM_JOB_NODELIST": "n",
+            "SLURM_JOB_NUM_NODES": "1",
             "RECORDED": str(recorded),
             "ENDS": str(ends),
             **environment,

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from tests.unit.launch.examples import SRUN
@@ -29,6 +30,23 @@ VERDICT = Verdict(predictions=(OK, BAD, GONE), findings=(FINDING,), chosen="srun
 def test_the_engines_choice_is_taken():
     choice = choose(VERDICT, None, force=False)
     assert (choice.plan.mode, choice.forced, choice.because) == ("srun-pmix", False, "PMIx fits")
+
+
+def test_where_the_engine_has_no_choice_another_way_that_serves_the_command_is_taken():
+    gloo = Prediction(
+        mode="gloo", outcome="ok", because="needs no MPI", plan=Plan(mode="gloo", launcher=("srun",))
+    )
+    none = Verdict(predictions=(BAD, GONE, gloo), findings=(FINDING,), chosen=None)
+    assert choose(none, None, force=False, others=("gloo",)).plan.mode == "gloo"
+    with pytest.raises(CheckFailed, match="no launch mode is predicted to work"):
+        choose(none, None, force=False)
+    broken = msgspec.structs.replace(gloo, outcome="init-failure")
+    with pytest.raises(CheckFailed, match="no launch mode is predicted to work"):
+        choose(
+            Verdict(predictions=(BAD, broken), findings=(), chosen=None), None, force=False, others=("gloo",)
+        )
+    # What the engine chose comes first.
+    assert choose(VERDICT, None, force=False, others=("gloo",)).plan.mode == "srun-pmix"
 
 
 def test_a_predicted_failure_is_refused_with_reason_evidence_and_fix():

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.launch.examples import CONTAINED, GLOO, MPIRUN, SRUN
+from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, SRUN
 from tests.unit.launch.scripts import run
 from toolkit.cli import launch
 from toolkit.errors import BadInput, ToolkitError
@@ -44,7 +44,7 @@ GOOD = {
     "memory_per_cpu": "2G", "constraint": "ib&mem", "reservation": "course", "nodelist": "node[1-4]",
     "exclude": "node3", "licenses": "scratch:1", "mail_type": "END", "mail_user": "a@b.org", "array": "0-3",
     "dependency": "afterok:12", "begin": "now+2hours", "gpu": "v100", "gpu_bind": "closest",
-    "cpu_bind": "cores",
+    "cpu_bind": "cores", "min_free": "20G",
     "output": "out-%j.log", "error": "err.log", "workdir": "/work/a b",
 }  # fmt: skip
 
@@ -68,6 +68,7 @@ def jobs(draw):
     values |= {field: good for field, good in GOOD.items() if draw(st.booleans())}
     values |= {field: draw(st.integers(1, most)) for field, most in _COUNTS.items()}
     values |= {"requeue": draw(st.booleans()), "exclusive": draw(st.booleans()), "warning": 60}
+    values |= {"elastic": True, "min_nodes": draw(st.integers(0, 3))} if draw(st.booleans()) else {}
     values["env"] = {draw(st.sampled_from(["V", "W_1", "x"])): draw(words) for _ in range(2)}
     values["binds"] = tuple(draw(st.lists(st.sampled_from(["/data", "/a b:/in:ro", "/q'uote"]), max_size=2)))
     sbatch = ["--hold", "--comment='a b'", "--switches=2"]
@@ -132,7 +133,7 @@ SITE = Site(
 @settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     values=jobs(),
-    plan=st.sampled_from([SRUN, GLOO, MPIRUN, CONTAINED]),
+    plan=st.sampled_from([SRUN, GLOO, CARRIED, MPIRUN, CONTAINED, ACROSS]),
     image=text,
     why=text,
     site=st.booleans(),
@@ -141,6 +142,8 @@ SITE = Site(
     values={"command": ("\n",), "env": {"V": "\n"}}, plan=SRUN, image="a'b", why="\n#SBATCH --x", site=True
 )
 @example(values={"command": ("$BASE/tool kit",)}, plan=SRUN, image="x", why="", site=False)
+@example(values={"command": ("--", "a b"), "array": "0-3"}, plan=ACROSS, image="a'b", why="", site=True)
+@example(values={"command": ("$(touch broke)",), "array": "0-3"}, plan=CARRIED, image="x", why="", site=True)
 def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, plan, image, why, site):
     folder = tmp_path_factory.mktemp("job")
     base = "$BASE/tool kit" if site else f"{folder}/tool kit"
@@ -176,8 +179,9 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
     if site:
         assert {"TMPDIR=" + f"{folder}/local", f"{folder}/base:/base"} <= set(words)
     assert {p.name for p in folder.iterdir()} <= {"bin", "base", "job.sh", "recorded", "tool kit"}
+    brought = {"toolkit-gloo.py"} if plan is CARRIED else {"toolkit-mpirun.sh"} if plan is ACROSS else set()
     kept = {p.name for p in Path(there).iterdir()}
-    assert kept <= {"exit-code", "job.sh", "2"}
+    assert brought <= kept <= {"exit-code", "job.sh", "2", *brought}
     shutil.rmtree(folder)
 
 

@@ -7,6 +7,7 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, Recorded
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, records
+from toolkit.model.job import JobTask
 
 NEW = msgspec.structs.replace(RECORD, id="")
 OUTPUT = f"{RECORD.spec.directory}/output.log"
@@ -222,6 +223,13 @@ def test_a_job_that_failed_has_no_successor_that_it_is_asked_for():
     assert not any(words[0] == "squeue" for words in slurm.ran)
 
 
+def test_going_on_does_not_wait_again_for_the_time_to_begin():
+    spec = msgspec.structs.replace(RECORD.spec, begin="now+1hour")
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"])
+    jobs.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", spec=spec))
+    assert slurm.ran[-1] == ("sbatch", "--parsable", "--begin=now", f"{FOLDER}/job.sh")
+
+
 def test_going_on_submits_the_same_script_under_the_same_record():
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"])
@@ -256,3 +264,52 @@ def test_what_somebody_submitted_again_by_hand_is_taken_over_and_not_submitted_a
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, squeue=[f"7|{FOLDER}\n8|{FOLDER}\n"])
     assert jobs.resubmit(slurm, ended).numbers == ("7", "8")
     assert not any(words[0] == "sbatch" for words in slurm.ran)
+
+
+def test_a_job_without_slurm_of_another_machine_is_not_ended_from_here():
+    local = msgspec.structs.replace(NEW, state="running", nodes="there", started="2026-11-21T10:00:00")
+    with pytest.raises(CheckFailed, match="runs without Slurm on there") as caught:
+        jobs.cancel(Recorded(), local)
+    assert caught.value.fix == f"there: toolkit jobs cancel {local.key}"
+
+
+ARRAY = msgspec.structs.replace(RECORD.spec, array="0-2", output="output-%a.log")
+
+
+def test_an_array_has_its_tasks_and_what_each_wrote():
+    states = zip(("COMPLETED", "RUNNING", "PENDING"), ("0:0", "0:0", "0:0"), strict=True)
+    lines = [f"JobId=7 ArrayTaskId={i} JobState={s} ExitCode={code}" for i, (s, code) in enumerate(states)]
+    record = msgspec.structs.replace(RECORD, spec=ARRAY)
+    records.save(record)
+    record, _ = jobs.refresh(Recorded(scontrol=["\n".join(lines)]), record)
+    assert (record.state, [task.state for task in record.tasks]) == (
+        "running",
+        ["completed", "running", "pending"],
+    )
+    # The first has been forgotten by now, and the second left a status before Slurm told of its end.
+    files = {f"{FOLDER}/{i}/{name}": f"{name} {i}".encode() for i in range(3) for name in ("metrics.jsonl",)}
+    files |= {f"{FOLDER}/output-{i}.log": f"said {i}\n".encode() for i in range(3)}
+    files |= {f"{FOLDER}/1/exit-code": b"4\n"}
+    last = "JobId=7 ArrayTaskId=2 JobState=COMPLETED ExitCode=0:0"
+    record, _ = jobs.refresh(Recorded(files, scontrol=[last]), record)
+    assert [(task.state, task.exit_code) for task in record.tasks] == [
+        ("completed", 0),
+        ("failed", 4),
+        ("completed", 0),
+    ]
+    assert (record.state, record.exit_code) == ("failed", 4)
+    assert records.find(None) == record
+    for i in range(3):
+        kept = records.folder(record.key) / str(i)
+        assert (kept / "metrics.jsonl").read_text() == f"metrics.jsonl {i}"
+        assert (kept / "output.log").read_text() == f"said {i}\n"
+
+
+def test_an_array_whose_task_left_nothing_has_no_known_end():
+    tasks = (JobTask(index=0, state="completed", exit_code=0), JobTask(index=1, state="running"))
+    record = msgspec.structs.replace(RECORD, spec=ARRAY, tasks=tasks, state="running")
+    records.save(record)
+    gone = Recorded({f"{FOLDER}/1/exit-code": b"0\n"}, scontrol=[GONE], sacct=[Missing("no sacct")])
+    record, _ = jobs.refresh(gone, record)
+    assert [task.state for task in record.tasks] == ["completed", "completed", "unknown"]
+    assert record.state == "unknown"

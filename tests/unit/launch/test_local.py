@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -14,8 +16,8 @@ from hypothesis import strategies as st
 from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
 from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, spec
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
-from toolkit.launch import jobs, records
-from toolkit.launch.alone import run_local
+from toolkit.launch import jobs, process, records
+from toolkit.launch.alone import go_on, run_local
 from toolkit.launch.localscript import choose_here, local_script
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.prediction import Plan
@@ -228,6 +230,122 @@ def test_ctrl_c_ends_all_ranks_and_says_so(here, made):
     assert record.state in FINAL_STATES
 
 
+@pytest.fixture
+def begun(here):
+    """A job of two ranks that wait, with the thread that launched it and the words of its ranks."""
+    lines, mark = [], f"sleep 44{os.getpid()}"
+    what = case(here, "sh", "-c", f"echo begun; exec {mark}", ranks=2)
+    results = []
+    thread = threading.Thread(
+        target=lambda: results.append(ran(here, what, CONTAINED, lines.append)), daemon=True
+    )
+    thread.start()
+    deadline = time.monotonic() + 30
+    while lines.count("begun") < 2 or not running(mark):
+        assert time.monotonic() < deadline, lines
+        time.sleep(0.05)
+    yield thread, mark, results
+    while thread.is_alive() and time.monotonic() < deadline + 30:
+        subprocess.run(["pkill", "-f", f"^{mark}"])
+        thread.join(0.2)
+
+
+def test_a_job_is_cancelled_from_elsewhere_and_all_who_look_say_so(here, begun):
+    thread, mark, results = begun
+    with pytest.raises(CheckFailed, match="it has to end before"):
+        go_on(LocalRunner(), records.find(None), print)
+    record = jobs.cancel(LocalRunner(), records.find(None))
+    assert record.state == "cancelled"
+    assert not running(mark)
+    thread.join(20)
+    assert [one.state for one in results] == ["cancelled"]
+    assert records.find(None).state == "cancelled"
+    assert not (here / process.FILE).exists()
+    with pytest.raises(CheckFailed, match="no process of this machine"):
+        process.group_of(record)
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_process_that_has_the_number_of_an_ended_job_is_let_be(here, begun, place):
+    _, mark, _ = begun
+    words = (here / process.FILE).read_text().split()
+    # As it is after the number was given to another process, or after the machine was started anew.
+    other = [*words[:place], "1", *words[place + 1 :]]
+    (here / process.FILE).write_text(" ".join(other))
+    record = records.find(None)
+    assert process.running(record) is None
+    with pytest.raises(CheckFailed, match="no process of this machine"):
+        jobs.cancel(LocalRunner(), record)
+    assert running(mark)
+    assert records.find(None).state == "running"
+    (here / process.FILE).write_text(" ".join(words))
+    assert jobs.cancel(LocalRunner(), record).state == "cancelled"
+
+
+def test_one_that_does_not_end_is_told_as_running(begun, monkeypatch):
+    monkeypatch.setattr(process, "end", lambda _: False)
+    assert jobs.cancel(LocalRunner(), records.find(None)).state == "running"
+    assert records.find(None).state == "running"
+
+
+def test_a_group_that_does_not_listen_is_ended(monkeypatch):
+    monkeypatch.setattr(process, "_GRACE", 0.5)
+    deaf = ["bash", "-c", "trap : TERM; echo up; while :; do sleep 0.1; done"]
+    with subprocess.Popen(deaf, start_new_session=True, stdout=subprocess.PIPE) as group:
+        assert group.stdout.readline() == b"up\n"
+        reaper = threading.Thread(target=group.wait)
+        reaper.start()
+        assert process.end(group.pid)
+        reaper.join()
+    assert group.returncode == -signal.SIGKILL
+
+
+def test_a_script_that_shares_a_group_with_its_starter_is_not_ended(here):
+    record = ran(here, case(here, "sh", "-c", f"echo up; exec sleep 30{os.getpid()}"), DIRECT, stop_at_once)
+    by_hand = subprocess.Popen(["bash", here / "job.sh"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert any(line == "up\n" for line in by_hand.stdout)
+        with pytest.raises(CheckFailed, match="shares a group"):
+            jobs.cancel(LocalRunner(), msgspec.structs.replace(record, state="running"))
+        with pytest.raises(CheckFailed, match="it has to end before"):
+            go_on(LocalRunner(), record, print)
+    finally:
+        subprocess.run(["pkill", "-P", str(by_hand.pid)])
+        by_hand.communicate(timeout=20)
+
+
+def test_a_job_whose_machine_lost_power_has_failed(here):
+    record = ran(here, case(here, "true"), DIRECT)
+    records.save(record := msgspec.structs.replace(record, state="running", exit_code=None))
+    (here / "exit-code").unlink()
+    (here / process.FILE).write_text("1 1 a-boot-before\n")
+    assert jobs.refresh(LocalRunner(), record)[0].state == "failed"
+
+
+def test_a_job_goes_on_in_its_folder_under_its_record(here):
+    what = case(here, "sh", "-c", '[ -e part ] && echo "went on" && exit; touch part; exit 75')
+    first = ran(here, what, DIRECT)
+    assert (first.state, first.exit_code) == ("failed", 75)
+    (here / "stop-asked").touch()
+    lines = []
+    again = go_on(LocalRunner(), first, lines.append)
+    assert (again.key, again.state, again.exit_code, again.restarts) == (first.key, "completed", 0, 1)
+    assert lines[-1] == "went on"
+    assert not (here / "stop-asked").exists()
+    assert records.find(None) == again
+    kept = (records.folder(again.key) / records.OUTPUT).read_text()
+    assert kept.count("ranks on") == 2  # the first run's output is before that of the second
+
+
+def test_what_cannot_go_on_here_is_told(here):
+    record = ran(here, case(here, "false"), DIRECT)
+    with pytest.raises(CheckFailed, match="ran without Slurm on elsewhere"):
+        go_on(LocalRunner(), msgspec.structs.replace(record, nodes="elsewhere"), print)
+    (here / "job.sh").unlink()
+    with pytest.raises(Missing, match=r"job\.sh is not there any more"):
+        go_on(LocalRunner(), record, print)
+
+
 def test_what_an_allocation_set_does_not_reach_the_ranks(here, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     monkeypatch.setenv("PMIX_RANK", "5")
@@ -252,6 +370,11 @@ def test_every_value_in_the_template_is_quoted_or_checked():
     used = [part.split("}}")[0].strip() for part in text.split("{{")[1:]]
     assert used
     assert [name for name in used if name not in checked and not name.endswith("| sh")] == []
+
+
+def stop_at_once(line):
+    if line == "up":
+        subprocess.run(["pkill", "-f", f"^sleep 30{os.getpid()}"])
 
 
 def running(command):

@@ -157,3 +157,11 @@ def test_eight_processes_at_once_lose_no_record_and_no_change(tmp_path):
         f"{n}{i:02}" for n in range(1, 9) for i in range(13)
     )
     assert {record.state for record in made} == {"pending"}
+
+
+def test_an_answer_about_a_number_does_not_end_the_one_that_goes_on_in_its_place():
+    records.save(RECORD)
+    records.update(RECORD, id="8", numbers=("7", "8"), state="pending")
+    seen = records.update(RECORD, state="failed", exit_code=75)
+    assert (seen.id, seen.state, seen.exit_code) == ("8", "pending", None)
+    assert records.find("8") == seen

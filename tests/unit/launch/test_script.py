@@ -156,6 +156,7 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "because", "note",  # made one line of a comment by script._comment
         "line",  # values of the header, which checks.check_spec lets through; and constants
         "spec.nodes", "spec.ranks", "spec.cpus_per_rank", "spec.warning", "restarts",  # numbers
+            "spec.ranks_per_node", "spec.least_nodes", "node_count",  # numbers, or a variable
         "preflight_seconds", "preflight_of",  # constants
         "preflight", "launch", "folder",  # quoted word by word by render.quoted_around
         "runtime",  # a constant, or checked by the reader of site profiles; in comments

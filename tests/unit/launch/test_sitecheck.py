@@ -180,3 +180,12 @@ def test_a_cray_without_slurm_is_asked_for_aprun():
     found = {p.field: p for p in points(sites.site("theta"), HOST, FACTS)}
     assert found["scheduler"].state == "undecided"
     assert found["launch.launcher"].text == "aprun: /usr/bin/srun"
+
+
+def test_the_folder_for_everybody_is_looked_for_where_jobs_run():
+    site = msgspec.structs.replace(SITE, shared="/project/course")
+    assert words(site).folders[-1] == "/project/course"
+    there = {"there": (*FACTS.there, True), "there_nodes": (*FACTS.there_nodes, False)}
+    assert states(site=site, **there)["shared"].text == "/project/course: no such folder on compute nodes"
+    there["there_nodes"] = (*FACTS.there_nodes, True)
+    assert "shared" not in states(site=site, **there)

@@ -131,6 +131,34 @@ def test_of_an_array_what_goes_on_counts_first_and_then_what_failed():
     assert slurm.parse_some("7_[2-9]|PENDING|Priority||N/A\n7_1|RUNNING|None|n1|x\n")["7"].state == "running"
 
 
+def test_the_tasks_of_an_array_are_told_one_by_one():
+    shown = (
+        "JobId=12 ArrayJobId=7 ArrayTaskId=3-5%2 JobState=PENDING NodeList=(null) ExitCode=0:0\n"
+        "JobId=9 ArrayJobId=7 ArrayTaskId=1 JobState=RUNNING NodeList=node1 ExitCode=0:0\n"
+        "JobId=8 ArrayJobId=7 ArrayTaskId=0 JobState=FAILED NodeList=node2 ExitCode=3:0\n"
+    )
+    told = [(t.index, t.state, t.exit_code, t.nodes) for t in slurm.parse_show_job(shown).tasks]
+    waits = [(index, "pending", None, "") for index in (3, 4, 5)]
+    assert told == [(0, "failed", 3, "node2"), (1, "running", None, "node1"), *waits]
+    accounted = (
+        "COMPLETED|0:0|a|b|node1|7_0\nTIMEOUT|0:0|a|b|node2|7_1\nPENDING|0:0|||None assigned|7_[2-3%1]\n"
+    )
+    assert [(t.index, t.state) for t in slurm.parse_account(accounted).tasks] == [
+        (0, "completed"),
+        (1, "timeout"),
+        (2, "pending"),
+        (3, "pending"),
+    ]
+    assert slurm.parse_show_job("JobId=7 JobState=RUNNING ExitCode=0:0").tasks == ()
+
+
+def test_a_task_writes_where_its_number_says():
+    where = slurm.output_path("/w", "output-%4a.log", "12", "mnist", "3")
+    assert where == "/w/output-0003.log"
+    assert slurm.output_path("/w", "%A_%a-%j-%x.log", "12", "mnist", "3") == "/w/12_3-%j-mnist.log"
+    assert slurm.output_path("/w", "output-%a.log", "12", "mnist") == "/w/output-%a.log"
+
+
 @pytest.mark.parametrize(
     ("output", "path"),
     [

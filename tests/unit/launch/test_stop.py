@@ -7,13 +7,17 @@ import time
 
 import pytest
 
-from tests.unit.launch.examples import SRUN, spec
+from tests.unit.launch.examples import CONTAINED, MPIRUN, SRUN, spec
+from toolkit.errors import BadInput
 from toolkit.launch.script import job_script
 
 # A trainer: looks for the file, writes a checkpoint, ends with 75 (or as srun tells of those that it killed).
+# Where there is a file "dies", its ranks die once with a node: "gone" until Slurm has "noticed" it.
 SRUN_STAND_IN = """\
 #!/bin/bash
-echo started >> started
+case "$*" in *" true") [ ! -e gone ] && [ ! -e noticed ]; exit ;; esac
+printf '%s\\n' "$*" >> started
+if [ -e dies ]; then mv dies "$(cat dies)"; exit 9; fi
 for _ in $(seq 200); do
     if [ -e stop-asked ]; then sleep 0.02; mkdir -p checkpoints; : > checkpoints/one; exit "${ENDS:-75}"; fi
     sleep 0.02
@@ -22,7 +26,17 @@ exit 9
 """
 OTHERS = {
     "singularity": "#!/bin/bash\n",
-    "squeue": '#!/bin/bash\necho "${STATE:-RUNNING}"\n',
+    # Slurm notices a dead node a moment after it was asked for the job's nodes.
+    "squeue": """\
+#!/bin/bash
+case "$*" in
+    *%N*)
+        if [ -e noticed ]; then echo "1 n1"; else echo "2 n[1-2]"; fi
+        [ ! -e gone ] || mv gone noticed ;;
+    *) echo "${STATE:-RUNNING}" ;;
+esac
+""",
+    "sleep": "#!/bin/bash\nexec /bin/sleep 0.05\n",
     "sbatch": '#!/bin/bash\nprintf "%s\\n" "$*" > submitted\necho 78\n',
     # Slurm ends the script of a job that goes back into the queue.
     "scontrol": """\
@@ -53,7 +67,8 @@ def start(tmp_path):
                 "PATH": f"{programs}:/usr/bin:/bin",
                 "SLURM_JOB_ID": "77",
                 "SLURM_NTASKS": "2",
-                "SLURM_JOB_NODELIST": "n",
+                "SLURM_JOB_NODELIST": "n[1-2]",
+                "SLURM_JOB_NUM_NODES": "2",
                 **environment,
             },
             stderr=subprocess.PIPE,
@@ -125,6 +140,11 @@ def test_a_chain_submits_the_next_job_until_it_has_as_many_as_it_may(start, tmp_
     assert not (tmp_path / "submitted").exists()
 
 
+def test_the_next_job_of_a_chain_does_not_wait_again_for_its_time_to_begin(start, tmp_path):
+    start(changes={"chain": 1, "begin": "now+2hours"})
+    assert " --begin=now " in (tmp_path / "submitted").read_text()
+
+
 def test_a_job_of_an_array_submits_its_own_number_again(start, tmp_path):
     (tmp_path / "3").mkdir()
     start(changes={"chain": 1, "array": "0-7"}, SLURM_ARRAY_TASK_ID="3")
@@ -154,3 +174,83 @@ def test_a_command_of_ones_own_has_the_short_script():
     assert "stop-asked\n" in made  # what an earlier run left is removed
     assert "trap ask_to_stop" not in made
     assert "trap ask_to_stop" in job_script(spec(warning=30), SRUN, "why")
+
+
+# Nodes that die
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, "to go on, submit the script once more"),
+        ({"chain": 2}, "job 78 goes on"),
+        ({"requeue": True}, ""),
+    ],
+)
+def test_where_a_node_is_gone_that_is_said_and_the_job_goes_on_as_it_may(start, tmp_path, changes, says):
+    (tmp_path / "dies").write_text("gone")
+    status, said = start(times=0, changes=changes)
+    if changes.get("requeue"):
+        assert (status, (tmp_path / "requeued").read_text()) == (-signal.SIGTERM, "requeue 77\n")
+        assert (tmp_path / "went-back").exists()
+    else:
+        assert (status, left(tmp_path)) == (9, "9")
+        assert f"not every node of n[1-2] answers any more; {says}" in said
+    assert (tmp_path / "submitted").exists() == bool(changes.get("chain"))
+
+
+def test_a_job_that_slurm_has_ended_asks_no_node(start, tmp_path):
+    (tmp_path / "dies").write_text("gone")
+    status, said = start(times=0, changes={"requeue": True}, STATE="COMPLETING")
+    assert (status, said) == (9, "")
+
+
+@pytest.mark.parametrize("how", ["gone", "noticed"])
+def test_an_elastic_job_goes_on_with_the_nodes_that_are_left(start, tmp_path, how):
+    (tmp_path / "dies").write_text(how)
+    status, said = start(changes={"elastic": True, "ranks_per_node": 3})
+    assert (status, left(tmp_path)) == (75, "75")
+    assert "of n[1-2], n1 is left; ranks start there, 3 in all, and go on from the last checkpoint" in said
+    assert ("waiting for Slurm to take the dead one out" in said) == (how == "gone")
+    first, second = (tmp_path / "started").read_text().splitlines()
+    assert "--nodes=2 --ntasks=6 --ntasks-per-node=3 --nodelist=n[1-2]" in first
+    assert "--nodes=1 --ntasks=3 --ntasks-per-node=3 --nodelist=n1" in second
+
+
+def test_an_elastic_job_needs_its_least_nodes(start, tmp_path):
+    (tmp_path / "dies").write_text("noticed")
+    status, said = start(times=0, changes={"elastic": True, "min_nodes": 2, "chain": 1})
+    assert status == 9
+    assert "of n[1-2] only n1 is left, and 2 nodes are needed; job 78 goes on" in said
+    assert len((tmp_path / "started").read_text().splitlines()) == 1
+
+
+def test_an_elastic_job_that_fails_by_itself_has_failed(start, tmp_path):
+    status, said = start(changes={"elastic": True, "requeue": True}, ENDS="3")
+    assert status == 3
+    assert "left" not in said
+    assert len((tmp_path / "started").read_text().splitlines()) == 1
+
+
+def test_an_elastic_job_asks_slurm_for_a_range_of_nodes_and_to_live_on():
+    script = job_script(spec(nodes=8, ranks_per_node=4, elastic=True, min_nodes=3), SRUN, "why")
+    assert "#SBATCH --nodes=3-8\n" in script
+    assert "#SBATCH --no-kill\n" in script
+    assert "#SBATCH --ntasks-per-node=4\n" in script
+    assert "#SBATCH --ntasks=" not in script
+    assert "#SBATCH --nodes=8\n" in job_script(spec(nodes=8, elastic=True, min_nodes=8), SRUN, "why")
+
+
+@pytest.mark.parametrize("plan", [MPIRUN, CONTAINED])
+def test_who_starts_by_mpirun_cannot_be_elastic(plan):
+    with pytest.raises(BadInput, match=f"mode {plan.mode} starts its ranks by mpirun"):
+        job_script(spec(elastic=True), plan, "why")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"min_nodes": 1}, "belongs to --elastic"), ({"elastic": True, "min_nodes": 3}, "at most --nodes 2")],
+)
+def test_nodes_that_make_no_sense_are_refused(changes, said):
+    with pytest.raises(BadInput, match=said):
+        job_script(spec(**changes), SRUN, "why")

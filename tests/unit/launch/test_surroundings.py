@@ -12,12 +12,13 @@ from toolkit.errors import BadInput
 from toolkit.launch.header import cobalt_lines, minutes, sbatch_lines
 from toolkit.launch.jobyaml import read
 from toolkit.launch.layers import checked
-from toolkit.launch.preflight import words
+from toolkit.launch.preflight import here, words
 from toolkit.launch.script import job_script
 from toolkit.launch.surroundings import Around, environment, settled
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
+from toolkit.trainers.checks.wanted import parse
 
 
 def site(**more):
@@ -204,6 +205,33 @@ def test_only_a_preflight_that_knows_them_is_asked_for_more_checks():
         job.image,
     )
     assert "--image" not in words(spec(image="/a:b.sif"), None, image("0.2.0"))
+
+
+def test_what_a_person_wants_checked_is_asked_of_the_preflight():
+    def image(release):
+        return ImageFacts(path="x", format="sif", stack={"toolkit": release})
+
+    job = spec(fabric_gbit=100, min_free="20G")
+    asked = ["--fabric-gbit", "100", "--min-free", "20G"]
+    assert " ".join(asked) in " ".join(words(job, None, image("0.2.0")))
+    # The image of a job that is launched once more was not read.
+    assert list(words(job, None, None)[3:]) == ["--output", job.directory, *asked]
+    assert list(here(spec(nodes=1, min_free="1G")))[3:] == ["--output", job.directory, "--min-free", "1G"]
+    for one in (spec(fabric_gbit=100), spec(min_free="1G")):
+        with pytest.raises(BadInput, match=r"of toolkit 0\.1\.0, does not know it"):
+            words(one, None, image("0.1.0"))
+
+
+def test_the_preflight_takes_the_words_that_it_is_given():
+    job = spec(fabric_gbit=100, min_free="20G")
+    wanted = parse(["--tasks", "2", *words(job, None, None)[3:]])
+    assert (wanted.fabric_gbit, wanted.min_free, str(wanted.output)) == (100.0, 20 << 30, job.directory)
+
+
+@pytest.mark.parametrize("value", ["20 G", "1.5G", "G", "-1", "20GB", "9" * 16])
+def test_a_size_that_the_preflight_would_not_read_is_refused(value):
+    with pytest.raises(BadInput, match="--min-free"):
+        checked({"min_free": value}, "option", {}, strict=True)
 
 
 def test_the_page_shows_every_field_of_a_job_file_and_no_other():

@@ -7,6 +7,7 @@ import msgspec
 from tests.matrix.launches import (
     Launch,
     inherited,
+    little_memlock,
     mode_of,
     naive,
     plain,
@@ -67,6 +68,7 @@ def test_every_name_is_the_name_of_one_launch():
         *planned("image", "pmix", HOST, IMAGE),
         *traps("image", "pmix", HOST, "srun-pmi2", IMAGE),
         *small_shm("image", "pmix", HOST, "srun-pmi2", IMAGE),
+        *little_memlock("image", "pmix", HOST, "srun-pmi2", IMAGE),
     ]
     names = [launch.name for launch in found]
     assert len(names) == len(set(names))
@@ -80,11 +82,26 @@ def test_what_the_engine_proposes_is_run_only_where_it_is_something_else():
     assert not typed & {launch.argv("apptainer") for launch in proposed}
 
 
+def test_a_plan_that_takes_a_whole_job_script_is_no_cell():
+    image = msgspec.structs.replace(
+        IMAGE,
+        mpi=msgspec.structs.replace(MPI, implementation="openmpi", version="5.0.9", launcher="/o/mpirun"),
+    )
+    inside = [x for x in planned("image", "pmix", HOST, image) if x.launch == "mpirun-container"]
+    assert {shape(x.request) for x in inside} == {"1x2"}
+
+
 def test_a_variable_of_a_trap_is_exported_and_told_to_the_engine():
     launch = launched("srun-pmix", exports={"OMPI_MCA_btl": "open ib"})
     assert launch.script("/x.sif", "apptainer").startswith("export OMPI_MCA_btl='open ib'\nexec srun ")
     assert inherited(HOST, launch.exports, {"shm": 5}).environment == {"OMPI_MCA_btl": "open ib"}
     assert inherited(HOST, {}, {"shm": 5}).shm == 5
+
+
+def test_a_limit_is_set_in_the_shell_that_launches():
+    (launch, _) = little_memlock("image", "pmix", HOST, "srun-pmi2", IMAGE)
+    assert launch.script("/x.sif", "apptainer").startswith("ulimit -l 64\nexec srun ")
+    assert inherited(HOST, {}, launch.host_changes).locked_memory == 65536
 
 
 def test_a_record_is_written_whole_and_read_again(tmp_path):

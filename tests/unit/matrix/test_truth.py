@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.matrix.launches import inherited
+from tests.matrix.races import is_race
 from tests.matrix.record import Cell, Truth, encoded, load
 from tests.matrix.table import PAGE, page
+from tests.matrix.trainings import load as load_trainings
 from toolkit.engine.predict import foresee
 
 TRUTH = load()
@@ -23,30 +25,10 @@ def predicted(cell: Cell, truth: Truth = TRUTH) -> tuple[str, str]:
     return said.outcome, said.because
 
 
-RACES = {
-    "pmix venv-mpich-5.0.1 srun-pmi2 2x1 naive",
-    "older venv-mpich-5.0.1 srun-pmi2 2x1 naive",
-    "hydra venv-mpich-5.0.1 mpirun-host 2x2 naive",
-    "hydra source-openmpi-4.1.4-pmi2 mpirun-host 1x2 naive",
-    "hydra source-openmpi-4.1.4-pmi2 mpirun-host 2x2 planned",
-    "pmix venv-impi-2021.13.1 mpirun-host 2x2 planned",
-    "pmix venv-impi-2021.11.0 mpirun-host 2x2 planned",
-    # Slurm's libpmi waits for a minute for a configuration that the image does not have.
-    *(
-        cell.name
-        for cell in TRUTH.cells
-        if cell.launch in {"srun", "srun-none"} and "cannot stat file /etc/slurm" in cell.line
-    ),
-}
-"""One rank gives up, and whether its launcher ends the others, or which of them ends first, is a matter of
-time: what is an init-failure here is a hang or a crash in the same launch on another cluster. Never right,
-and never called so."""
-
-
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_a_cell_is_predicted_as_it_happened(cell: Cell):
     outcome, because = predicted(cell)
-    if cell.name in RACES:
+    if is_race(cell):
         assert cell.outcome != "ok"
         assert outcome not in {"ok", "unknown", "singletons"}
         return
@@ -56,7 +38,7 @@ def test_a_cell_is_predicted_as_it_happened(cell: Cell):
 @pytest.mark.parametrize("cell", HELD_OUT, ids=lambda cell: cell.name)
 def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(cell: Cell):
     outcome, because = predicted(cell)
-    if cell.name in RACES:
+    if is_race(cell):
         assert outcome not in {"ok", "unknown", "singletons"}
         return
     assert outcome == cell.outcome, f"{because}; what it said: {cell.line!r}; {cell.argv}"
@@ -173,4 +155,4 @@ def test_every_library_that_the_loader_found_is_known(name: str):
 
 
 def test_the_page_shows_this_record():
-    assert PAGE.read_text() == page(TRUTH)
+    assert PAGE.read_text() == page(TRUTH, load_trainings().trainings)

@@ -36,6 +36,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("image")
 @click.argument("target")
 @registry_options
+@click.option("--facts", is_flag=True, help="Write beside it what is in it, for those without a copy")
 @place_options
 @JSON
 @click.pass_context
@@ -50,6 +51,7 @@ def command(
     host: str | None,
     cluster: str | None,
     ssh_config: Path | None,
+    facts: bool,
     as_json: bool,
 ) -> None:
     """Send IMAGE to a registry, or to a cluster over SSH.
@@ -67,11 +69,14 @@ def command(
       toolkit image push my.sif oras://registry.my-centre.example/ml/tf:2.15
       toolkit image push docker-daemon:toolkit/tf2.15-cpu:latest docker://localhost:5000/tf:1
       toolkit image push my.sif ssh://login.my-centre.example/work/me/images/
+      toolkit image push my.sif --facts --host login /project/course/images/
     """
     quiet = ctx.obj["quiet"]
     if is_registry_name(target):
         if host or cluster:
             raise BadInput(f"{target} names its host; leave --host and --cluster out")
+        if facts:
+            raise BadInput(f"--facts: {target} is in a registry; facts lie beside a file")
         from toolkit.image.push import push
 
         name = parse_name(target)
@@ -91,7 +96,7 @@ def command(
     with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
         runner = open_runner(host, cluster, ssh_config)
         try:
-            copied = copy(runner, source, path, tell)
+            copied = copy(runner, source, path, tell, facts=facts)
         finally:
             runner.close()
     if as_json:
@@ -100,14 +105,24 @@ def command(
         click.echo(f"{copied.place}:{copied.path}  {copied.bytes / 1e6:.0f} MB  sha256:{copied.sha256}")
 
 
-def copy(runner: Runner, source: Path, path: str, tell: Tell) -> Copied:
-    """Bring a file to ``path``, unless it is there with the same bytes."""
+def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
+    """Bring a file to ``path``, unless it is there with the same bytes.
+
+    With ``facts`` what is in it is written beside it, for those who have no copy.
+
+    Raises:
+        BadInput: if facts are asked for, and it is no image.
+    """
+    from toolkit.cli.shared import FACTS, facts_beside
     from toolkit.run.stage import Parcel, stage
 
     goal = posixpath.join(path, source.name) if path.endswith("/") or not path else path
     tell.step(f"Reading {source.name}")
     parcel = Parcel.of(source, goal)
+    beside = facts_beside(source, parcel.sha256, tell) if facts else b""
     sent = stage(runner, [parcel], tell)
+    if beside:
+        runner.write(f"{goal}{FACTS}", beside)
     return Copied(
         image=str(source),
         place=runner.place,

@@ -4,7 +4,7 @@ import posixpath
 
 from toolkit.engine.bound import replaces
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher
+from toolkit.engine.plans import host_launcher, is_masked
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.words import mpi_name, plain
 from toolkit.versions import older, same, within
@@ -22,7 +22,9 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     modes=("bind",),
 )
 def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
-    """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image."""
+    """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image. A
+    folder that bears the name of whoever asked cannot be named: facts are mailed, and hold no such names.
+    """
     host = host_launcher(case.host)
     if host is None:
         return Hit(case.cite("host.mpis"), "unavailable")
@@ -30,7 +32,10 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
         return Lacks(("host.mpis.library",))
     if case.plan.binds:
         return None
-    because = f"{mpi_name(host)} of the host lies among the libraries of its system ({host.library})"
+    where = "among the libraries of its system"
+    if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
+        where = "in a folder that bears a person's name, which facts do not tell"
+    because = f"{mpi_name(host)} of the host lies {where} ({host.library})"
     return Hit(case.cite("host.mpis"), "unavailable", because)
 
 

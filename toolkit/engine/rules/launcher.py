@@ -2,7 +2,7 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, launcher_pair
+from toolkit.engine.plans import AGENT, host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.rules.wireup import unanswered
 from toolkit.engine.wireup import PMI, allocation_seen, spoken
@@ -114,14 +114,17 @@ def container_launcher_absent(case: Case) -> Hit | None:
     "container-launcher-fails",
     "mpirun inside the container cannot start these ranks",
     severity="error",
-    fix="on several nodes use srun-pmix or srun-pmi2; one node: --nodes 1",
+    fix="on several nodes use srun-pmix or srun-pmi2, or the script of toolkit launch; one node: --nodes 1",
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
     then=("image.mpirun",),
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | Lacks | None:
-    """A launcher inside the container has neither srun nor a way into the container on other nodes."""
+    """A launcher inside the container has neither srun nor a way into the container on other nodes.
+
+    The job script can be its way: it starts there by srun what the launcher gives to ``toolkit-agent``.
+    """
     mpi = case.image.mpi
     if mpi is None or not mpi.launcher:
         return None
@@ -162,4 +165,5 @@ def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
         and row.ssh in {None, case.image.ssh is not None}
         and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}
+        and row.agent in {None, AGENT in case.plan.launcher}
     )

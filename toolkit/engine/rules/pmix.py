@@ -49,25 +49,22 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     "The PMIx server names components that the client in the image does not have",
     severity="error",
     fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash inside the container (toolkit launch does)",
-    source="openpmix/openpmix:src/client at v3.2; truth.json: srun-pmix of Open MPI 4.1.4 built with PMI-2",
+    source="openpmix/openpmix#2898, #2927; truth.json: srun-pmix of Open MPI 4.1.4 built from its source",
     needs=("image.mpi.interfaces", "image.pmix"),
-    then=("host.pmix", "host.munge", "host.mpis", "image.mpi.plugins", "image.pmix_components"),
+    then=("host.pmix", "host.munge", "host.mpis", "image.pmix_components"),
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def pmix_components_named(case: Case) -> Hit | Lacks | None:
     """The server hands over which security and which store it offers (``munge,native``, ``shmem2,hash``). A
-    PMIx 3 inside Open MPI whose components are files ends at the first that it does not find. One that was
-    built without munge has no psec/munge, and none has the store of a PMIx 5.
+    client before 3.2.5 ends at the first that it does not have. One that was built without munge has no
+    psec/munge, and none has the store of a PMIx 5.
     """
     found, launcher = offer(case), host_launcher(case.host)
-    files = insists(case.image)
-    if files is False or found is None or not found.pmix:
+    if not insists(case.image) or found is None or not found.pmix:
         return None
     server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if PLAIN_PMIX.items() <= case.plan.env.items() or not within(server or "", ">=4"):
         return None
-    if files is None:
-        return Lacks(("image.mpi.plugins",))
     own = case.image.pmix_components
     if within(server or "", ">=5.0.2"):
         lacking = "gds/shmem2"
@@ -80,7 +77,7 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     else:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
-    because = f"its components are files, and {lacking}, which the server names, is not among them"
+    because = f"PMIx {plain(case.image.pmix)} ends where {lacking}, which the server names, is not there"
     return Hit(case.cite("host.pmix", fact), "init-failure", because)
 
 

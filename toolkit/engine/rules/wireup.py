@@ -2,7 +2,7 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher
+from toolkit.engine.plans import host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.wireup import (
     HYDRA,
@@ -18,6 +18,7 @@ from toolkit.engine.wireup import (
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.mpi import Mismatch
 from toolkit.model.facts import ImageMpi
+from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 _REFUSES = "unsupported PMI version"
@@ -225,7 +226,7 @@ def rank_outside_step(case: Case) -> Hit | None:
     """An Open MPI 4 that was not started by its own launcher looks for a step of Slurm before it asks PMIx.
 
     PRRTE starts the ranks of its own node outside any step; without the variable they take themselves
-    for singletons, and ranks on other nodes wait for them for ever.
+    for singletons, and ranks on other nodes wait for them for ever, or end on their own account.
     """
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or found is None or not found.pmix or "pmix" not in (mpi.interfaces or ()):
@@ -236,7 +237,15 @@ def rank_outside_step(case: Case) -> Hit | None:
     because = f"the ranks beside mpirun see no {variable}"
     taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}
     all_outside = case.request.nodes == 1 or taken or not case.request.allocation
-    return Hit(case.cite("host.mpis", "image.mpi"), "singletons" if all_outside else "hang", because)
+    outcome: Outcome = "singletons" if all_outside or _others_end(case) else "hang"
+    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because)
+
+
+def _others_end(case: Case) -> bool:
+    """Tell whether ranks that a PRRTE on another node starts end at once, and wait for nobody."""
+    host, client = host_launcher(case.host), case.image.pmix
+    pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
+    return pair is not None and pair.outcome == "init-failure"
 
 
 @rule(

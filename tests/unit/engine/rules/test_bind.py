@@ -31,7 +31,11 @@ def bound(on=None, of=IMAGE, **plan):
 
 
 FIRES = {
-    "bind-nothing-to-mount": [case(mode="bind"), case(host(mpis=()), mode="bind")],
+    "bind-nothing-to-mount": [
+        case(mode="bind"),
+        case(host(mpis=()), mode="bind"),
+        case(provider(prefix="/work/-/mpi"), mode="bind"),
+    ],
     "bind-has-no-effect": [bound(of=image(mpi=MPICH))],
     "bind-glibc-older": [bound(provider(glibc_needed="2.38"))],
     "bind-library-missing": [

@@ -20,6 +20,7 @@ OPEN_MPI_FIRST = image(
 )
 PMIX_ALONE = image(mpi=msgspec.structs.replace(MPICH, version="4.2.0", interfaces=("pmix",)))
 FORK = {"launcher": ("/usr/bin/mpirun", "-launcher", "fork")}
+BY_AGENT = {"launcher": ("/usr/bin/mpirun", "--mca", "plm_rsh_agent", "toolkit-agent")}
 
 FIRES = {
     "host-launcher-leaks": [
@@ -45,6 +46,8 @@ FIRES = {
         case(of=mpi(implementation="cray"), mode="mpirun-container", nodes=1),
         case(of=OPEN_MPI_FIRST, mode="mpirun-container", nodes=1, launcher=("mpirun",)),
         case(of=PMIX_ALONE, mode="mpirun-container", nodes=1, **FORK),
+        case(of=mpi(version="3.1.6"), mode="mpirun-container", **BY_AGENT),
+        case(mode="mpirun-container", allocation=False, **BY_AGENT),
     ],
 }
 QUIET = {
@@ -69,6 +72,8 @@ QUIET = {
     ],
     "container-launcher-fails": [
         case(mode="mpirun-container", nodes=1),
+        case(mode="mpirun-container", **BY_AGENT),
+        case(of=NO_SSH, mode="mpirun-container", ranks_per_node=2, **BY_AGENT),
         case(
             of=with_(mpi(launcher=None), absent={**IMAGE.absent, "mpi.launcher": "none"}),
             mode="mpirun-container",

@@ -20,6 +20,7 @@ FIRES = {
         case(OLDER, with_(BUNDLED, pmix_components={})),
         case(of=BUNDLED, mode="mpirun-host"),
         case(of=WITH_MUNGE),
+        case(of=with_(BUNDLED, mpi=msgspec.structs.replace(BUNDLED.mpi, plugins=False))),
     ],
     "pmix-pair-fails": [
         case(of=with_(IMAGE, pmix="1.2.5")),
@@ -31,6 +32,7 @@ QUIET = {
     "pmix-components-named": [
         case(),
         case(of=BUNDLED, env=PLAIN),
+        case(of=with_(BUNDLED, pmix="3.2.5a1")),
         case(with_(OLDER, munge=False), BUNDLED),
         case(OLDER, WITH_MUNGE),
     ],
@@ -49,7 +51,6 @@ QUIET = {
 UNDECIDED = {
     "pmix-components-named": [
         case(unread(OLDER, "munge"), BUNDLED),
-        case(of=with_(BUNDLED, mpi=msgspec.structs.replace(BUNDLED.mpi, plugins=None))),
     ],
     "pmix-pair-fails": [case(unread(HOST, "pmix"))],
     "pmix-client-needs-care": [case(of=unread(IMAGE, "pmix"))],

@@ -1,0 +1,98 @@
+#!/bin/bash
+# Lets an mpirun inside a container have ranks on other nodes: bash toolkit-mpirun.sh CONTAINER... -- MPIRUN...
+#
+# Inside there is neither srun nor a way into containers elsewhere. In place of ssh mpirun calls toolkit-agent with
+# a node and a command; that leaves both in a file, and out here the command is started on that node, by srun, in a
+# container like the one of mpirun.
+set -u
+
+container=()
+while [ "$#" -gt 0 ] && [ "$1" != -- ]; do
+    container+=("$1")
+    shift
+done
+shift
+
+folder=${BASH_SOURCE[0]%/*}/daemons
+rm -rf -- "$folder" && mkdir -- "$folder" || exit 1
+cat > "$folder/toolkit-agent" << "END" && chmod 755 "$folder/toolkit-agent" || exit 1
+#!/bin/sh
+# Stands for ssh inside the container: toolkit-agent NODE COMMAND...
+# Mpirun and its daemons, which look for it on PATH, are started by toolkit-agent --start WORDS...
+if [ "${1:-}" = --start ]; then
+    shift
+    PATH=${0%/*}:$PATH
+    export PATH
+    exec "$@"
+fi
+folder=${0%/*}
+while :; do
+    case ${1:-} in
+    -*) shift ;;
+    *) break ;;
+    esac
+done
+node=$1
+shift
+printf "%s\000%s\000" "$node" "$*" > "$folder/$$.part" && mv "$folder/$$.part" "$folder/$$.asked"
+END
+
+# daemon NODE COMMAND: on all cores of the node, as ranks will be started by it. Beside it the job has other steps.
+daemon() {
+    local node=$1 command=$2 status
+    env -u SRUN_CPUS_PER_TASK -u SLURM_CPUS_PER_TASK SLURM_OVERLAP=1 \
+        srun --mpi=none --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist="$node" --cpu-bind=none \
+        "${container[@]}" sh "$folder/toolkit-agent" --start sh -c "$command" < /dev/null
+    status=$?
+    [ "$status" -ne 0 ] || return 0
+    # Mpirun sees that a daemon is gone, and ends. One that never came up it would wait for without an end.
+    for _ in {1..25}; do
+        [ ! -e "$folder/ended" ] || return 0
+        sleep 0.2
+    done
+    echo "job: the daemon of mpirun on $node ended with status $status; mpirun is ended" >&2
+    echo "$status" > "$folder/lost"
+    kill "$mpirun" 2> /dev/null
+}
+
+# Asked twice, mpirun leaves its ranks behind.
+signals=0
+# shellcheck disable=SC2317
+end() {
+    signals=$((signals + 1))
+    [ "$signals" -gt 1 ] || kill "$mpirun" 2> /dev/null
+}
+
+"${container[@]}" sh "$folder/toolkit-agent" --start "$@" &
+mpirun=$!
+trap end INT TERM HUP
+
+others=$((${SLURM_JOB_NUM_NODES:-1} - 1))
+while [ "$others" -gt 0 ] && kill -0 "$mpirun" 2> /dev/null; do
+    for file in "$folder"/*.asked; do
+        if { IFS= read -r -d "" node && IFS= read -r -d "" command; } 2> /dev/null < "$file"; then
+            daemon "$node" "$command" &
+            rm -f -- "$file"
+            others=$((others - 1))
+        fi
+    done
+    sleep 0.2
+done
+
+status=
+until [ -n "$status" ]; do
+    heard=$signals
+    wait "$mpirun"
+    status=$?
+    # A signal ends the waiting and not mpirun.
+    [ "$heard" -eq "$signals" ] || status=
+done
+: > "$folder/ended"
+# Daemons end by themselves when mpirun has; one that does not is ended with the job.
+for _ in {1..50}; do
+    [ -n "$(jobs -pr)" ] || break
+    sleep 0.2
+done
+[ ! -e "$folder/lost" ] || status=$(cat "$folder/lost")
+rm -rf -- "$folder"
+exit "$status"

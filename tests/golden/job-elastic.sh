@@ -1,0 +1,172 @@
+#!/bin/bash
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+#
+# Launch mode srun-pmix: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2-4
+#SBATCH --ntasks-per-node=2
+#SBATCH --time=01:00:00
+#SBATCH --requeue
+#SBATCH --no-kill
+#SBATCH --signal=B:USR1@120
+#SBATCH --output=output.log
+#SBATCH --open-mode=append
+
+set -u
+
+# Everything that the job writes goes here.
+job_dir=/work/ada/toolkit/runs/mnist-1
+mkdir -p -- "$job_dir" || exit 1
+[ -e "$job_dir/job.sh" ] || cp -- "$0" "$job_dir/job.sh"
+cd -- "$job_dir" || exit 1
+
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code stop-asked
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
+    exit 127
+}
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
+# What the run before could not say itself, as it was ended from outside.
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && [ ! -e went-back ]; then
+    echo "job: Slurm ended the run before, as a node failed or others went first, and started it again here"
+fi
+rm -f went-back
+
+# How many of its nodes the job has. Slurm takes a dead one out of it (--no-kill), and srun is told of those that are left:
+# what sbatch has said of the larger job would mislead it.
+look_at_nodes() {
+    local count names
+    read -r count names < <(squeue --noheader --jobs="$SLURM_JOB_ID" --format="%D %N")
+    [[ "${count:-}" =~ ^[0-9]+$ ]] || return 0 # Slurm does not answer: nothing new is known
+    nodes=$count ranks=$((count * 2)) node_list=$names
+    unset SLURM_NPROCS SLURM_TASKS_PER_NODE SLURM_JOB_CPUS_PER_NODE
+    export SLURM_NTASKS=$ranks SLURM_NNODES=$nodes SLURM_JOB_NUM_NODES=$nodes
+    export SLURM_JOB_NODELIST=$names SLURM_NODELIST=$names
+}
+nodes=$SLURM_JOB_NUM_NODES ranks=$((SLURM_JOB_NUM_NODES * 2)) node_list=$SLURM_JOB_NODELIST
+[ "$nodes" -eq 4 ] || echo "job: begins with $nodes of 4 nodes, as no more are free"
+
+# Is the world that MPI reports the one that was started? If not, end here and not after a night.
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
+    srun --nodes="$nodes" --ntasks="$ranks" --ntasks-per-node=2 --nodelist="$node_list" \
+            --kill-on-bad-exit=1 --label --mpi=pmix \
+        env -u OMPI_MCA_btl \
+        singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 'A=1 2' \
+        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-8}"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+# Slurm asks the job to stop: by USR1 120 s before the time limit, by SIGTERM where others go first. The ranks look
+# for the file stop-asked; when it is there they write a checkpoint and end with status 75.
+asked=0
+# shellcheck disable=SC2317
+ask_to_stop() {
+    asked=$((asked + 1))
+    echo "job: asked to stop; the ranks are told to write a checkpoint" >&2
+    [ -e stop-asked ] || : > stop-asked
+}
+trap ask_to_stop USR1 TERM
+
+# Slurm's word for how the job is; other than RUNNING where it was cancelled or is past its limit.
+# A controller that is started anew is waited for.
+job_state() {
+    local _
+    for _ in {1..30}; do
+        squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T 2> /dev/null && return
+        sleep 10
+    done
+}
+
+# Where a node dies, ranks may fail long before Slurm misses it. Does each one still start something?
+nodes_answer() {
+    SLURM_OVERLAP=1 timeout --kill-after=10 60 srun --mpi=none --nodes="$nodes" \
+        --ntasks="$nodes" --ntasks-per-node=1 true > /dev/null 2>&1
+}
+
+lost=
+while :; do
+    # In the background, as a shell hears of a signal only when no command stands in its way.
+    srun --nodes="$nodes" --ntasks="$ranks" --ntasks-per-node=2 --nodelist="$node_list" \
+            --kill-on-bad-exit=1 --label --mpi=pmix \
+        env -u OMPI_MCA_btl \
+        singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 'A=1 2' \
+        python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist &
+    pid=$!
+    status=
+    until [ -n "$status" ]; do
+        heard=$asked
+        wait "$pid"
+        status=$?
+        # A signal ends the waiting and not the ranks.
+        [ "$heard" -eq "$asked" ] || status=
+    done
+    # The first rank to end lets srun end those that are a moment behind, and tell of that: the checkpoint counts.
+    if [ "$status" -gt 128 ] && [ -e stop-asked ] &&
+        [ -n "$(find checkpoints -newer stop-asked -type f -print -quit 2> /dev/null)" ]; then
+        status=75
+    fi
+
+    # Did they fail because a node is gone? Then they start again on those that are left, and go on from a checkpoint.
+    if [ "$status" -eq 0 ] || [ "$status" -eq 75 ] || [ "$(job_state)" != RUNNING ]; then break; fi
+    before=$nodes had=$node_list
+    look_at_nodes
+    if [ "$nodes" -eq "$before" ]; then
+        if nodes_answer; then break; fi
+        echo "job: not every node of $had answers any more; waiting for Slurm to take the dead one out of the job" >&2
+        until [ "$nodes" -lt "$before" ] || nodes_answer; do
+            sleep 5
+            look_at_nodes
+        done
+    fi
+    if [ "$nodes" -lt 2 ]; then
+        lost="of $had only $node_list is left, and 2 nodes are needed"
+        break
+    fi
+    echo "job: of $had, $node_list is left; ranks start there, $ranks in all, and go on from the last checkpoint" >&2
+    [ -e restarts ] || echo 0 > restarts
+done
+rm -f stop-asked
+
+if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
+    why=${lost:-stopped with a checkpoint}
+    restarts=$(cat restarts 2> /dev/null || echo 0)
+    if [ "$restarts" -ge 100 ]; then
+        echo "job: $why; it went on 100 times, which is as often as it may" >&2
+        rm -f restarts
+    elif [ "$(job_state)" = RUNNING ]; then
+        echo $((restarts + 1)) > restarts
+        # The same job waits in the queue again, and has not ended: no status is left. Slurm ends this script.
+        trap - EXIT USR1 TERM
+        : > went-back
+        if scontrol requeue "$SLURM_JOB_ID"; then
+            echo "job: $why; goes on as soon as Slurm starts it again" >&2
+            sleep 300
+        fi
+        echo "job: this cluster does not let a job back into the queue; another one is submitted" >&2
+        rm -f went-back
+        trap leave_status EXIT
+        next=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" \
+            ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
+            echo "job: $why; job ${next%%;*} goes on" >&2
+    fi
+fi
+[ "$status" -eq 0 ] || exit "$status"

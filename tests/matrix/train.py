@@ -1,0 +1,204 @@
+"""Train MNIST with Horovod in every mode on the virtual clusters, and record what was said and what happened.
+
+    python -m tests.matrix.train [--flavour F]… [--image RECIPE]… [--mode MODE]… [--again]
+
+Each goes the way of a person: `toolkit launch mnist`, with the preflight; without `--mode` where the engine
+chooses that mode by itself, with `--force` where it predicts a failure. Recorded ones are not run again while
+their image is the same. Images are SIF files of `build/images`, made first where there are none, which takes
+minutes.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+import msgspec
+
+from tests.integration.program import ROOT, toolkit
+from tests.matrix import build
+from tests.matrix.outcome import classify, telling
+from tests.matrix.run import Place
+from tests.matrix.trainings import Trained, Wanted, load, save, wanted
+from toolkit.cluster import use
+from toolkit.cluster.flavour import flavours
+from toolkit.engine.predict import predict
+from toolkit.image.inspect import inspect
+from toolkit.launch.records import OUTPUT, folder
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import MODES, Prediction
+from toolkit.report.progress import Progress
+
+LIMIT = "10"
+"""Minutes; a job that is ended by this hangs."""
+EPOCHS = "2"
+"""Of all ranks together: one of each of two."""
+
+_OPT = "/work/opt"
+_ALONE = re.compile(r"a world of 1 where \d+ tasks were started|every rank is alone")
+
+
+def sif(recipe: str) -> Path:
+    return ROOT / "build" / "images" / f"{recipe}.sif"
+
+
+def ensure(recipe: str) -> Path:
+    """Return the SIF of a recipe, built first if there is none; one of an older recipe is taken as it is."""
+    target = sif(recipe)
+    if not target.is_file():
+        toolkit("image", "build", recipe, timeout=3600)
+        toolkit("image", "sif", recipe, "-o", str(target), timeout=900)
+    return target
+
+
+@contextmanager
+def central(place: Place, name: str) -> Iterator[None]:
+    """Give the cluster the MPI of an image in a folder that all nodes share, first on PATH."""
+    if not name:
+        yield
+        return
+    facts = inspect(build.sif(name))
+    if facts.mpi is None or facts.mpi.prefix is None:
+        raise RuntimeError(f"{name}: has no MPI with a prefix of its own")
+    place.bring([name])
+    there, shell = f"{_OPT}/{name}", "/home/ada/.bashrc"
+    # What it loads itself and its programs; Python's part of a virtual environment is of no use outside.
+    copy = (
+        f"mkdir -p {there} && singularity exec /work/ada/matrix/{name}.sif "
+        f"tar -C {facts.mpi.prefix} --exclude='lib/python*' --exclude='bin/python*' --exclude='bin/pip*' "
+        f"--exclude='bin/activate*' -cf - . | tar -C {there} -xf -"
+    )
+    _do(place, f"[ -x {there}/bin/mpirun ] || {{ {copy}; }}")
+    # A shell that asks nothing reads the file too, and leaves it early: this stands in front.
+    _do(place, f"grep -q {_OPT} {shell} || sed -i '1i PATH={there}/bin:$PATH' {shell}")
+    try:
+        yield
+    finally:
+        _do(place, f"sed -i '\\#{_OPT}#d' {shell}")
+
+
+def _do(place: Place, line: str) -> None:
+    said = bytearray()
+    if use.execute(
+        place.cluster, "login", "ada", ("bash", "-c", line), lambda out, err: said.extend(out + err)
+    ):
+        raise RuntimeError(f"{place.cluster.name}: {said.decode(errors='replace')}")
+
+
+def train(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> Trained:
+    """Launch one training as a person would, and say what became of it."""
+    verdict = predict(host, image, one.request)
+    prediction, itself = verdict.of(one.mode), verdict.chosen == one.mode
+    words = ["launch", "mnist", "--cluster", place.cluster.name, "--image", str(sif(one.image))]
+    words += ["--nodes", str(one.nodes), "--ranks-per-node", str(one.ranks_per_node), "--time", LIMIT]
+    words += [] if itself else ["--mode", one.mode]
+    words += ["--force"] if prediction.outcome != "ok" else []
+    before = {job["key"] for job in _jobs()}
+    done = toolkit(*words, "--", "--epochs", EPOCHS, ok=False, timeout=1200)
+    new = [job for job in _jobs() if job["key"] not in before]
+    if len(new) != 1:
+        raise RuntimeError(f"{one.name}: nothing was launched\n{done.stdout}\n{done.stderr}")
+    (record,) = new
+    if itself and record["mode"] != one.mode:
+        raise RuntimeError(
+            f"{one.name}: launch took {record['mode']} by itself, and predict {verdict.chosen}"
+        )
+    return _became(one, prediction, verdict.chosen, record, itself=itself)
+
+
+def _became(
+    one: Wanted, prediction: Prediction, chosen: str | None, record: dict, *, itself: bool
+) -> Trained:
+    text = (folder(record["key"]) / OUTPUT).read_text(errors="replace")
+    status, ranks = record["exit_code"], one.nodes * one.ranks_per_node
+    told = {
+        "wanted": one,
+        "predicted": prediction.outcome,
+        "chosen": chosen,
+        "by_itself": itself,
+        "exit": status,
+    }
+    if record["state"] != "completed":
+        late = record["state"] == "timeout"
+        outcome = "singletons" if _ALONE.search(text) else classify(text, status, late, ranks).outcome
+        return msgspec.convert({**told, "outcome": outcome, "line": telling(text)}, Trained, strict=False)
+    made = ROOT / "build" / "matrix" / "result"
+    toolkit("report", record["key"], "--output", str(made))
+    result = json.loads((made / "result.json").read_text())
+    sizes = {ranks: "ok", 1: "singletons"}
+    found = {name: result[name] for name in ("world_size", "nodes", "images_per_second")}
+    return msgspec.convert(
+        {
+            **told,
+            **found,
+            "accuracy": result["test_accuracy"],
+            "outcome": sizes.get(result["world_size"], "wrong-size"),
+        },
+        Trained,
+    )
+
+
+def _jobs() -> list[dict]:
+    return json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"]
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.matrix.train", description=__doc__)
+    parser.add_argument("--flavour", action="append", choices=list(flavours()))
+    parser.add_argument("--image", action="append", choices=sorted({one.image for one in wanted()}))
+    parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument("--again", action="store_true", help="run recorded trainings once more")
+    arguments = parser.parse_args(words)
+    tell = Progress(verbose=False, quiet=False)
+    toolkit("data", "get", "mnist")
+    asked = [one for one in wanted() if _is_asked(arguments, one)]
+    images = {name: _facts(ensure(name)) for name in dict.fromkeys(one.image for one in asked)}
+    todo = asked if arguments.again else [one for one in asked if not _is_recorded(one, images[one.image])]
+    failed = 0
+    for flavour in dict.fromkeys(one.flavour for one in todo):
+        place = Place(flavour, tell)
+        for name in dict.fromkeys(one.central for one in todo if one.flavour == flavour):
+            with central(place, name):
+                host = place.facts()
+                for one in todo:
+                    if (one.flavour, one.central) == (flavour, name):
+                        failed += not _recorded(place, one, host, images[one.image])
+    return 1 if failed else 0
+
+
+def _recorded(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> bool:
+    """Run one training and put it into the record; say why where none came to be, and go on."""
+    try:
+        trained = train(place, one, host, image)
+    except (RuntimeError, AssertionError, TimeoutExpired) as error:
+        print(error, file=sys.stderr)
+        return False
+    record = load()
+    record.put(host, image, trained)
+    save(record)
+    place.tell.step(f"{one.name}: {trained.outcome}, predicted {trained.predicted}")
+    return True
+
+
+def _facts(file: Path) -> ImageFacts:
+    return msgspec.structs.replace(inspect(file), path=file.name)
+
+
+def _is_asked(arguments: argparse.Namespace, one: Wanted) -> bool:
+    asked = ((arguments.flavour, one.flavour), (arguments.image, one.image), (arguments.mode, one.mode))
+    return all(not some or value in some for some, value in asked)
+
+
+def _is_recorded(one: Wanted, image: ImageFacts) -> bool:
+    record = load()
+    known = record.images.get(one.image)
+    same = known is not None and known.digest == image.digest
+    return same and any(done.wanted == one for done in record.trainings)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""The trainings of the matrix as data, and the record of what became of them; pure but for its files."""
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tests.matrix.launches import shape
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Mode, Request
+
+_HERE = Path(__file__).parent
+SPECS = _HERE / "trainings.toml"
+RECORD = _HERE / "trainings.json"
+SCHEMA = "toolkit.trainings/1"
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One training of ``trainings.toml``; the words are explained there."""
+
+    image: str
+    flavour: Literal["pmix", "hydra", "bare", "older"]
+    mode: Mode
+    central: str = ""
+    nodes: int = 2
+    ranks_per_node: int = 1
+
+    @property
+    def place(self) -> str:
+        """Return what the facts of the cluster are recorded under."""
+        return f"{self.flavour} with {self.central}" if self.central else self.flavour
+
+    @property
+    def request(self) -> Request:
+        return Request(nodes=self.nodes, ranks_per_node=self.ranks_per_node)
+
+    @property
+    def name(self) -> str:
+        return f"{self.place}: {self.image} {self.mode} {shape(self.request)}"
+
+
+class Trained(msgspec.Struct, frozen=True, kw_only=True):
+    """One training as it was run: what was said before, and what happened.
+
+    ``chosen`` is the engine's choice among all modes; ``by_itself`` says that the launch named no mode.
+    ``world_size`` and ``accuracy`` are those of the result, ``line`` is what tells the cause of a failure.
+    """
+
+    wanted: Wanted
+    predicted: str
+    chosen: Mode | None
+    by_itself: bool
+    outcome: str
+    exit: int | None
+    world_size: int | None = None
+    nodes: int | None = None
+    accuracy: float | None = None
+    images_per_second: float | None = None
+    line: str = ""
+
+
+class Trainings(msgspec.Struct, kw_only=True):
+    """The whole record: facts of clusters and images by name, and the trainings."""
+
+    schema: str = SCHEMA
+    hosts: dict[str, HostFacts] = {}
+    images: dict[str, ImageFacts] = {}
+    trainings: list[Trained] = []
+
+    def put(self, host: HostFacts, image: ImageFacts, trained: Trained) -> None:
+        """Add a training in the place of one of the same name; those of another file of that image go."""
+        wanted = trained.wanted
+        known = self.images.get(wanted.image)
+        if known is not None and known.digest != image.digest:
+            self.trainings = [t for t in self.trainings if t.wanted.image != wanted.image]
+        self.hosts[wanted.place] = host
+        self.images[wanted.image] = image
+        self.trainings = [t for t in self.trainings if t.wanted != wanted] + [trained]
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    training: tuple[Wanted, ...]
+
+
+def wanted() -> tuple[Wanted, ...]:
+    """Return the trainings of the file, in its order."""
+    return msgspec.toml.decode(SPECS.read_bytes(), type=_File).training
+
+
+def load(path: Path = RECORD) -> Trainings:
+    """Return the record, an empty one where there is no file yet."""
+    return msgspec.json.decode(path.read_bytes(), type=Trainings) if path.exists() else Trainings()
+
+
+def save(record: Trainings, path: Path = RECORD) -> None:
+    """Write the record whole: one line a training, in the order of the file."""
+    order = {one.name: place for place, one in enumerate(wanted())}
+    plain = msgspec.to_builtins(record)
+    rows = sorted(record.trainings, key=lambda t: order.get(t.wanted.name, len(order)))
+    lines = ",\n".join(json.dumps(msgspec.to_builtins(row), ensure_ascii=False) for row in rows)
+    hosts = json.dumps(plain["hosts"], indent=1, sort_keys=True)
+    images = json.dumps(plain["images"], indent=1, sort_keys=True)
+    text = f'{{"schema": "{SCHEMA}",\n"hosts": {hosts},\n"images": {images},\n"trainings": [\n{lines}\n]}}\n'
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text)
+    part.replace(path)

@@ -1,0 +1,263 @@
+"""What ``toolkit scale`` refuses, how it goes on, and what it does with runs that fail."""
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.launch.examples import RECORD
+from tests.unit.report.trainings import COMPLETE
+from tests.unit.study.studies import TIMELINE
+from toolkit.cli import scale, scale_point, scale_run
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing, ToolkitError
+from toolkit.launch import records
+from toolkit.run.command import Completed
+from toolkit.study import folder
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch):
+    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+class Cluster:
+    """Stands for preparing and submitting, and for Slurm: jobs end as they are told to, in their turn."""
+
+    def __init__(self, monkeypatch):
+        self.jobs, self.ends, self.most = [], {}, 0
+        monkeypatch.setattr(scale_point, "check", lambda _made, _flags: None)
+        monkeypatch.setattr(scale_point, "prepare", self.prepared)
+        monkeypatch.setattr(scale_point, "submitted", self.submitted)
+        monkeypatch.setattr(scale_run, "wait_for", self.wait_for)
+        monkeypatch.setattr(scale, "open_runner", lambda *_where: self)
+        self.timeline = TIMELINE.read_bytes()
+
+    place = "cluster demo"
+
+    def close(self):
+        pass
+
+    def run(self, command):
+        return Completed(command, 0 if self.timeline else 1, self.timeline, b"head: cannot open")
+
+    def prepared(self, _runner, made, *_more, **_named):
+        self.jobs.append(made.job)
+        key = f"mnist-{len(self.jobs)}"
+        record = msgspec.structs.replace(RECORD, key=key, id=str(len(self.jobs)), state="pending")
+        return type("Prepared", (), {"record": record})
+
+    def submitted(self, job, *_more):
+        end = self.ends.get(len(self.jobs), "completed")
+        if end == "refused":
+            raise CheckFailed("sbatch refused the job")
+        records.save(job.record)
+        if end == "killed":
+            raise KeyboardInterrupt
+        return job.record
+
+    def wait_for(self, found, _tell, *, first):
+        assert first
+        self.most = max(self.most, len(found))
+        record = found[0]
+        end = self.ends.get(int(record.id), "completed")
+        if end == "ctrl-c":
+            raise Interrupted("stopped waiting")
+        ended = msgspec.structs.replace(record, state="completed" if end == "completed" else end, exit_code=0)
+        records.save(ended)
+        records.keep(ended, records.METRICS, COMPLETE)
+        records.keep(ended, records.OUTPUT, b"0: img/sec: 100\n0: img/sec: 250\n")
+        return [ended]
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    return Cluster(monkeypatch)
+
+
+def run(*words):
+    return CliRunner().invoke(scale.command, words, obj={"verbose": False, "quiet": True})
+
+
+def scaled(*words):
+    done = run(*words)
+    assert done.exception is None, done.exception
+    return done.stdout
+
+
+def points(tmp_path, name="mnist"):
+    where = tmp_path / "studies" / name
+    return folder.load_points(where, folder.load(where))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mnist", "--ranks", "1,x"], "write counts with commas"),
+        (["mnist", "--ranks", "0"], "write counts with commas"),
+        (["mnist"], "--ranks"),
+        (["nope", "--ranks", "1"], "there is no trainer 'nope'"),
+        (["--ranks", "1"], "say what to run"),
+        (["mnist", "--ranks", "1", "--compare", "mode"], "write FIELD=A,B"),
+        (["mnist", "--ranks", "1", "--compare", "stratgy=a"], "strategy"),
+        (["mnist", "--ranks", "1", "--compare", "mode=nope"], "nope"),
+        (["mnist", "--ranks", "3", "--nodes", "2"], "does not spread evenly"),
+        (["--ranks", "1", "--pattern", "(", "--", "true"], "--pattern"),
+        (["mnist", "--ranks", "1", "--time", "x;y"], "--time"),
+        (["mnist", "--ranks", "1", "--prove", str(TIMELINE)], "a rank alone reduces nothing"),
+        (["mnist", "--ranks", "2", "--prove", str(TIMELINE), "--compare", "mode=gloo"], "give one of them"),
+        (["mnist", "--ranks", "2", "--prove", "none.json"], "none.json: cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_there(tmp_path, words, said):
+    done = run(*words)
+    told = done.output if done.exit_code == 2 else str(done.exception)
+    assert done.exit_code == 2 or isinstance(done.exception, BadInput)
+    assert said in told
+    assert not (tmp_path / "studies").exists()
+
+
+def test_a_dry_run_shows_the_runs_and_changes_nothing(tmp_path):
+    text = scaled("mnist", "--ranks", "1,2", "--repeat", "2", "--profile", "--dry-run")
+    assert "2 ranks on 2 nodes, timeline" in text
+    assert "mnist --epochs 6" in text
+    assert "5 runs, weak scaling" in text
+    assert not (tmp_path / "studies").exists()
+
+
+def test_several_trainers_are_one_study(tmp_path):
+    text = scaled("--ranks", "1,2", "--nodes", "1", "--compare", "trainer=mnist-cnn,cifar10", "--dry-run")
+    assert "mnist-cnn, 2 ranks on 1 node, run 1" in text
+    assert "cifar10 --epochs 3" in text
+    assert "studies/mnist-cnn-cifar10" in text
+
+
+def test_every_point_is_a_job_of_its_own_and_its_figures_are_kept(tmp_path, cluster, monkeypatch):
+    monkeypatch.setattr(scale_point, "reached", lambda _record: _entered(cluster))
+    text = scaled("mnist", "--ranks", "1,2", "--repeat", "2", "--profile", "--compare", "mode=srun-pmix,gloo")
+    assert "10 of 10 runs are measured" in text
+    assert [(job.nodes, job.mode) for job in cluster.jobs[:2]] == [(1, "srun-pmix"), (1, "gloo")]
+    found = points(tmp_path)
+    assert {p.state for p in found} == {"measured"}
+    assert found[0].figures.seconds == (1.0,)
+    assert found[0].origin.launcher == "srun --mpi=pmix"
+    assert found[-1].shares.steps > 30
+    kept = tmp_path / "studies" / "mnist" / "timelines" / "gloo-r2-n2.json"
+    assert kept.read_bytes() == cluster.timeline
+    # The second call has nothing to do.
+    scaled("mnist", "--ranks", "1,2", "--repeat", "2", "--profile", "--compare", "mode=srun-pmix,gloo")
+    assert len(cluster.jobs) == 10
+
+
+def test_one_command_runs_a_suggestion_beside_none_and_autotune_and_says_whether_it_held(tmp_path, cluster):
+    text = scaled("mnist", "--ranks", "2", "--repeat", "1", "--prove", str(TIMELINE))
+    found = [dict(job.env or {}) for job in cluster.jobs]
+    assert found[0] == {}
+    assert set(found[1]) == {"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"}
+    assert found[2] == {"HOROVOD_AUTOTUNE": "1"}
+    assert "Suggested: HOROVOD_FUSION_THRESHOLD=2097152 HOROVOD_CYCLE_TIME=" in text
+    assert "the suggestion makes no difference that these runs can tell" in text
+    assert {one.series for one in points(tmp_path)} == {"default", "suggested", "autotune"}
+
+
+def test_a_timeline_that_suggests_nothing_proves_nothing(tmp_path):
+    (tmp_path / "short.json").write_text("[\n")
+    with pytest.raises(CheckFailed, match="too few reductions to suggest settings from"):
+        raise run("mnist", "--ranks", "2", "--prove", "short.json").exception
+
+
+def _entered(runner):
+    import contextlib
+
+    return contextlib.nullcontext(runner)
+
+
+def test_a_study_grows_and_runs_what_is_new_alone(tmp_path, cluster):
+    scaled("mnist", "--ranks", "1", "--repeat", "1")
+    scaled("mnist", "--ranks", "2", "--repeat", "2")
+    assert [(p.ranks, p.number) for p in points(tmp_path)] == [(1, 1), (2, 1), (1, 2), (2, 2)]
+    assert len(cluster.jobs) == 4
+
+
+def test_another_study_is_not_mixed_into_one_that_is_there(cluster):
+    scaled("mnist", "--ranks", "1", "--repeat", "1")
+    error = run("mnist", "--ranks", "1", "--repeat", "1", "--batch", "8").exception
+    assert isinstance(error, BadInput)
+    assert "differs in batch" in error.message
+    assert "--study" in error.fix
+
+
+def test_a_run_that_fails_is_run_again_after_the_others(tmp_path, cluster):
+    cluster.ends = {1: "failed"}
+    scaled("mnist", "--ranks", "1,2", "--repeat", "1")
+    assert [job.nodes for job in cluster.jobs] == [1, 2, 1]
+    assert [(p.state, p.tries) for p in points(tmp_path)] == [("measured", 2), ("measured", 1)]
+
+
+def test_what_fails_again_is_left_out_said_so_and_tried_when_asked_for(tmp_path, cluster):
+    cluster.ends = {1: "timeout", 3: "refused"}
+    error = run("mnist", "--ranks", "1,2", "--repeat", "1").exception
+    assert isinstance(error, CheckFailed)
+    assert error.message == "1 runs failed and are left out"
+    assert error.detail == ("1 rank on 1 node, run 1: sbatch refused the job",)
+    assert "--retry 2" in error.fix
+    # Nothing is left to be tried, which is said again.
+    assert isinstance(run("mnist", "--ranks", "1,2", "--repeat", "1").exception, CheckFailed)
+    assert len(cluster.jobs) == 3
+    scaled("mnist", "--ranks", "1,2", "--repeat", "1", "--retry", "2")
+    assert [p.state for p in points(tmp_path)] == ["measured", "measured"]
+
+
+def test_jobs_of_an_interrupted_study_are_waited_for_and_not_submitted_twice(tmp_path, cluster):
+    cluster.ends = {2: "ctrl-c"}
+    error = run("mnist", "--ranks", "1,2", "--repeat", "1").exception
+    assert isinstance(error, Interrupted)
+    assert "the same command goes on" in error.fix
+    assert [p.state for p in points(tmp_path)] == ["measured", "submitted"]
+    cluster.ends = {}
+    scaled("mnist", "--ranks", "1,2", "--repeat", "1")
+    assert len(cluster.jobs) == 2
+    assert [p.state for p in points(tmp_path)] == ["measured", "measured"]
+
+
+def test_a_study_that_was_killed_while_it_submitted_finds_the_job(tmp_path, cluster):
+    cluster.ends = {1: "killed"}
+    assert isinstance(run("mnist", "--ranks", "1", "--repeat", "1").exception, Interrupted)
+    cluster.ends = {}
+    scaled("mnist", "--ranks", "1", "--repeat", "1")
+    assert len(cluster.jobs) == 1
+    # The record of another one was lost: it is submitted anew, and that is no failed try.
+    scaled("mnist", "--ranks", "1", "--repeat", "1")
+    (point,) = points(tmp_path)
+    lost = msgspec.structs.replace(point, state="submitted", job="gone", figures=None)
+    folder.save_point(tmp_path / "studies" / "mnist", lost)
+    scaled("mnist", "--ranks", "1", "--repeat", "1", "--retry", "0")
+    assert [(p.state, p.tries) for p in points(tmp_path)] == [("measured", 1)]
+
+
+def test_what_is_missing_ends_the_call_and_leaves_the_study(tmp_path, cluster, monkeypatch):
+    def missing(*_):
+        raise Missing("there is no image")
+
+    monkeypatch.setattr(scale_point, "check", missing)
+    assert isinstance(run("mnist", "--ranks", "1", "--repeat", "1").exception, Missing)
+    assert [(p.state, p.tries) for p in points(tmp_path)] == [("planned", 0)]
+
+
+def test_several_jobs_may_be_in_the_queue(cluster):
+    scaled("mnist", "--ranks", "1,2", "--repeat", "3", "--at-once", "4")
+    assert cluster.most == 4
+
+
+def test_figures_of_any_command_are_found_in_its_output(tmp_path, cluster):
+    scaled("--ranks", "1,2", "--repeat", "1", "--pattern", "img/sec: ([0-9]+)", "--", "bench", "{ranks}")
+    assert [job.command for job in cluster.jobs] == [("bench", "1"), ("bench", "2")]
+    assert [p.figures.rates for p in points(tmp_path, "bench")] == [(250.0,), (250.0,)]
+
+
+def test_a_run_without_the_timeline_that_was_asked_for_is_left_out(cluster, monkeypatch):
+    cluster.timeline = b""
+    monkeypatch.setattr(scale_point, "reached", lambda _record: _entered(cluster))
+    error = run("mnist", "--ranks", "2", "--repeat", "1", "--profile").exception
+    assert isinstance(error, ToolkitError)
+    assert "reading the timeline" in error.detail[0]

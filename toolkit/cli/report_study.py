@@ -1,0 +1,49 @@
+"""``toolkit report STUDY…``: the page of a study, its plots and tables, or its text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.report import study, study_tables
+from toolkit.report.study_text import text_of
+
+
+def report_studies(
+    folders: Sequence[Path], output: Path | None, *, text: bool, plot: bool, as_json: bool, width: int
+) -> None:
+    """Print the study as text; write page, plots and tables unless text or JSON alone are wanted.
+
+    Raises:
+        Missing: at the end, if plots are wanted and matplotlib is not installed.
+    """
+    report = study.read(folders)
+    encoded = study_tables.json_of(report)
+    click.echo(encoded.decode() if as_json else text_of(report, width))
+    if (text or as_json) and output is None:
+        return
+    where = output or folders[0] / "report"
+    _write(where / "scaling.json", msgspec.json.format(encoded, indent=2) + b"\n")
+    _write(where / "scaling.csv", study_tables.csv_of(report).encode())
+    _write(where / "scaling.tex", study_tables.latex_of(report).encode())
+    if not plot:
+        return
+    # Last, so that a machine without matplotlib has all the rest before it is told.
+    from toolkit.report.study_page import page
+    from toolkit.report.study_plots import plots
+
+    drawn = plots(report)
+    for one in drawn:
+        _write(where / f"{one.name}.svg", one.svg.encode(), tell=False)
+        _write(where / f"{one.name}.png", one.png, tell=False)
+    click.echo(f"wrote {len(drawn)} plots as SVG and PNG to {where}", err=True)
+    _write(where / "index.html", page(report, drawn).encode())
+
+
+def _write(path: Path, content: bytes, *, tell: bool = True) -> None:
+    from toolkit.run.local import LocalRunner
+
+    LocalRunner().write(str(path), content)
+    if tell:
+        click.echo(f"wrote {path}", err=True)

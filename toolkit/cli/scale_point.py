@@ -1,0 +1,111 @@
+"""One run of a study: submit it as a job of its own, and take its figures when the job has ended."""
+
+import posixpath
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from toolkit.cli.following import failure
+from toolkit.cli.launching import Opener, Where, place_of, submitted
+from toolkit.cli.layering import asked
+from toolkit.cli.prepare import Flags, check, prepare
+from toolkit.cli.reaching import reached
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.launch import records
+from toolkit.model.job import JobRecord
+from toolkit.model.progress import Tell
+from toolkit.model.study import Figures, Origin, Point, Shares, Study
+from toolkit.run.command import Command
+from toolkit.study import collect, folder, sweep, timeline
+from toolkit.study.timeline_file import events
+
+_MOST = 64_000_000
+"""Bytes of a timeline that are brought here: hundreds of steps of a large model, thousands of a small one."""
+
+_FETCH_SECONDS = 600.0
+
+
+def submit(where: Path, study: Study, point: Point, opener: Opener, tell: Tell, *, force: bool) -> Point:
+    """Submit a point, and keep which job it is before there is one.
+
+    Raises:
+        BadInput: for an option that cannot be, Missing: for something that is not there.
+    """
+    said, words = sweep.asked_of(study, point)
+    config = Path(study.ssh_config) if study.ssh_config else None
+    made, flags = asked(said, words), Flags(force=force)
+    place = place_of(Where(study.host, study.cluster, config), made)
+    sources = check(made, flags)
+    runner = opener(*place)
+    point = msgspec.structs.replace(point, state="planned", tries=point.tries + 1, why="", job=None)
+    try:
+        job = prepare(runner, made, flags, sources, tell, remote=place.remote)
+        # Whoever is killed between here and the answer of sbatch finds the job by this.
+        point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
+        folder.save_point(where, point)
+        submitted(job, place, runner, tell)
+    except CheckFailed as error:
+        point = msgspec.structs.replace(point, state="failed", why=error.message)
+        folder.save_point(where, point)
+    finally:
+        runner.close()
+    return point
+
+
+def job_of(point: Point) -> JobRecord | None:
+    """Return the record of the job of a point, ``None`` where none was submitted."""
+    try:
+        return records.find(point.job) if point.job and point.state == "submitted" else None
+    except BadInput:
+        return None
+
+
+def settle(where: Path, study: Study, point: Point, record: JobRecord) -> Point:
+    """Take the figures of a job that has ended, or say what it failed of, and keep the point."""
+    origin = Origin(
+        job=record.key,
+        job_id=record.id,
+        place=record.place,
+        nodes=record.nodes,
+        mode=record.mode,
+        launcher=shlex.join(record.plan.launcher),
+        image=posixpath.basename(record.spec.image),
+        image_digest=record.image_digest,
+    )
+    try:
+        if record.state != "completed":
+            raise failure(record)
+        figures = _figures(study, record)
+        shares = _shares(where, point, record) if point.profile else None
+        changes = {"state": "measured", "figures": figures, "shares": shares, "why": ""}
+    except (CheckFailed, BadInput) as error:
+        causes = [line for line in error.detail if line.startswith("cause: ")]
+        changes = {"state": "failed", "why": "; ".join([error.message, *causes[:1]])}
+    point = msgspec.structs.replace(point, origin=origin, **changes)
+    folder.save_point(where, point)
+    return point
+
+
+def _figures(study: Study, record: JobRecord) -> Figures:
+    name = records.OUTPUT if study.pattern else records.METRICS
+    try:
+        content = (records.folder(record.key) / name).read_bytes()
+    except FileNotFoundError:
+        content = b""
+    if study.pattern:
+        return collect.of_output(content.decode("utf-8", "replace"), study.pattern, study.warm_up)
+    return collect.of_metrics(content, study.warm_up)
+
+
+def _shares(where: Path, point: Point, record: JobRecord) -> Shares:
+    """Bring the timeline beside the point, and return what it says of a step."""
+    there = posixpath.join(record.spec.directory, sweep.TIMELINE)
+    with reached(record) as runner:
+        read = Command.of("head", "-c", str(_MOST), there, timeout=_FETCH_SECONDS)
+        content = runner.run(read).require(f"{runner.place}: reading the timeline {there}").stdout
+    file = folder.save_timeline(where, point, content)
+    told = timeline.shares(timeline.tallied(events(file)))
+    if told is None:
+        raise CheckFailed(f"{file}: holds less than three steps")
+    return told

@@ -1,0 +1,138 @@
+"""Run a study to its end, or on from where it was: submit, wait, collect, and try again what failed."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+
+from toolkit.cli import scale_point
+from toolkit.cli.launching import Opener
+from toolkit.cli.scale_study import joined
+from toolkit.cli.waiting import wait_for
+from toolkit.errors import CheckFailed, Interrupted
+from toolkit.model.job import JobRecord
+from toolkit.model.progress import Tell
+from toolkit.model.study import Point, Study
+from toolkit.study import folder, proof
+from toolkit.study.statistics import curves
+from toolkit.study.sweep import file_name
+
+
+class Sweep(NamedTuple):
+    """How a study is run: ``retry`` times more where a run failed, so many jobs ``at_once``."""
+
+    folder: Path
+    retry: int
+    at_once: int
+    force: bool
+    opener: Opener
+
+
+def run(sweep: Sweep, study: Study, tell: Tell) -> None:
+    """Measure every point that is not measured yet.
+
+    Raises:
+        CheckFailed: at the end, naming the runs that are left out.
+        Interrupted: on Ctrl-C; what was submitted goes on, and so does the study when it is called again.
+    """
+    with folder.held(sweep.folder):
+        study = joined(sweep.folder, study)
+        folder.save(sweep.folder, study)
+        points = {file_name(point): point for point in folder.load_points(sweep.folder, study)}
+        done = sum(point.state == "measured" for point in points.values())
+        tell.step(
+            f"{len(points)} runs in {sweep.folder}" + (f", of which {done} are measured" if done else "")
+        )
+        try:
+            _all(sweep, study, points, tell)
+        except (Interrupted, KeyboardInterrupt):
+            raise Interrupted(
+                f"stopped; what was measured is in {sweep.folder}, and jobs in the queue go on",
+                fix="the same command goes on from there",
+            ) from None
+    for text in proof.verdicts(study, curves(study, points.values())):
+        click.echo(text)
+    _conclude(sweep, points)
+
+
+def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> None:
+    running = _begun(points)
+    while True:
+        for name, point in _todo(points, sweep.retry):
+            if len(running) >= sweep.at_once:
+                break
+            tell.step(f"Run {_place(points, name)}: {point.title}")
+            point = scale_point.submit(  # noqa: PLW2901 - the same one, submitted
+                sweep.folder, study, point, sweep.opener, tell, force=sweep.force
+            )
+            points[name] = point
+            if record := scale_point.job_of(point):
+                running[name] = record
+            else:
+                _tell_failure(point, sweep.retry, tell)
+        if not running:
+            if not _todo(points, sweep.retry):
+                return
+            continue
+        ended = {record.key: record for record in wait_for(list(running.values()), tell, first=True)}
+        for name, record in list(running.items()):
+            if record.key in ended:
+                points[name] = scale_point.settle(sweep.folder, study, points[name], ended[record.key])
+                del running[name]
+                _tell_result(study, points[name], sweep.retry, tell)
+
+
+def _begun(points: dict[str, Point]) -> dict[str, JobRecord]:
+    """Return the jobs that an earlier call submitted; a point of which there is no job was not begun."""
+    running = {}
+    for name, point in points.items():
+        if record := scale_point.job_of(point):
+            running[name] = record
+        elif point.state == "submitted":
+            points[name] = msgspec.structs.replace(point, state="planned", tries=point.tries - 1, job=None)
+    return running
+
+
+def _todo(points: dict[str, Point], retry: int) -> list[tuple[str, Point]]:
+    """Return what is still to be submitted; what failed comes after what was not tried."""
+    wanted = [
+        (name, point)
+        for name, point in points.items()
+        if point.state == "planned" or (point.state == "failed" and point.tries <= retry)
+    ]
+    return sorted(wanted, key=lambda item: item[1].tries)
+
+
+def _place(points: dict[str, Point], name: str) -> str:
+    return f"{list(points).index(name) + 1} of {len(points)}"
+
+
+def _tell_result(study: Study, point: Point, retry: int, tell: Tell) -> None:
+    if point.state != "measured" or point.figures is None:
+        _tell_failure(point, retry, tell)
+        return
+    figures = point.figures
+    if figures.rates:
+        rates = sorted(figures.rates)
+        tell.step(f"{point.title}: {rates[len(rates) // 2]:,.0f} {study.unit}/s")
+    else:
+        tell.step(f"{point.title}: {min(figures.seconds):.2f} s")
+
+
+def _tell_failure(point: Point, retry: int, tell: Tell) -> None:
+    then = "it is run again" if point.tries <= retry else "it is left out"
+    tell.step(f"{point.title} failed, {then}: {point.why}")
+
+
+def _conclude(sweep: Sweep, points: dict[str, Point]) -> None:
+    failed = [point for point in points.values() if point.state != "measured"]
+    click.echo(
+        f"{len(points) - len(failed)} of {len(points)} runs are measured; toolkit report {sweep.folder}"
+    )
+    if failed:
+        raise CheckFailed(
+            f"{len(failed)} runs failed and are left out",
+            fix=f"the same command with --retry {max(point.tries for point in failed)} runs them once more",
+            detail=[f"{point.title}: {point.why}" for point in failed],
+        )

@@ -1,0 +1,115 @@
+"""The lines of ``metrics.jsonl`` as trainers write them (``docs/metrics.md``), and what they say together."""
+
+import msgspec
+
+from toolkit.errors import BadInput
+
+METRICS = "metrics.jsonl"
+_SCHEMA = "toolkit.metrics/1"
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
+    """First line of the metrics; see ``docs/metrics.md``. Fields of a later release are passed over."""
+
+    schema: str
+    trainer: str
+    strategy: str
+    world_size: int
+    nodes: int
+    threads: int
+    batch_size: int
+    global_batch_size: int
+    epochs: int
+    learning_rate: float
+    seed: int
+    samples: int
+    test_samples: int
+    parameters: int
+    start_seconds: float
+    versions: dict[str, str]
+
+
+class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
+    """One epoch of all ranks; a benchmark has nothing to test."""
+
+    epoch: int
+    seconds: float
+    images: int
+    images_per_second: float
+    loss: float
+    accuracy: float
+    test_loss: float | None = None
+    test_accuracy: float | None = None
+    input_seconds: float | None = None
+
+
+class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
+    """The training went on from a checkpoint; what it says of its size holds from here on."""
+
+    world_size: int | None = None
+    nodes: int | None = None
+    threads: int | None = None
+    global_batch_size: int | None = None
+    learning_rate: float | None = None
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="record"):
+    """Last line: that it is there says that the training came to its end."""
+
+    epochs: int
+    test_loss: float | None = None
+    test_accuracy: float | None = None
+    seconds: float
+    images: int
+    images_per_second: float
+    model: str | None = None
+
+
+class Training(msgspec.Struct, frozen=True):
+    """The metrics of one run; ``complete`` is false for one that was cut off or still goes on.
+
+    ``header`` holds what was so in the end, ``resumed`` how often it went on from a checkpoint.
+    """
+
+    header: Header
+    epochs: tuple[Epoch, ...]
+    complete: bool
+    resumed: int = 0
+
+
+def parse_metrics(text: bytes, name: str = METRICS) -> Training:
+    """Read metrics line by line; a last line that was cut off, and lines of a later kind, are passed over.
+
+    Raises:
+        BadInput: naming the line and the field, if it is no file of metrics.
+    """
+    whole, _, _ = text.rpartition(b"\n")
+    read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))
+    lines = [line for line in read if line is not None]
+    if not lines or not isinstance(lines[0], Header):
+        raise BadInput(f"{name}: does not begin with a header of {_SCHEMA}")
+    header = lines[0]
+    if header.schema != _SCHEMA:
+        raise BadInput(f"{name}:1: schema {header.schema} is not known; this toolkit reads {_SCHEMA}")
+    again = [line for line in lines if isinstance(line, Resumed)]
+    for one in again:
+        told = {key: value for key, value in msgspec.structs.asdict(one).items() if value is not None}
+        header = msgspec.structs.replace(header, **told)
+    epochs = tuple(line for line in lines if isinstance(line, Epoch))
+    return Training(header, epochs, any(isinstance(line, End) for line in lines), len(again))
+
+
+class _Any(msgspec.Struct):
+    record: str
+
+
+_KINDS = {"header", "resumed", "epoch", "result"}
+
+
+def _line(line: bytes, where: str) -> Header | Resumed | Epoch | End | None:
+    try:
+        if msgspec.json.decode(line, type=_Any).record not in _KINDS:
+            return None
+        return msgspec.json.decode(line, type=Header | Resumed | Epoch | End)
+    except msgspec.DecodeError as error:
+        raise BadInput(f"{where}: {error}") from error

@@ -1,0 +1,147 @@
+"""A scaling study: what is run at which sizes, and what each run came to."""
+
+from typing import Any, Literal
+
+import msgspec
+
+Scaling = Literal["weak", "strong"]
+"""``weak``: every rank keeps its batch. ``strong``: all ranks share out one batch."""
+
+PointState = Literal["planned", "submitted", "measured", "failed"]
+
+
+class Size(msgspec.Struct, frozen=True, order=True):
+    """How large a run is: ``ranks`` in all, spread evenly over ``nodes``."""
+
+    ranks: int
+    nodes: int
+
+
+class Study(msgspec.Struct, frozen=True, kw_only=True):
+    """What a study runs; its file is ``study.json``.
+
+    ``said`` are fields of a job and ``words`` what stood after ``--``, the same for all. ``compare`` is
+    a field of the job, or a variable in capitals, that takes each of ``values`` in turn. ``warm_up`` epochs
+    or figures of each run are left out. ``pattern`` finds figures in the output of a command; without one
+    they are read from a trainer's metrics. ``epochs`` are those of each rank, ``batch`` is that of one rank
+    (weak) or of all (strong). ``created`` is UTC in ISO 8601.
+    """
+
+    schema: str = "toolkit.study/1"
+    name: str
+    created: str = ""
+    scaling: Scaling = "weak"
+    sizes: tuple[Size, ...]
+    repeats: int = 1
+    compare: str = ""
+    values: tuple[str, ...] = ()
+    settings: dict[str, dict[str, str]] = {}
+    """Variables of each of ``values``, where these are names for several at once."""
+    warm_up: int = 1
+    epochs: int | None = None
+    batch: int | None = None
+    profile: bool = False
+    """Whether one more run of each size writes Horovod's timeline; its times are not counted."""
+    pattern: str = ""
+    unit: str = "images"
+    said: dict[str, Any] = {}
+    words: tuple[str, ...] = ()
+    host: str | None = None
+    cluster: str | None = None
+    ssh_config: str | None = None
+    source: str = ""
+    """Where the figures are from, if they were not measured by toolkit."""
+
+
+class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """An epoch as the trainer told of it; ``images`` are those of all ranks."""
+
+    seconds: float
+    images: int
+    test_accuracy: float | None = None
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the time of a step goes, as parts of 1, by Horovod's timeline on rank 0.
+
+    ``negotiate``: ranks wait until all have a gradient ready. ``queue``: it waits. ``copy``: into
+    and out of the fusion buffer. ``reduce``: the allreduce itself. ``compute``: none of these goes on.
+    """
+
+    negotiate: float
+    queue: float
+    copy: float
+    reduce: float
+    compute: float
+    steps: int
+    step_seconds: float
+    last_ranks: dict[str, float] = {}
+    """How often each rank was the last one, as parts of 1; empty where the timeline does not tell."""
+
+    @property
+    def communication(self) -> float:
+        return 1.0 - self.compute
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run came to, without its warm-up.
+
+    ``seconds`` are those of one pass over the data, or of 1,000 units where a rate is all that is known;
+    ``rates`` are units per second of all ranks. ``resolution`` is the step in which the seconds were told.
+    ``waiting`` is the part of 1 of an epoch in which a rank waits for its samples, where a trainer tells it.
+    """
+
+    seconds: tuple[float, ...]
+    rates: tuple[float, ...] = ()
+    epochs: tuple[EpochFigure, ...] = ()
+    samples: int | None = None
+    global_batch: int | None = None
+    parameters: int | None = None
+    threads: int | None = None
+    start_seconds: float = 0.0
+    versions: dict[str, str] = {}
+    resolution: float = 0.0
+    waiting: float | None = None
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """The job that a figure is from."""
+
+    job: str
+    job_id: str
+    place: str
+    nodes: str
+    mode: str
+    launcher: str
+    image: str
+    image_digest: str
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a study; ``number`` counts repeats from 1, ``why`` says what a failed one failed of."""
+
+    schema: str = "toolkit.point/1"
+    series: str = ""
+    ranks: int
+    nodes: int
+    number: int = 1
+    profile: bool = False
+    state: PointState = "planned"
+    tries: int = 0
+    job: str | None = None
+    why: str = ""
+    figures: Figures | None = None
+    shares: Shares | None = None
+    origin: Origin | None = None
+
+    @property
+    def size(self) -> Size:
+        return Size(self.ranks, self.nodes)
+
+    @property
+    def title(self) -> str:
+        """Name it for a person: ``horovod, 4 ranks on 2 nodes, run 1``."""
+        ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
+        nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''}"
+        run = "timeline" if self.profile else f"run {self.number}"
+        return ", ".join(filter(None, (self.series, f"{ranks} on {nodes}", run)))
