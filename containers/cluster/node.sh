@@ -39,16 +39,40 @@ setpriv --reuid munge --regid munge --init-groups munged --foreground &
 install -d -m 0755 /run/sshd
 install -m 0600 /etc/toolkit/ssh_host_ecdsa_key /etc/ssh/ssh_host_ecdsa_key
 [ "$role" != login ] || make_home
-/usr/sbin/sshd -D -e &
+# All who come here share one address; nobody is to be kept out for a connection of another that broke.
+# OpenSSH before 9.8 has no such penalties, and no word for them.
+if /usr/sbin/sshd -t -o PerSourcePenalties=no 2>/dev/null; then
+    /usr/sbin/sshd -D -e -o PerSourcePenalties=no &
+else
+    /usr/sbin/sshd -D -e &
+fi
 wait_for -S /run/munge/munge.socket.2
 
-if [ "$role" = login ]; then
-    install -d -o slurm -g slurm -m 0700 /var/lib/slurm/slurmctld
-    slurmctld -D &
-else
-    install -d -m 0755 /var/lib/slurm/slurmd
-    slurmd -D -N "$(hostname)" &
-fi
-wait -n || true
+start_slurm() {
+    if [ "$role" = login ]; then
+        install -d -o slurm -g slurm -m 0700 /var/lib/slurm/slurmctld
+        slurmctld -D &
+    else
+        install -d -m 0755 /var/lib/slurm/slurmd
+        slurmd -D -N "$(hostname)" &
+    fi
+    slurm=$!
+}
+
+# shellcheck disable=SC2317
+restart_slurm() { # as `systemctl restart` does on other machines; asked for by: kill -USR1 1
+    restarted=yes
+    kill "$slurm" 2> /dev/null || true
+    wait "$slurm" || true
+    start_slurm
+}
+trap restart_slurm USR1
+
+start_slurm
+restarted=yes
+while [ -n "$restarted" ]; do # a signal ends the waiting, too
+    restarted=
+    wait -n || true
+done
 echo "node: a service ended, and the node ends with it" >&2
 stop 1

@@ -7,24 +7,35 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cluster.plan import SSH_PORT
+from toolkit.cluster.plan import HERE, SSH_PORT
 from toolkit.data import state_dir
 from toolkit.errors import BadInput
-from toolkit.model.cluster import USER, hosts
-from toolkit.run.keys import new_key_pair
+from toolkit.model.cluster import USER, USERS, accounts, hosts
+from toolkit.run.keys import KeyPair, new_key_pair
 from toolkit.run.local import LocalRunner
 
 _MUNGE_KEY_BYTES = 128
 
+CONFIG = "config"
+"""The file of a handed-out folder that ssh is told of, once the folder lies in :func:`place_of_learner`."""
+
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """What is made once for each cluster and shared with none; containers that are remade get the same."""
+    """What is made once for each cluster and shared with none; containers that are remade get the same.
+
+    ``accounts`` are the keys of those of a class, in the order of their names.
+    """
 
     user_private: str
     user_public: str
     host_private: str
     host_public: str
     munge: bytes
+    accounts: tuple[KeyPair, ...] = ()
+
+    def by_account(self) -> dict[str, KeyPair]:
+        """Return the account → its keys."""
+        return dict(zip(accounts(len(self.accounts)), self.accounts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,11 @@ class Access:
     @property
     def ssh_config(self) -> Path:
         return self.folder / "ssh_config"
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Return the accounts that have a folder here, to be handed out."""
+        return tuple(sorted(folder.name for folder in self.folder.glob(f"{USERS}/*")))
 
     def secrets(self) -> Secrets | None:
         """Return the keys of the cluster, or ``None`` where it has no folder here.
@@ -63,16 +79,29 @@ class Access:
         self.folder.chmod(0o700)
         self._write("id_ecdsa", secrets.user_private, 0o600)
         self._write("secrets.json", msgspec.json.encode(secrets).decode(), 0o600)
+        for account, keys in secrets.by_account().items():
+            self._write(f"{USERS}/{account}/id_ecdsa", keys.private, 0o600)
 
-    def point_at(self, port: int, nodes: int) -> None:
-        """Write ``ssh_config`` and ``known_hosts`` for a login node on ``port`` of this machine.
+    def point_at(self, port: int, nodes: int, address: str = HERE) -> None:
+        """Write ``ssh_config`` and ``known_hosts`` for a login node on ``port`` of ``address``.
 
-        The port changes whenever the container is started; files that are right are left alone.
+        The port may change whenever the container is started; files that are right are left alone. The
+        folder of an account has the same files, and one more for the machine that it is handed out to.
         """
         secrets = self.secrets()
-        if secrets:
-            self._write("known_hosts", known_hosts(secrets.host_public, port, nodes), 0o644)
-            self._write("ssh_config", ssh_config(self.folder, port, nodes), 0o644)
+        if secrets is None:
+            return
+        known = known_hosts(secrets.host_public, port, nodes, address)
+        for user, folder in {USER: self.folder, **self._folders(secrets)}.items():
+            below = folder.relative_to(self.folder)
+            self._write(str(below / "known_hosts"), known, 0o644)
+            self._write(str(below / "ssh_config"), ssh_config(str(folder), port, nodes, address, user), 0o644)
+            if user != USER:
+                there = ssh_config(place_of_learner(self.name), port, nodes, address, user)
+                self._write(str(below / CONFIG), there, 0o644)
+
+    def _folders(self, secrets: Secrets) -> dict[str, Path]:
+        return {account: self.folder / USERS / account for account in secrets.by_account()}
 
     def forget(self) -> bool:
         """Remove the folder; tell whether there was one."""
@@ -104,21 +133,35 @@ def new_secrets() -> Secrets:
     )
 
 
-def ssh_config(folder: Path, port: int, nodes: int) -> str:
-    """Return an SSH configuration that knows the hosts of one cluster, and trusts no other key."""
+def with_accounts(secrets: Secrets, count: int) -> Secrets:
+    """Return the secrets with keys for that many accounts; keys that there are stay."""
+    more = (new_key_pair() for _ in range(count - len(secrets.accounts)))
+    return msgspec.structs.replace(secrets, accounts=(*secrets.accounts, *more))
+
+
+def place_of_learner(name: str) -> str:
+    """Return where the folder that was handed out lies on the machine of a learner."""
+    return f"~/.ssh/toolkit-{name}"
+
+
+def ssh_config(folder: str, port: int, nodes: int, address: str = HERE, user: str = USER) -> str:
+    """Return an SSH configuration that knows the hosts of one cluster, and trusts no other key.
+
+    ``folder`` is where the keys lie on the machine that it is for.
+    """
     lines = [
         "Host login",
-        "    HostName 127.0.0.1",
+        f"    HostName {address}",
         f"    Port {port}",
         "",
         f"Host {' '.join(hosts(nodes)[1:])}",
         "    ProxyJump login",
         "",
         "Host *",
-        f"    User {USER}",
-        f'    IdentityFile "{folder / "id_ecdsa"}"',
+        f"    User {user}",
+        f'    IdentityFile "{folder}/id_ecdsa"',
         "    IdentitiesOnly yes",
-        f'    UserKnownHostsFile "{folder / "known_hosts"}"',
+        f'    UserKnownHostsFile "{folder}/known_hosts"',
         "    GlobalKnownHostsFile /dev/null",
         "    StrictHostKeyChecking yes",
         "    UpdateHostKeys no",
@@ -127,9 +170,9 @@ def ssh_config(folder: Path, port: int, nodes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def known_hosts(key: str, port: int, nodes: int) -> str:
+def known_hosts(key: str, port: int, nodes: int, address: str = HERE) -> str:
     """Return a known_hosts file: one key for all nodes, as they are one cluster's."""
-    names = [f"[127.0.0.1]:{port}", *hosts(nodes)]
+    names = [f"[{address}]:{port}", *hosts(nodes)]
     if port == SSH_PORT:
-        names[0] = "127.0.0.1"
+        names[0] = address
     return f"{','.join(names)} {key}\n"

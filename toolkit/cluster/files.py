@@ -13,6 +13,12 @@ from toolkit.render import render
 CODE = "/opt/toolkit/lib"
 """Where the nodes' Python looks for toolkit: a link to one version, so that all of it changes at once."""
 
+ACCOUNTS = "/etc/toolkit/accounts"
+"""Where a node is told of the accounts of a class."""
+
+MAKE_ACCOUNTS = f"{CODE}/toolkit/_data/containers/cluster/accounts.sh"
+"""The program of a node that makes them."""
+
 _SHIPPED = ("containers", "recipes", "slurm")
 
 
@@ -20,6 +26,19 @@ def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
     """Return the tar that makes a bare container the node ``host``; unpacked at its root."""
     entries = [_file(path, content, 0o644) for path, content in settings(layout, secrets).items()]
     entries += [_file(path, content, 0o600) for path, content in keys(host, secrets).items()]
+    return _packed(entries)
+
+
+def accounts_archive(host: str, secrets: Secrets) -> bytes:
+    """Return the tar that tells a node of the accounts of a class; unpacked at its root.
+
+    Their keys go to the login node alone, whose homes all nodes share.
+    """
+    names = "".join(f"{name}\n" for name in secrets.by_account())
+    entries = [_file(f"{ACCOUNTS}/names", names.encode(), 0o600)]
+    for name, pair in secrets.by_account().items() if host == "login" else ():
+        entries.append(_file(f"{ACCOUNTS}/{name}/id_ecdsa", pair.private.encode(), 0o600))
+        entries.append(_file(f"{ACCOUNTS}/{name}/id_ecdsa.pub", f"{pair.public}\n".encode(), 0o600))
     return _packed(entries)
 
 

@@ -1,5 +1,6 @@
 """What a virtual cluster consists of: names, sizes, files. Pure; nothing is made here."""
 
+import ipaddress
 import re
 from dataclasses import dataclass, field
 
@@ -17,8 +18,13 @@ COUNT = "toolkit.nodes"
 FLAVOUR = "toolkit.flavour"
 """Carried by every container: the name of the flavour that the cluster was made with."""
 
+LISTEN = "toolkit.listen"
+"""Carried by every container: where the login node is published, if that was chosen."""
+
 MOST_NODES = 16
+MOST_USERS = 99
 SSH_PORT = 22
+HERE = "127.0.0.1"
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _LOGIN_SHARE = 0.15
@@ -30,13 +36,23 @@ _DAEMONS = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name."""
+    """A cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name.
+
+    ``listen`` is the ``ADDRESS:PORT`` of this machine at which the login node is reached; where it is empty,
+    the engine picks a port that this machine alone can reach.
+    """
 
     name: str
     nodes: int
     cpus: int
     memory: int
     flavour: str = field(default_factory=default_flavour)
+    listen: str = ""
+
+    @property
+    def address(self) -> str:
+        """Return the address of this machine at which the login node is reached."""
+        return self.listen.rpartition(":")[0] or HERE
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -53,7 +69,8 @@ class Layout:
 
     @property
     def labels(self) -> dict[str, str]:
-        return {LABEL: self.name, COUNT: str(self.nodes), FLAVOUR: self.flavour}
+        labels = {LABEL: self.name, COUNT: str(self.nodes), FLAVOUR: self.flavour}
+        return {**labels, LISTEN: self.listen} if self.listen else labels
 
     def container(self, host: str) -> str:
         return container(self.name, host)
@@ -78,6 +95,7 @@ class Layout:
             memory=memory,
             shared_memory=memory // 2,  # what Linux gives /dev/shm on a machine of that size
             ports=(SSH_PORT,) if login else (),
+            published=(self.address, self.listen.rpartition(":")[2]),
         )
 
     def slurm(self) -> dict[str, object]:
@@ -128,3 +146,33 @@ def checked_nodes(nodes: int) -> int:
     if not 1 <= nodes <= MOST_NODES:
         raise BadInput(f"a virtual cluster has 1 to {MOST_NODES} compute nodes, not {nodes}")
     return nodes
+
+
+def checked_users(users: int) -> int:
+    """Return ``users`` if a cluster can have so many accounts for a class.
+
+    Raises:
+        BadInput: if they are fewer than none, or more than the names ``user01`` to ``user99``.
+    """
+    if not 0 <= users <= MOST_USERS:
+        raise BadInput(f"a virtual cluster has 0 to {MOST_USERS} users, not {users}")
+    return users
+
+
+def checked_listen(listen: str) -> str:
+    """Return ``listen`` if a login node can be published there.
+
+    Raises:
+        BadInput: if it is no ``ADDRESS:PORT`` with an address that others can be told.
+    """
+    address, _, port = listen.rpartition(":")
+    try:
+        known = ipaddress.IPv4Address(address)
+    except ValueError:
+        known = None
+    if known is None or known.is_unspecified or not (port.isdecimal() and 1024 <= int(port) < 1 << 16):
+        raise BadInput(
+            f"--listen {listen}: not an address of this machine and a port from 1024",
+            fix="write the address that the class reaches this machine by, as in --listen 192.168.1.10:2222",
+        )
+    return f"{known}:{int(port)}"

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from toolkit.cluster.files import packed_file
 from toolkit.cluster.plan import container
 from toolkit.errors import BadInput, ToolkitError
-from toolkit.model.cluster import USER, Cluster
+from toolkit.model.cluster import Cluster
 from toolkit.run.command import Command
 from toolkit.run.nodes import OnOutput, opened
 
-_HOMES = {USER: f"/home/{USER}", "root": "/root"}
+ROOT = "root"
 
 
 def execute(
@@ -28,6 +28,7 @@ def execute(
     Without ``stdin`` they read nothing.
     """
     checked_host(cluster, host)
+    checked_user(cluster, user)
     name = container(cluster.name, host)
     # Docker cannot end what it executes, so the command notes its process group for us.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, where the name cannot be guessed
@@ -36,13 +37,13 @@ def execute(
         # A file: the SDK cannot end what it sends over a socket of TLS. It is gone once it is open.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
-    env = {"HOME": _HOMES[user], "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
+    env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
     with opened() as engine:
         try:
             if stdin is not None:
                 engine.put(name, packed_file(f"{note}.in", stdin))
                 engine.run(name, Command.of("chown", user, f"{note}.in", timeout=10)).require("giving input")
-            return engine.stream(name, words, on_output, user=user, folder=_HOMES[user], env=env)
+            return engine.stream(name, words, on_output, user=user, folder=home(user), env=env)
         except BaseException:
             end = Command.of("sh", "-c", 'kill -- -"$(cat "$0")"; rm -f "$0" "$0.in"', note, timeout=10)
             with contextlib.suppress(ToolkitError):
@@ -56,8 +57,9 @@ def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
     ssh where there is one, as on a real cluster; root, whom sshd does not let in, comes by docker.
     """
     checked_host(cluster, host)
-    if user == USER and shutil.which("ssh"):
-        return ("ssh", "-t", "-F", str(cluster.ssh_config), host)
+    checked_user(cluster, user)
+    if user != ROOT and shutil.which("ssh"):
+        return ("ssh", "-t", "-F", str(cluster.config_of(user)), host)
     return (
         "docker",
         "exec",
@@ -65,11 +67,39 @@ def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
         "-u",
         user,
         "-w",
-        _HOMES[user],
+        home(user),
         container(cluster.name, host),
         "bash",
         "-l",
     )
+
+
+def home(user: str) -> str:
+    """Return the home folder of a user of a cluster."""
+    return "/root" if user == ROOT else f"/home/{user}"
+
+
+def checked_user(cluster: Cluster, user: str) -> str:
+    """Return ``user`` if the cluster has such an account.
+
+    Raises:
+        BadInput: with the accounts that it has.
+    """
+    known = (cluster.user, ROOT, *cluster.accounts)
+    if user not in known:
+        fix = (
+            ""
+            if cluster.users
+            else f"toolkit cluster up --name {cluster.name} --users 20 makes user01 to user20"
+        )
+        raise BadInput(f"--user {user}: the cluster {cluster.name} has {_listed(known)}", fix=fix)
+    return user
+
+
+def _listed(known: Sequence[str]) -> str:
+    """Write names that are counted through as the first and the last one."""
+    few, counted = known[:2], known[2:]
+    return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 
 
 def checked_host(cluster: Cluster, host: str) -> str:

@@ -6,11 +6,31 @@ import os
 from collections.abc import Iterator
 
 from toolkit.cluster import health
-from toolkit.cluster.access import Access, Secrets, clusters, new_secrets
-from toolkit.cluster.files import CODE, code_archive, code_files, code_folder, setup_archive
+from toolkit.cluster.access import Access, Secrets, clusters, new_secrets, with_accounts
+from toolkit.cluster.files import (
+    CODE,
+    MAKE_ACCOUNTS,
+    accounts_archive,
+    code_archive,
+    code_files,
+    code_folder,
+    setup_archive,
+)
 from toolkit.cluster.flavour import checked_flavour, default_flavour
 from toolkit.cluster.image import ensure_image
-from toolkit.cluster.plan import COUNT, FLAVOUR, LABEL, SSH_PORT, Layout, checked_name, checked_nodes, label
+from toolkit.cluster.plan import (
+    COUNT,
+    FLAVOUR,
+    LABEL,
+    LISTEN,
+    SSH_PORT,
+    Layout,
+    checked_listen,
+    checked_name,
+    checked_nodes,
+    checked_users,
+    label,
+)
 from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, Cluster, ClusterStatus, NodeStatus
 from toolkit.model.progress import Silent, Tell
@@ -19,35 +39,43 @@ from toolkit.run.engine import machine
 from toolkit.run.folders import writable
 from toolkit.run.nodes import Found, Nodes, opened
 
+_ACCOUNTS_SECONDS = 60.0
+"""How long a node may take to make a hundred accounts; it takes seconds."""
+
 
 def up(
     name: str = DEFAULT_NAME,
     nodes: int | None = None,
     tell: Tell | None = None,
     flavour: str | None = None,
+    users: int | None = None,
+    listen: str | None = None,
 ) -> Cluster:
     """Make the cluster, or mend it, or do nothing where it works already; return when it takes jobs.
 
-    ``nodes`` is the number of compute nodes, ``flavour`` the kind of cluster: of an existing cluster by
-    default, else two and the first that there is. What was begun is removed if it fails or is interrupted;
-    a cluster that existed before is never removed.
+    ``nodes`` is the number of compute nodes, ``flavour`` the kind of cluster, ``users`` that of accounts for
+    a class, ``listen`` the ``ADDRESS:PORT`` of this machine that leads to the login node: of an existing
+    cluster by default, else two, the first that there is, none, and a port for this machine alone. Accounts
+    can be added at any time. What was begun is removed if it fails or is interrupted; a cluster that existed
+    before is never removed.
 
     Raises:
-        BadInput: if no cluster can be called so, or it exists with another number of nodes or flavour.
+        BadInput: if no cluster can be called so, or it exists and is another one than is asked for.
         CheckFailed: if it does not work in the end, with what its services said.
     """
     checked_name(name)
     tell = tell or Silent()
     with _alone(tell), opened() as engine:
         found = engine.found(label(name))
-        layout = _layout(engine, name, nodes, found, flavour)
-        secrets = _secrets(name, existed=bool(found))
+        layout = _layout(engine, name, nodes, found, flavour, listen)
+        secrets = _secrets(name, users, existed=bool(found))
         try:
             if _is_complete(layout, found):
                 tell.step(f"The cluster {name} is there: looking whether it works")
             else:
                 _complete(engine, layout, secrets, found, tell)
             _refresh_code(engine, layout)
+            _make_accounts(engine, layout, secrets, tell)
             health.wait(engine, layout, tell)
             return _cluster(layout, engine.found(label(name)))
         except BaseException:
@@ -67,7 +95,8 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         found = engine.found(label(name))
         if not found:
             raise _missing(engine, name, "is not up")
-        layout = Layout(name, _count(found), 1, 0)  # the size of the machine plays no part here
+        # The size of the machine plays no part here.
+        layout = Layout(name, _count(found), 1, 0, listen=_listen(found))
         states = {host: _state(found, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
         if broken:
@@ -98,6 +127,7 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
         state="up" if works else "partial",
         nodes=tuple(NodeStatus(name=h, container=c, slurm=states.get(h)) for h, c in containers.items()),
         ssh_config=str(access.ssh_config) if access.ssh_config.is_file() else "",
+        users=access.accounts,
     )
 
 
@@ -126,38 +156,70 @@ def _remove(engine: Nodes, name: str) -> bool:
 def _cluster(layout: Layout, found: dict[str, Found]) -> Cluster:
     access = Access(layout.name)
     port = found[layout.container("login")].ports[SSH_PORT]
-    access.point_at(port, layout.nodes)
-    return Cluster(name=layout.name, nodes=layout.nodes, ssh_config=access.ssh_config)
+    access.point_at(port, layout.nodes, layout.address)
+    keys = access.secrets()
+    return Cluster(
+        name=layout.name,
+        nodes=layout.nodes,
+        ssh_config=access.ssh_config,
+        users=len(keys.accounts) if keys else 0,
+    )
 
 
 def _layout(
-    engine: Nodes, name: str, nodes: int | None, found: dict[str, Found], flavour: str | None = None
+    engine: Nodes,
+    name: str,
+    nodes: int | None,
+    found: dict[str, Found],
+    flavour: str | None = None,
+    listen: str | None = None,
 ) -> Layout:
+    listen = checked_listen(listen) if listen else None
     there = _count(found) if found else None
     if there is not None and nodes not in (None, there):
-        raise BadInput(
-            f"the cluster {name} has {there} compute nodes, not {nodes}",
-            fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
-        )
+        raise _another(name, f"has {there} compute nodes, not {nodes}")
     kind = _flavour(found)
     if kind is not None and flavour not in (None, kind):
-        raise BadInput(
-            f"the cluster {name} is of the flavour {kind}, not {flavour}",
-            fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
-        )
+        raise _another(name, f"is of the flavour {kind}, not {flavour}")
+    if found and listen not in (None, _listen(found)):
+        raise _another(name, f"listens on {_listen(found) or 'a port for this machine alone'}, not {listen}")
     cpus, memory = machine(engine.client)
     count = there or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
-    return Layout(name, count, cpus, memory, kind or checked_flavour(flavour or default_flavour()))
+    kind = kind or checked_flavour(flavour or default_flavour())
+    return Layout(name, count, cpus, memory, kind, _listen(found) if found else listen or "")
 
 
-def _secrets(name: str, *, existed: bool) -> Secrets:
+def _another(name: str, how: str) -> BadInput:
+    return BadInput(
+        f"the cluster {name} {how}",
+        fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
+    )
+
+
+def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
+    """Return the keys of a cluster, with those of ``users`` accounts; they are kept here first."""
     access = Access(name)
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
         raise _foreign(name)
-    if not existed:
-        access.keep(secrets)
-    return secrets
+    there = len(secrets.accounts)
+    if users is not None and checked_users(users) < there:
+        raise _another(name, f"has {there} users, not {users}: accounts are added and never taken away")
+    wanted = with_accounts(secrets, users or there)
+    if not existed or wanted != secrets:
+        access.keep(wanted)
+    return wanted
+
+
+def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) -> None:
+    """Have every node know the accounts of a class; the login node makes homes and the shared folder, too."""
+    if secrets.accounts:
+        tell.detail(f"{len(secrets.accounts)} users")
+    for host in layout.hosts if secrets.accounts else ("login",):
+        name = layout.container(host)
+        engine.put(name, accounts_archive(host, secrets))
+        make = Command.of("sh", MAKE_ACCOUNTS, host, timeout=_ACCOUNTS_SECONDS)
+        engine.run(name, make).require(f"making users on {host} of the cluster {layout.name}")
 
 
 def _complete(engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, Found], tell: Tell) -> None:
@@ -209,6 +271,10 @@ def _state(found: dict[str, Found], layout: Layout, host: str) -> str:
 
 def _count(found: dict[str, Found]) -> int:
     return int(next(iter(found.values())).labels[COUNT])
+
+
+def _listen(found: dict[str, Found]) -> str:
+    return next(iter(found.values())).labels.get(LISTEN, "")
 
 
 def _flavour(found: dict[str, Found]) -> str | None:

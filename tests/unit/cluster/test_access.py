@@ -3,7 +3,7 @@
 import paramiko
 import pytest
 
-from toolkit.cluster.access import Access, known_hosts, new_secrets, ssh_config
+from toolkit.cluster.access import Access, known_hosts, new_secrets, ssh_config, with_accounts
 from toolkit.errors import BadInput
 
 
@@ -64,7 +64,7 @@ def test_a_folder_is_forgotten_once(access):
 
 
 def test_ssh_trusts_the_clusters_key_and_no_other(access):
-    settings = paramiko.SSHConfig.from_text(ssh_config(access.folder, 2201, 2))
+    settings = paramiko.SSHConfig.from_text(ssh_config(str(access.folder), 2201, 2))
     login, node = settings.lookup("login"), settings.lookup("node2")
     assert (login["hostname"], login["port"], login["user"]) == ("127.0.0.1", "2201", "ada")
     assert (node["proxyjump"], "proxyjump" in login) == ("login", False)
@@ -77,3 +77,51 @@ def test_ssh_trusts_the_clusters_key_and_no_other(access):
 
 def test_the_usual_port_is_written_without_brackets():
     assert known_hosts("t k", 22, 1) == "127.0.0.1,login,node1 t k\n"
+
+
+def test_accounts_are_added_and_keep_their_keys():
+    three = with_accounts(new_secrets(), 3)
+    five = with_accounts(three, 5)
+    assert list(five.by_account()) == ["user01", "user02", "user03", "user04", "user05"]
+    assert five.accounts[:3] == three.accounts
+    assert len({keys.private for keys in five.accounts} | {five.user_private}) == 6
+    assert with_accounts(five, 5) == five
+
+
+def test_keys_that_an_earlier_toolkit_wrote_have_no_accounts(access):
+    access.keep(new_secrets())
+    written = access.folder / "secrets.json"
+    written.write_text(written.read_text().replace(',"accounts":[]', ""))
+    assert access.secrets().accounts == ()
+    assert access.accounts == ()
+
+
+def test_the_folder_of_an_account_is_all_that_its_owner_needs_and_is_shut(access):
+    secrets = with_accounts(new_secrets(), 2)
+    access.keep(secrets)
+    access.point_at(2222, 2, "192.168.1.10")
+    assert access.accounts == ("user01", "user02")
+    folder = access.folder / "users" / "user02"
+    assert {file.name for file in folder.iterdir()} == {"id_ecdsa", "known_hosts", "ssh_config", "config"}
+    assert [p.stat().st_mode & 0o077 for p in (folder, folder / "id_ecdsa")] == [0, 0]
+    key = paramiko.ECDSAKey.from_private_key_file(str(folder / "id_ecdsa"))
+    assert f"{key.get_name()} {key.get_base64()}" == secrets.accounts[1].public
+    assert (folder / "known_hosts").read_text().startswith("[192.168.1.10]:2222,login,node1,node2 ")
+    written = "".join(file.read_text() for file in folder.iterdir())
+    assert secrets.user_private not in written
+    assert secrets.host_private not in written
+    assert secrets.accounts[0].private not in written
+
+
+def test_ssh_is_told_of_the_account_here_and_where_the_folder_is_handed_out_to(access):
+    access.keep(with_accounts(new_secrets(), 1))
+    access.point_at(2222, 1, "192.168.1.10")
+    folder = access.folder / "users" / "user01"
+    here, there = (
+        paramiko.SSHConfig.from_path(str(folder / name)).lookup("login") for name in ("ssh_config", "config")
+    )
+    for login in (here, there):
+        assert (login["hostname"], login["port"], login["user"]) == ("192.168.1.10", "2222", "user01")
+    assert here["identityfile"] == [str(folder / "id_ecdsa")]
+    assert there["userknownhostsfile"] == "~/.ssh/toolkit-demo/known_hosts"
+    assert [f.endswith("/.ssh/toolkit-demo/id_ecdsa") for f in there["identityfile"]] == [True]

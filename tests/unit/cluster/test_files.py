@@ -5,8 +5,16 @@ import tarfile
 
 import pytest
 
-from toolkit.cluster.access import new_secrets
-from toolkit.cluster.files import code_archive, code_files, code_folder, setup_archive
+from toolkit.cluster.access import new_secrets, with_accounts
+from toolkit.cluster.files import (
+    CODE,
+    MAKE_ACCOUNTS,
+    accounts_archive,
+    code_archive,
+    code_files,
+    code_folder,
+    setup_archive,
+)
 from toolkit.cluster.plan import Layout
 
 LAYOUT = Layout("demo", 2, cpus=4, memory=16 << 30)
@@ -69,3 +77,21 @@ def test_the_name_of_code_changes_with_each_byte_and_name():
         code_folder(c) for c in ({"a": b"1"}, {"a": b"2"}, {"b": b"1"}, {"a": b"1", "b": b""}, {"a1": b""})
     }
     assert len(folders) == 5
+
+
+def test_all_nodes_learn_the_accounts_and_the_login_node_alone_their_keys():
+    secrets = with_accounts(SECRETS, 2)
+    login, node = (entries(accounts_archive(host, secrets)) for host in ("login", "node1"))
+    assert node.keys() == {"etc/toolkit/accounts/names"}
+    assert node["etc/toolkit/accounts/names"][1] == b"user01\nuser02\n"
+    assert login["etc/toolkit/accounts/user02/id_ecdsa"][1].decode() == secrets.accounts[1].private
+    assert login["etc/toolkit/accounts/user02/id_ecdsa.pub"][1].decode() == f"{secrets.accounts[1].public}\n"
+    assert {member.mode for member, _ in (*login.values(), *node.values())} == {0o600}
+
+
+def test_without_a_class_there_are_no_names():
+    assert entries(accounts_archive("login", SECRETS))["etc/toolkit/accounts/names"][1] == b""
+
+
+def test_the_program_that_makes_accounts_comes_with_the_code():
+    assert MAKE_ACCOUNTS.removeprefix(f"{CODE}/toolkit/") in code_files()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolkit.cluster.plan import Layout, checked_name, checked_nodes
+from toolkit.cluster.plan import LISTEN, Layout, checked_listen, checked_name, checked_nodes, checked_users
 from toolkit.errors import BadInput
 from toolkit.run.nodes import configuration
 
@@ -66,3 +66,36 @@ def test_compute_nodes_publish_nothing():
     asked = configuration(LAYOUT.machine("node1", "image"))
     assert (asked["ExposedPorts"], asked["HostConfig"]["PortBindings"]) == ({}, {})
     assert asked["NetworkingConfig"]["EndpointsConfig"]["toolkit-demo"]["Aliases"] == ["node1"]
+
+
+@pytest.mark.parametrize("users", [-1, 100])
+def test_a_number_of_users_that_has_no_names_is_refused(users):
+    with pytest.raises(BadInput, match=f"0 to 99 users, not {users}"):
+        checked_users(users)
+
+
+@pytest.mark.parametrize("users", [0, 1, 99])
+def test_a_class_is_taken(users):
+    assert checked_users(users) == users
+
+
+@pytest.mark.parametrize(
+    "listen",
+    ["", "2222", "0.0.0.0:2222", "192.168.1.10", "192.168.1.10:", "192.168.1.10:22", "192.168.1.10:65536",
+     "login:2222", "192.168.1.10:2222:1", "192.168.1.10:x", "::1:2222", "1.2.3.4:2222\n"],
+)  # fmt: skip
+def test_what_a_class_cannot_be_told_is_refused(listen):
+    with pytest.raises(BadInput, match="not an address of this machine and a port") as caught:
+        checked_listen(listen)
+    assert "192.168.1.10:2222" in caught.value.fix
+
+
+def test_a_cluster_for_a_class_is_published_where_it_was_asked_for_and_remembers_it():
+    layout = Layout("demo", 2, 4, GIB, listen=checked_listen("192.168.1.10:2222"))
+    asked = configuration(layout.machine("login", "image"))
+    published = asked["HostConfig"]["PortBindings"]
+    assert published == {"22/tcp": [{"HostIp": "192.168.1.10", "HostPort": "2222"}]}
+    assert asked["Labels"][LISTEN] == "192.168.1.10:2222"
+    assert layout.address == "192.168.1.10"
+    assert LISTEN not in LAYOUT.labels
+    assert LAYOUT.address == "127.0.0.1"

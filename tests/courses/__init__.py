@@ -1,0 +1,1 @@
+"""The lessons of ``docs/courses``, run as a reader runs them."""

@@ -1,0 +1,108 @@
+"""Hold what a command printed against what a page shows, but for what differs from run to run."""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+LEFT_OUT = "..."
+"""A line of a page that stands for lines left out, or for none."""
+
+_MASKS = (
+    # Keys of jobs, digests, names made from them.
+    (re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{6}\b"), "#"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,}\b"), "#"),
+    (re.compile(r"-?\b\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?"), "#"),
+    # A word before the unit has no digit of its own: node12, x86_64 keep theirs masked by the next rule.
+    (re.compile(r"\d+"), "#"),
+    # The same time or size with another unit.
+    (re.compile(r"# (?:ns|µs|ms|s|min|h)\b"), "# s"),
+    (re.compile(r"# ?[kKMGT]?i?B\b"), "# B"),
+    # Rules are as wide as what they stand beside, and bars as what they show, which may be nothing.
+    (re.compile(r"([-─━=])\1{2,}"), r"\1\1\1"),
+    (re.compile(r"[█▉▊▋▌▍▎▏▇▆▅▄▃▂▁░▒▓·]+"), ""),
+    # A number that is a digit longer moves what follows.
+    (re.compile(r"\s+"), " "),
+)
+_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d \S")
+_OTHER_RANK = re.compile(r"^\[rank (\d+)\] ")
+
+
+def masked(line: str) -> str:
+    """Return a line without what differs from run to run: numbers, times, digests, widths."""
+    for pattern, mark in _MASKS:
+        line = pattern.sub(mark, line)
+    return line.strip()
+
+
+def lasting(lines: Sequence[str]) -> list[str]:
+    """Return the lines that are no progress, without empty ones at both ends.
+
+    A step that goes on is told by a line with the time of day; which of them come depends on how fast
+    things are. So does where the lines of ranks but the first stand: they come last here, rank by rank.
+    """
+    kept = [line.rstrip() for line in lines if not _PROGRESS.match(line)]
+    kept.sort(key=_rank)
+    while kept and not kept[0]:
+        kept.pop(0)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept
+
+
+def _rank(line: str) -> int:
+    found = _OTHER_RANK.match(line)
+    return int(found[1]) if found else 0
+
+
+def shortened(shown: Sequence[str], printed: Sequence[str]) -> list[str] | None:
+    """Return what was printed with the same lines left out as in what is shown; ``None`` if it is unlike."""
+    parts = _parts(shown)
+    result: list[str] = []
+    at = 0
+    for index, part in enumerate(parts):
+        last = index == len(parts) - 1
+        found = _find(part, printed, at, anywhere=index > 0, to_end=last)
+        if found is None:
+            return None
+        result += [LEFT_OUT] if index else []
+        result += printed[found : found + len(part)]
+        at = found + len(part)
+    return result
+
+
+def difference(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
+    """Return lines that say how the printed output is unlike the shown one; none if it is alike."""
+    if shortened(shown, printed) is not None:
+        return []
+    return list(
+        difflib.unified_diff(
+            [masked(line) if line != LEFT_OUT else line for line in shown],
+            [masked(line) for line in printed],
+            "shown",
+            "printed",
+            lineterm="",
+            n=1,
+        )
+    ) or ["the lines left out are elsewhere"]
+
+
+def _parts(shown: Sequence[str]) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for line in shown:
+        if line.strip() == LEFT_OUT:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return parts
+
+
+def _find(
+    part: Sequence[str], printed: Sequence[str], at: int, *, anywhere: bool, to_end: bool
+) -> int | None:
+    """Return where a part stands: right at ``at``, or later; at the very end where nothing may follow."""
+    wanted = [masked(line) for line in part]
+    end = len(printed) - len(part)
+    places = range(at, end + 1) if anywhere else range(at, at + 1)
+    if to_end:
+        places = range(end, end + 1) if end in places else range(0)
+    return next((p for p in places if [masked(x) for x in printed[p : p + len(part)]] == wanted), None)
