@@ -7,6 +7,7 @@ from tests.benchmarks.image.conversions import PLAIN
 from tests.benchmarks.image.result import Result
 from tests.benchmarks.image.starts import BARE
 from tests.benchmarks.image.timed import median
+from tests.benchmarks.tables import table
 from toolkit.image.packing import DEFAULT, PACKINGS
 
 _TEMPLATE = Path(__file__).with_name("page.md")
@@ -40,7 +41,7 @@ def _conversions(found: Result) -> str:
         same = "yes" if found.same_bytes[packing.name] else "**no**"
         rows.append((name, *_took(found, packing.name), ratio, same))
     size = f"The image is {found.image_bytes / 1e9:.2f} GB in the engine{build}."
-    return f"## Conversion of `{found.image}`\n\n{size}\n\n{_table(rows)}"
+    return f"## Conversion of `{found.image}`\n\n{size}\n\n{table(rows)}"
 
 
 def _took(found: Result, name: str) -> tuple[str, str, str]:
@@ -57,8 +58,4 @@ def _starts(found: Result) -> str:
         times = [f"{median(found.starts[name][kind]).wall:.2f} s" for kind in ("cold", "warm")]
         shown = (f"{ratios['start_ratio']:.2f}", f"{ratios['start_ratio_cpu']:.2f}")
         rows.append((_PLAIN if name == PLAIN else f"`--for {name}`", *times, *shown))
-    return f"## Start: `{found.program}`\n\n{_table(rows)}"
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"## Start: `{found.program}`\n\n{table(rows)}"

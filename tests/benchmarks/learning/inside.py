@@ -1,0 +1,62 @@
+"""Inside the training image: train MNIST by several recipes, and print each one's curves as a line of JSON.
+
+Usage: inside.py DATA RECIPES, where RECIPES are JSON objects, a line each, with the fields of Learning, and
+with batch, epochs, seeds and name.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import tensorflow as tf
+
+from toolkit.trainers import mnist
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.loop import Loop
+from toolkit.trainers.training.trial import Alone
+
+POINTS = 20
+"""Of the curve in an epoch."""
+
+
+def main() -> None:
+    data, test = mnist.load(Path(sys.argv[1]))
+    for line in sys.argv[2].splitlines():
+        recipe = json.loads(line)
+        for seed in range(1, recipe.pop("seeds", 1) + 1):
+            print(json.dumps({**recipe, "seed": seed, **trained(dict(recipe), data, test, seed)}), flush=True)
+
+
+def trained(recipe, data, test, seed):
+    """Return the curve of a training, (epochs done, loss since the last point), and the tests' scores."""
+    batch, epochs = recipe.pop("batch"), recipe.pop("epochs")
+    recipe.pop("name")
+    tf.keras.utils.set_random_seed(seed)
+    learning = Learning(**recipe)
+    loop = Loop(mnist.TRAINER.model, data, Alone(), learning, batch=batch, epochs=epochs, seed=seed)
+    steps = max(1, len(data) // batch // POINTS)
+    loop._pace = steps
+    curve, tests, before = [], [], Part()
+
+    def pause(part, _):
+        nonlocal before
+        images = part.images - before.images
+        curve.append((number + part.images / len(data), (part.loss - before.loss) / images))
+        before = part
+        return steps
+
+    try:
+        for number in range(epochs):
+            before = Part()
+            loop.epoch(number, 1, Part(), pause)
+            tests.append(loop.evaluate(test).accuracy)
+    except Exception as error:  # noqa: BLE001 - a training that diverges is a result
+        return {"curve": curve, "tests": tests, "error": str(error)}
+    return {"curve": curve, "tests": tests}
+
+
+main()

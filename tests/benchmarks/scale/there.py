@@ -1,0 +1,170 @@
+"""What needs a Slurm of a thousand nodes: a virtual cluster to whose one real node so many are added.
+
+They are nodes of a cloud that are switched off (slurm.conf(5), State=CLOUD): Slurm schedules them, and would
+start them for a job; nothing stands behind them. So all that asks and submits can be tried, and nothing run.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.benchmarks.scale.timed import Taken, timed
+from toolkit.cluster import use, virtual
+from toolkit.model.cluster import Cluster
+from toolkit.report.progress import Progress
+
+ROOT = Path(__file__).parents[3]
+NAME = "scale"
+SETTINGS = """
+SuspendProgram=/usr/bin/true
+ResumeProgram=/usr/bin/true
+SuspendTime=3600
+SuspendExcNodes=node1
+ResumeTimeout=3600
+NodeName=sim[0001-{nodes:04}] CPUs=48 Sockets=2 CoresPerSocket=24 RealMemory=190000 State=CLOUD
+PartitionName=sim Nodes=sim[0001-{nodes:04}] MaxTime=1-00:00:00 State=UP
+"""
+
+
+class Program:
+    """The program as a person calls it, with settings and records of its own."""
+
+    def __init__(self, folder: str, cluster: Cluster) -> None:
+        self.folder, self.cluster = folder, cluster
+
+    def __call__(self, *words: str, ok: tuple[int, ...] = (0,)) -> str:
+        program = str(Path(sys.executable).with_name("toolkit"))
+        env = {**os.environ, "XDG_CONFIG_HOME": self.folder}
+        where = ("--cluster", self.cluster.name)
+        words = (*words[:1], *where, *words[1:]) if words[0] in {"init", "probe", "launch"} else words
+        done = subprocess.run(
+            [program, *words], capture_output=True, text=True, cwd=ROOT, env=env, timeout=300
+        )
+        if done.returncode not in ok:
+            raise RuntimeError(
+                f"toolkit {' '.join(words)} ended in {done.returncode}\n{done.stdout}{done.stderr}"
+            )
+        return done.stdout
+
+
+@contextmanager
+def cluster(nodes: int) -> Iterator[Cluster]:
+    """Bring up a cluster whose Slurm knows ``nodes`` nodes beside its own one; take it down in the end."""
+    made = virtual.up(NAME, 1, Progress(verbose=False, quiet=False))
+    try:
+        settings = SETTINGS.format(nodes=nodes).encode()
+        # The partition that is there keeps the real node to itself.
+        line = "sed -i s/Nodes=ALL/Nodes=node1/ /etc/slurm/slurm.conf && cat >> /etc/slurm/slurm.conf"
+        for host in made.hosts:
+            use.execute(made, host, "root", ("sh", "-c", line), lambda *_: None, settings)
+        on_login(made, "scontrol reconfigure", user="root")
+        deadline = time.monotonic() + 60
+        while on_login(made, "sinfo -h -p sim -o %D").strip() != str(nodes):
+            if time.monotonic() > deadline:
+                raise RuntimeError(on_login(made, "sinfo; scontrol ping"))
+            time.sleep(0.5)
+        yield made
+    finally:
+        virtual.down(NAME)
+
+
+def on_login(made: Cluster, line: str, stdin: str = "", user: str = "ada") -> str:
+    """Return what a shell line says on the login node."""
+    said = bytearray()
+    use.execute(
+        made, "login", user, ("bash", "-c", line), lambda out, err: said.extend(out + err), stdin.encode()
+    )
+    return said.decode()
+
+
+def measured(nodes: int, image: Path) -> list[Taken]:
+    """Measure on a cluster of so many nodes; ``image`` is a SIF that launches there."""
+    taken: list[Taken] = []
+    with cluster(nodes) as made, tempfile.TemporaryDirectory() as folder:
+        toolkit = Program(folder, made)
+        there = ("--cluster", made.name)
+        taken.append(
+            timed(
+                "`toolkit init --yes`",
+                lambda: toolkit("init", "--yes", "--force", "--name", "here"),
+                lambda _: _parts(toolkit),
+                rounds=3,
+            )
+        )
+        taken.append(
+            timed("`toolkit site check`", lambda: toolkit("site", "check", "here", *there), _last, rounds=3)
+        )
+        taken.append(
+            timed(
+                "`toolkit probe --nodes 0`",
+                lambda: toolkit("probe", "--nodes", "0", "--json"),
+                lambda text: f"{_nodes(text):,} nodes known",
+                rounds=3,
+            )
+        )
+        job = ("launch", "mnist", "--site", "here", "--partition", "sim", "--image", str(image))
+        job = (*job, "--nodes", str(nodes), "--ranks-per-node", "4")
+        toolkit(*job, "--dry-run")  # the image is read, and its facts are kept
+        taken.append(
+            timed(
+                "`toolkit launch --dry-run`, Slurm asked",
+                lambda: toolkit(*job, "--dry-run"),
+                lambda s: f"{nodes:,} nodes, {4 * nodes:,} ranks",
+            )
+        )
+        script = toolkit(*job, "--dry-run")
+        taken.append(
+            timed(
+                "`sbatch --test-only` of that script",
+                lambda: on_login(made, "sbatch --test-only", script),
+                _estimated,
+            )
+        )
+        taken += _submitted(toolkit, job)
+    return taken
+
+
+def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
+    submitted = timed(
+        "`toolkit launch --no-follow`, data and image there",
+        lambda: toolkit(*job, "--no-follow"),
+        lambda _: "submitted",
+        rounds=3,
+    )
+    keys = [one["key"] for one in json.loads(toolkit("jobs", "list", "--json"))["jobs"]][-3:]
+    show = timed(
+        "`toolkit jobs show`",
+        lambda: toolkit("jobs", "show", keys[0], "--json"),
+        lambda text: json.loads(text)["state"],
+    )
+    listed = timed("`toolkit jobs list`", lambda: toolkit("jobs", "list"), lambda _: "")
+    for key in keys:
+        toolkit("jobs", "cancel", key)
+    return [submitted, show, listed]
+
+
+def _parts(toolkit: Program) -> str:
+    site = json.loads(toolkit("site", "show", "here", "--json"))
+    return "partitions " + ", ".join(f"{part['name']} of {part['nodes']:,}" for part in site["partitions"])
+
+
+def _last(text: str) -> str:
+    return text.strip().splitlines()[-1]
+
+
+def _nodes(text: str) -> int:
+    return int(json.loads(text)["slurm"]["nodes"])
+
+
+def _estimated(text: str) -> str:
+    if "to start at" not in text:
+        raise RuntimeError(text)
+    return "taken: " + text[text.index("to start at") :].split(" on nodes")[0].replace(
+        "to start at", "a start at"
+    )

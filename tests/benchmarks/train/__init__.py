@@ -1,0 +1,1 @@
+"""How fast the trainers train, beside what else one would do; ``make bench-train``."""

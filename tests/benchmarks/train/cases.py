@@ -1,0 +1,92 @@
+"""What is timed, and what is compared with what."""
+
+from dataclasses import dataclass, replace
+
+INSIDE = "/bench"
+DATA, FEW = "/data", "/few"
+_TRAINER = ("python", f"{INSIDE}/trainer.py")
+_LONG = 6
+_ITERATIONS = 5
+_TWO = ("mpirun", "--bind-to", "none", "-n", "2")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing that is run: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container."""
+
+    name: str
+    words: tuple[str, ...]
+    copies: int = 1
+    cores: int | None = None
+    sif: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``ours`` should reach ``wanted`` times what ``theirs`` does; nothing is wanted where it is None."""
+
+    title: str
+    ours: str
+    theirs: str
+    wanted: float | None = None
+
+
+def trainer(name: str, module: str, *options: str) -> Case:
+    return Case(name, (*_TRAINER, module, *options))
+
+
+def cases(epochs: int, steps: int) -> list[Case]:
+    """Return all of them: small networks train so many epochs, and ResNet50 ``steps`` at once."""
+    sizes = ("--epochs", str(epochs))
+    dense = trainer("dense", "mnist", "--data", DATA, *sizes)
+    # One part in a hundred is looked for here, and epochs of a second differ by ten times that.
+    long = trainer("dense, long", "mnist", "--data", DATA, "--epochs", str(_LONG * epochs))
+    wide = ("--batch-size", "128", "--learning-rate", "0.002")
+    cnn = trainer("cnn", "mnist_cnn", "--data", FEW, "--batch-size", "32", *sizes)
+    wide_cnn = trainer("cnn, batch 128", "mnist_cnn", "--data", FEW, "--batch-size", "128", *sizes)
+    timed = ("--warm-up", "2", "--steps", str(steps), "--iterations", str(_ITERATIONS), "--batch-size", "8")
+    resnet = trainer("resnet50", "imagenet_synthetic", *timed)
+    one_core = replace(resnet, name="resnet50, two alone", copies=2, cores=1)
+    return [
+        Case("dense, tutorial", _script("tutorial", "dense", DATA, epochs, 32)),
+        dense,
+        replace(dense, name="dense, XLA", words=(*dense.words, "--xla", "on")),
+        replace(dense, name="dense, batch 128", words=(*dense.words, *wide)),
+        long,
+        replace(long, name="dense, long, SIF", sif=True),
+        Case("cnn, tutorial", _script("tutorial", "cnn", FEW, epochs, 32)),
+        cnn,
+        replace(cnn, name="cnn, XLA", words=(*cnn.words, "--xla", "on")),
+        Case("cnn, tutorial, batch 128", _script("tutorial", "cnn", FEW, epochs, 128)),
+        wide_cnn,
+        Case("resnet50, Keras", _script("plain_resnet", 8, steps, _ITERATIONS)),
+        resnet,
+        one_core,
+        replace(
+            one_core,
+            name="resnet50, two ranks",
+            words=(*_TWO, *resnet.words, "--strategy", "horovod"),
+            copies=1,
+        ),
+        Case("allreduce, Horovod's default", (*_TWO, *_script("allreduce", "default"))),
+        Case("allreduce", (*_TWO, *_script("allreduce", "ours"))),
+    ]
+
+
+COMPARISONS = (
+    Comparison("Dense network, batch 32, beside the tutorial", "dense", "dense, tutorial", 2.0),
+    Comparison("Dense network, batch 128 and twice the rate", "dense, batch 128", "dense, tutorial", 3.5),
+    Comparison("Convolutional network, batch 32, beside the tutorial", "cnn", "cnn, tutorial", 1.2),
+    Comparison("The same, both with batch 128", "cnn, batch 128", "cnn, tutorial, batch 128"),
+    Comparison("ResNet50, batch 8, beside a plain Keras loop", "resnet50", "resnet50, Keras", 1.0),
+    Comparison("In the SIF, beside a container of the image", "dense, long, SIF", "dense, long", 0.99),
+    Comparison("ResNet50, two ranks beside two alone", "resnet50, two ranks", "resnet50, two alone", 0.93),
+    Comparison("Dense network with XLA, beside none", "dense, XLA", "dense"),
+    Comparison("Convolutional network with XLA, beside none", "cnn, XLA", "cnn"),
+)
+ALLREDUCE = ("allreduce", "allreduce, Horovod's default")
+"""Their figures are milliseconds of an allreduce of 4 KB; the first should be at most half a millisecond."""
+
+
+def _script(name: str, *words: str | int) -> tuple[str, ...]:
+    return ("python", f"{INSIDE}/{name}.py", *map(str, words))

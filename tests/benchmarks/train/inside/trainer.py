@@ -1,0 +1,23 @@
+"""Run a trainer inside the image, and print its images a second: of each epoch but the first, or each round.
+
+Usage: trainer.py MODULE OPTION…   (of the trainer; its output goes to a folder that is removed)
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+module, *options = sys.argv[1:]
+with tempfile.TemporaryDirectory() as folder:
+    words = [sys.executable, "-m", f"toolkit.trainers.{module}", "--output", folder, *options]
+    subprocess.run(words, check=True)
+    if (Path(folder) / "metrics.jsonl").exists():
+        records = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+        epochs = [one for one in records if one["record"] == "epoch"]
+        timed = epochs if "steps" in records[0] else epochs[1:]
+        told = {"rates": [one["images"] / one["seconds"] for one in timed]}
+        if "test_accuracy" in epochs[-1]:
+            told["accuracy"] = epochs[-1]["test_accuracy"]
+        print("bench:", json.dumps(told))

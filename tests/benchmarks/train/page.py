@@ -1,0 +1,46 @@
+"""The performance page: what was measured in one run, put into page.md, which holds what does not change."""
+
+import statistics
+from pathlib import Path
+from string import Template
+
+from tests.benchmarks.tables import table
+from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS
+from tests.benchmarks.train.result import Result
+
+_TEMPLATE = Path(__file__).with_name("page.md")
+
+
+def page(found: Result) -> str:
+    """Return the page as Markdown."""
+    template = Template(_TEMPLATE.read_text("utf-8"))
+    return template.substitute(when=_when(found), ratios=_ratios(found), figures=_figures(found))
+
+
+def _when(found: Result) -> str:
+    loads = [one.load for rows in found.figures.values() for one in rows]
+    text = (
+        f"Measured on {found.started[:10]} in `{found.image}` with {found.processors} processors; "
+        f"the machine's load before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
+    )
+    if statistics.median(loads) > found.processors + 1:
+        text += "It had other work, so these figures say little.\n"
+    return text
+
+
+def _ratios(found: Result) -> str:
+    rows = [("", "Times as fast", "Wanted"), ("---",) * 3]
+    for one in COMPARISONS:
+        wanted = f"{one.wanted:g}" if one.wanted else "-"
+        rows.append((one.title, f"{found.ratio(one):.2f}", wanted))
+    return table(rows)
+
+
+def _figures(found: Result) -> str:
+    rows = [("Case", "Median", "All rounds", "Test accuracy"), ("---",) * 4]
+    for name, figures in found.figures.items():
+        unit, digits = ("ms", 2) if name in ALLREDUCE else ("images/s", 0 if figures[0].rate > 100 else 2)
+        each = ", ".join(f"{one.rate:,.{digits}f}" for one in figures)
+        scored = [f"{one.accuracy:.4f}" for one in figures if one.accuracy is not None]
+        rows.append((name, f"{found.rate(name):,.{digits}f} {unit}", each, ", ".join(scored) or "-"))
+    return table(rows)

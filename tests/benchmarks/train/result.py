@@ -1,0 +1,44 @@
+"""What a run found, and the ratios that it is judged by."""
+
+import statistics
+
+import msgspec
+
+from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, Comparison
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """Images a second (or milliseconds) of one run of a case, and the accuracy that it came to."""
+
+    rate: float
+    load: float
+    accuracy: float | None = None
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """One run; ``figures`` holds every single one by the name of its case, a round after the other."""
+
+    schema: str = "toolkit.bench.train/1"
+    image: str
+    started: str
+    processors: int
+    figures: dict[str, list[Figure]]
+
+    def rate(self, name: str) -> float:
+        """Return the median of a case."""
+        return statistics.median(one.rate for one in self.figures[name])
+
+    def ratio(self, one: Comparison) -> float:
+        """Return how many times as fast ours is: the median over rounds, in each of which both ran."""
+        pairs = zip(self.figures[one.ours], self.figures[one.theirs], strict=True)
+        return statistics.median(ours.rate / theirs.rate for ours, theirs in pairs)
+
+    def encoded(self) -> bytes:
+        """Return the JSON that is kept: the ratios first, then everything."""
+        head = {
+            "schema": self.schema,
+            "ratios": {one.title: round(self.ratio(one), 3) for one in COMPARISONS},
+            "allreduce_ms": {name: round(self.rate(name), 3) for name in ALLREDUCE},
+            "raw": msgspec.to_builtins(self),
+        }
+        return msgspec.json.format(msgspec.json.encode(head), indent=2)

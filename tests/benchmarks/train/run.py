@@ -1,0 +1,145 @@
+"""Time the trainers beside others: python -m tests.benchmarks.train.run [--rounds N] [--page FILE]."""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from docker import DockerClient
+
+from tests.benchmarks.image.timed import load
+from tests.benchmarks.train.cases import DATA, FEW, INSIDE, Case, cases
+from tests.benchmarks.train.page import page
+from tests.benchmarks.train.result import Figure, Result
+from toolkit.data import cache_dir
+from toolkit.errors import CheckFailed, Missing, ToolkitError
+from toolkit.model.progress import Silent
+from toolkit.run.builder import BUILDER, contained
+from toolkit.run.containers import Box, run_once
+from toolkit.run.engine import connect
+
+ROOT = Path(__file__).parents[3]
+_MARK = "bench:"
+_MEMORY = 6 << 30
+_SECONDS = 900.0
+_FEW = 12_000
+_MPIRUN = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    # Without it each large message tries what containers are not allowed, and says so.
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+_EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
+
+
+def measure(recipe: str, sif: Path, rounds: int, epochs: int, steps: int, only: str) -> Result:
+    """Run all cases in turns, so many rounds."""
+    client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
+    digits = cache_dir() / "data" / "mnist"
+    if not digits.is_dir():
+        raise Missing(f"MNIST is not in {digits}", fix="toolkit data get mnist")
+    if not sif.is_file():
+        raise Missing(f"{sif}: no such file", fix=f"toolkit image sif {recipe} -o {sif}")
+    contained(client, Silent())
+    began, figures = datetime.now(UTC), dict[str, list[Figure]]()
+    with contextlib.closing(client), tempfile.TemporaryDirectory() as folder:
+        few = shortened(digits, Path(folder), _FEW)
+        binds = {str(Path(__file__).parent / "inside"): INSIDE, str(digits): DATA, str(few): FEW}
+        for number in range(1, rounds + 1):
+            for case in cases(epochs, steps):
+                if only in case.name:
+                    figure = timed(client, image, sif, binds, case)
+                    figures.setdefault(case.name, []).append(figure)
+                    _say(f"round {number}/{rounds}  {case.name}: {figure.rate:,.2f}")
+    return Result(
+        image=image,
+        started=began.isoformat(timespec="seconds"),
+        processors=os.cpu_count() or 1,
+        figures=figures,
+    )
+
+
+def timed(client: DockerClient, image: str, sif: Path, binds: dict[str, str], case: Case) -> Figure:
+    """Run a case, its copies at once.
+
+    Raises:
+        CheckFailed: if one of them fails.
+    """
+    env = {**_MPIRUN, **({"SLURM_CPUS_PER_TASK": str(case.cores)} if case.cores else {})}
+    readable = {host: f"{inside}:ro" for host, inside in binds.items()}
+    box = Box(image, binds=readable, env=env, memory=_MEMORY, timeout=_SECONDS)
+    words = case.words
+    if case.sif:
+        readable = {**readable, str(sif.parent.resolve()): "/target:ro"}
+        box = Box(BUILDER, binds=readable, env=env, memory=_MEMORY, timeout=_SECONDS, nested=True)
+        mounts = [word for inside in binds.values() for word in ("--bind", f"{inside}:{inside}:ro")]
+        words = (*_EXEC, *mounts, f"/target/{sif.name}", *words)
+    busy = load()
+    with ThreadPoolExecutor(case.copies) as pool:
+        told = list(pool.map(lambda _: _told(client, box, words, case.name), range(case.copies)))
+    rates = [sum(together) for together in zip(*(one["rates"] for one in told), strict=True)]
+    middle = sorted(rates)[len(rates) // 2]
+    return Figure(middle, busy, told[0].get("accuracy"))
+
+
+def shortened(digits: Path, folder: Path, count: int) -> Path:
+    """Write the first so many training images of a data set, and all that it is tested with."""
+    for path in digits.iterdir():
+        content = path.read_bytes()
+        if path.name.startswith("train"):
+            sizes = 4 * content[3]
+            each = (len(content) - 4 - sizes) // int.from_bytes(content[4:8])
+            kept = content[4 + sizes : 4 + sizes + count * each]
+            content = content[:4] + count.to_bytes(4) + content[8 : 4 + sizes] + kept
+        (folder / path.name).write_bytes(content)
+    return folder
+
+
+def _told(client: DockerClient, box: Box, words: tuple[str, ...], name: str) -> dict[str, list[float]]:
+    ran = run_once(client, box, words)
+    found = [line.removeprefix(_MARK) for line in ran.lines if line.startswith(_MARK)]
+    if not ran.ok or not found:
+        raise CheckFailed(f"{name} failed", detail=ran.lines[-12:])
+    told: dict[str, list[float]] = json.loads(found[-1])
+    return told
+
+
+def _say(text: str) -> None:
+    print(f"bench-train: {text}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Measure, write build/bench/train.json and the page."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--recipe", default="tf2.15-cpu")
+    options.add_argument("--sif", type=Path, help="its SIF  [default: build/images/RECIPE.sif]")
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--epochs", type=int, default=4, help="of dense and convolutional networks")
+    options.add_argument("--steps", type=int, default=4, help="of ResNet50, timed at once")
+    options.add_argument("--only", default="", help="cases with this in their name; no page then")
+    options.add_argument("--page", type=Path, help="also write the page there")
+    asked = options.parse_args()
+    sif = asked.sif or ROOT / "build" / "images" / f"{asked.recipe}.sif"
+    try:
+        found = measure(asked.recipe, sif, asked.rounds, asked.epochs, asked.steps, asked.only)
+    except ToolkitError as error:
+        print(f"bench-train: {error}", *error.detail, error.fix, sep="\n  ", file=sys.stderr)
+        return error.code
+    if asked.only:
+        return 0
+    target = ROOT / "build" / "bench" / "train.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(found.encoded())
+    print(page(found))
+    if asked.page:
+        asked.page.write_text(page(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
