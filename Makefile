@@ -6,13 +6,20 @@
 #                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
 #                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=)
-# make check           lint, types, import rules
+# make check           lint, types, import rules, the documentation with its links
+# make docs            the documentation site: build/site/index.html
 # make unit            the fast tests alone
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
 #                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
 # make bench-image     conversion, size and start of an image beside plain apptainer build (RECIPE=, ROUNDS=, STARTS=);
 #                      writes build/bench/image.json and docs/images.md
+# make bench-train     trainers beside the tutorials' own scripts, plain Keras, and one rank (RECIPE=, ROUNDS=); writes
+#                      build/bench/train.json and docs/performance.md
+# make bench-accuracy  trains on whole data sets through toolkit launch, for half an hour (RECIPE=); writes
+#                      build/bench/accuracy.json and docs/accuracy.md
+# make bench-learning  what large batches do to MNIST, and steps with and without XLA (RECIPE=); writes
+#                      build/bench/learning.json and docs/images/learning.svg
 # make clean           remove everything that these commands made
 
 RECIPE ?= tf2.15-cpu
@@ -29,7 +36,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SHELL  := /bin/bash
 
-.PHONY: demo test image fuzz check unit integration matrix bench-image engine engine-stop clean help
+.PHONY: demo test image fuzz check docs unit integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -52,8 +59,15 @@ check: $(VENV)/ready
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/mypy -p docs.generate
 	$(BIN)/lint-imports
 	shellcheck scripts/*.sh containers/*.sh containers/cluster/*.sh containers/parts/*.sh
+	@$(MAKE) --no-print-directory docs
+
+# Links and anchors are checked twice: those of the pages by MkDocs, those of the finished site by ours.
+docs: $(VENV)/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m docs.generate.links build/site
 
 unit: $(VENV)/ready
 	$(BIN)/pytest tests/unit -n auto -q
@@ -72,6 +86,24 @@ matrix: $(VENV)/ready
 bench-image: $(VENV)/ready
 	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.image.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
 	    --starts $(STARTS) --page docs/images.md
+
+bench-learning: $(VENV)/ready
+	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
+	$(BIN)/toolkit data get mnist
+	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.learning.run --recipe "$(RECIPE)"
+
+bench-train: $(VENV)/ready
+	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
+	$(BIN)/toolkit data get mnist
+	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.train.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
+	    --page docs/performance.md
+
+bench-accuracy: $(VENV)/ready
+	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
+	$(BIN)/toolkit data get mnist
+	$(BIN)/toolkit data get cifar10
+	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.accuracy.run --sif "build/images/$(RECIPE).sif" \
+	    --page docs/accuracy.md
 
 engine: $(VENV)/ready
 	@scripts/engine.sh start

@@ -1,0 +1,97 @@
+"""The pages of the files that a person writes: recipe, site profile, job, fix."""
+
+import re
+from collections.abc import Mapping
+
+import click
+import msgspec
+
+from docs.generate.commands import contexts
+from docs.generate.fields import fields
+from docs.generate.markdown import cell, table
+from toolkit import data
+from toolkit.model.fix import Fix
+from toolkit.model.jobfile import JobFile
+from toolkit.model.recipe import WANTABLE, Recipe
+from toolkit.model.site import Site
+
+_EXAMPLE = data.shipped("slurm") / "sites" / "example.toml"
+
+_RECIPE = f"""\
+# Recipe
+
+What should go into an image, as TOML: `recipes/*.toml`, or a file of your own for `toolkit image build
+./my.toml`. [How versions are chosen](../../solve.md) is told elsewhere; so is
+[how each stack is built](../../recipes.md).
+
+`want` names components: {", ".join(f"`{name}`" for name in WANTABLE)}.
+Of `openmpi` and `mpich` it names exactly one."""
+
+_SITE = """\
+# Site profile
+
+A cluster and how to use it, as TOML: `~/.config/toolkit/sites/NAME.toml`. `toolkit init` writes it,
+[sites](../../sites.md) tells how it is used, and [the example](../../../slurm/sites/example.toml) has a
+value for every key."""
+
+_JOB = """\
+# Job
+
+What to run, as YAML: `toolkit launch job.yaml`. Every field but `trainer`, `arguments` and `command` has an
+option of the same name, and those that hold one value may also stand in a table `[launch]` of
+`~/.config/toolkit/config.toml` and `toolkit.toml`.
+[Which of them wins](../../launch.md#where-a-value-is-from) is told with
+[a file that has them all](../../launch.md#the-job-specification)."""
+
+_FIX = """\
+# Fix
+
+What `toolkit doctor --fix` writes and `toolkit launch --fix` takes, as TOML.
+[How it is made](../../fix.md) is told elsewhere."""
+
+
+def pages() -> dict[str, str]:
+    """Return a page for each kind of file."""
+    options, usual = _options()
+    site = {f"defaults.{name}": text for name, text in options.items()} | _comments(_EXAMPLE.read_text())
+    made: dict[str, tuple[str, type[msgspec.Struct], Mapping[str, str], Mapping[str, str]]] = {
+        "recipe": (_RECIPE, Recipe, {}, {}),
+        "site": (_SITE, Site, site, {}),
+        "job": (_JOB, JobFile, options, usual),
+        "fix": (_FIX, Fix, {}, {}),
+    }
+    return {f"reference/files/{name}.md": _page(*of) for name, of in made.items()}
+
+
+def _page(head: str, struct: type[msgspec.Struct], said: Mapping[str, str], usual: Mapping[str, str]) -> str:
+    rows = [
+        (f"`{f.name}`", f.holds, f.default or usual.get(f.name, ""), cell(f.meaning))
+        for f in fields(struct, said)
+    ]
+    return f"{head}\n\n{table(('field', 'holds', 'where nothing is said', 'meaning'), rows)}\n"
+
+
+def _options() -> tuple[dict[str, str], dict[str, str]]:
+    """Return what the options of ``toolkit launch`` say of the fields of a job, and their defaults."""
+    (launch,) = (ctx for ctx in contexts() if ctx.command_path == "toolkit launch")
+    helps = {str(p.name): p.help for p in launch.command.params if isinstance(p, click.Option) and p.help}
+    parts = {name: text.rstrip("]").partition("  [default: ") for name, text in helps.items()}
+    usual = {name: f"`{default}`" for name, (_, _, default) in parts.items() if default}
+    return {name: meaning for name, (meaning, _, _) in parts.items()}, usual
+
+
+def _comments(text: str) -> dict[str, str]:
+    """Return what the comments above the keys and tables of a file say of these."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    table = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            above.append(line.removeprefix("#").strip())
+            continue
+        if named := re.match(r"\[+(?P<table>\w+)\]+|(?P<key>\w+) =", line):
+            table = named["table"] or table
+            name = named["table"] or ".".join(filter(None, (table, named["key"])))
+            found |= {name: " ".join(above)} if above else {}
+        above = []
+    return found

@@ -1,0 +1,28 @@
+"""Pieces of Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+
+def plain(text: str) -> str:
+    """Return words as Markdown that shows them: what looks like a tag is none."""
+    parts = text.replace("``", "`").split("`")
+    parts[::2] = [
+        words.replace("<", "&lt;") for words in parts[::2]
+    ]  # between backticks all is shown as it is
+    return "`".join(parts)
+
+
+def cell(text: str) -> str:
+    """Return words for a cell of a table."""
+    return plain(" ".join(text.split())).replace("|", "\\|")
+
+
+def fence(text: str, language: str) -> str:
+    """Return lines that are shown as they are."""
+    return f"````{language}\n{text.rstrip()}\n````"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; its cells are Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,30 @@
+"""What stands beside every page: an entry of ``mkdocs.yml`` that names a folder stands for its pages."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+_FIRST = ("index.md", "README.md")
+
+
+def expanded(entries: Sequence[Any], pages: Sequence[str]) -> list[Any]:
+    """Return the entries with folders replaced by their pages.
+
+    What is not there is left out: a page that a benchmark has yet to write, a section without pages. MkDocs
+    tells of every page that no entry names, so a wrong name is noticed all the same.
+    """
+    return [made for entry in entries for made in _expanded(entry, pages)]
+
+
+def _expanded(entry: Any, pages: Sequence[str]) -> Iterator[Any]:  # noqa: ANN401 - a text, or a section's table
+    if isinstance(entry, str):
+        yield from _inside(entry, pages) if entry.endswith("/") else {entry} & set(pages)
+        return
+    ((title, below),) = entry.items()
+    inner = expanded([below] if isinstance(below, str) else below, pages)
+    if inner:
+        yield {title: below if inner == [below] else inner}
+
+
+def _inside(folder: str, pages: Sequence[str]) -> list[str]:
+    found = [page for page in pages if page.rpartition("/")[0] == folder.removesuffix("/")]
+    return sorted(found, key=lambda page: (page.rpartition("/")[2] not in _FIRST, page))

@@ -1,0 +1,61 @@
+"""Files of the repository that pages link to: each has a page of its own in the site."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs.generate.markdown import fence
+
+ROOT = Path(__file__).resolve().parents[2]
+_LINK = re.compile(r"(?<=\]\()(?P<path>(?:\.\./)+[\w./+-]+)(?=[)#])")
+_FOLDER = "source"
+_README = "README.md"
+"""In the site its place is taken by the front page."""
+_LANGUAGES = {
+    ".toml": "toml",
+    ".py": "python",
+    ".sh": "sh",
+    ".yaml": "yaml",
+    ".md": "markdown",
+    ".json": "json",
+}
+
+
+def linked(markdown: str, page: str) -> Iterator[str]:
+    """Yield the files of the repository that a page of ``docs`` links to, which are not in ``docs``."""
+    for found in _LINK.finditer(markdown):
+        path = _repository_path(found["path"], page)
+        if not path.startswith("docs/") and path != _README:
+            yield path
+
+
+def relinked(markdown: str, page: str) -> str:
+    """Return a page whose links to such files lead to their pages in the site."""
+
+    def leads(found: re.Match[str]) -> str:
+        path = _repository_path(found["path"], page)
+        if path.startswith("docs/"):
+            return found["path"]
+        return posixpath.relpath(place(path), posixpath.dirname(page) or ".")
+
+    return _LINK.sub(leads, markdown)
+
+
+def place(path: str) -> str:
+    """Return where in the site the page of a file is."""
+    return "index.md" if path == _README else f"{_FOLDER}/{path}.md"
+
+
+def page_of(path: str) -> str:
+    """Return the page that shows a file.
+
+    Raises:
+        FileNotFoundError: if there is no such file; then the link is wrong.
+    """
+    language = _LANGUAGES.get(Path(path).suffix, "text")
+    return f"# {path}\n\n{fence((ROOT / path).read_text(), language)}\n"
+
+
+def _repository_path(link: str, page: str) -> str:
+    return posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), link))

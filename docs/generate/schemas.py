@@ -1,0 +1,177 @@
+"""JSON schemas of the documents that ``toolkit`` reads and writes, from the structs that it does so with."""
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any, get_args
+
+import msgspec
+from msgspec import inspect as shapes
+
+import toolkit
+from docs.generate.fields import sentences, texts
+from docs.generate.markdown import cell, table
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.job import JobRecord
+from toolkit.model.jobfile import JobFile
+from toolkit.model.prediction import Mode, Outcome
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_INSIDE_IMAGES = "toolkit.trainers"
+
+
+class PlanWords(msgspec.Struct, kw_only=True):
+    """The words of a launch; ``srun`` has the options of srun, in modes that start by it."""
+
+    srun: tuple[str, ...] = ()
+    launcher: tuple[str, ...]
+    inside: bool
+    container: tuple[str, ...]
+    env: dict[str, str]
+    unset: tuple[str, ...]
+    binds: tuple[str, ...]
+    wrapper: tuple[str, ...]
+
+
+class PredictionOfMode(msgspec.Struct, kw_only=True):
+    """What becomes of one launch mode."""
+
+    mode: Mode
+    outcome: Outcome
+    because: str
+    findings: tuple[str, ...]
+    missing: tuple[str, ...]
+    plan: PlanWords | None
+
+
+class DoctorAnswer(msgspec.Struct, kw_only=True):
+    """What ``toolkit doctor --json`` prints."""
+
+    schema: str = "toolkit.doctor/1"
+    image: ImageFacts | None
+    host: HostFacts
+    predictions: tuple[PredictionOfMode, ...]
+    chosen: Mode | None
+    findings: tuple[Finding, ...]
+
+
+class Explanation(msgspec.Struct, kw_only=True):
+    """What ``toolkit explain --json`` prints."""
+
+    schema: str = "toolkit.explain/1"
+    findings: tuple[Finding, ...]
+    suspects: tuple[str, ...]
+
+
+class ListedJob(JobRecord, frozen=True, kw_only=True):
+    """A record in a list; ``reached`` says whether its place told its state just now."""
+
+    reached: bool
+
+
+class JobList(msgspec.Struct, kw_only=True):
+    """What ``toolkit jobs list --json`` prints."""
+
+    schema: str = "toolkit.jobs/1"
+    jobs: tuple[ListedJob, ...]
+
+
+def documents() -> dict[str, type[msgspec.Struct]]:
+    """Return the struct of every document that has a struct, by the name of its schema, sorted."""
+    structs: list[type[msgspec.Struct]] = [*_structs(), DoctorAnswer, Explanation, JobList]
+    return {
+        name: struct
+        for name, struct in sorted(((identity(s), s) for s in structs), key=itemgetter(0))
+        if name
+    }
+
+
+def identity(struct: type[msgspec.Struct]) -> str:
+    """Return what the field ``schema`` of a struct has to hold; empty text where that is not fixed."""
+    for field in msgspec.structs.fields(struct):
+        if field.name == "schema":
+            choices = get_args(field.type) or (field.default,)
+            return next((c for c in choices if isinstance(c, str)), "")
+    return ""
+
+
+def _structs() -> Iterator[type[msgspec.Struct]]:
+    """Yield every struct of the package but for the part of it that runs inside images."""
+    for found in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
+        if not found.name.startswith((_INSIDE_IMAGES, "toolkit.__main__")):
+            for value in vars(importlib.import_module(found.name)).values():
+                if (
+                    isinstance(value, type)
+                    and issubclass(value, msgspec.Struct)
+                    and value.__module__ == found.name
+                ):
+                    yield value
+
+
+def schema(struct: type[msgspec.Struct], name: str) -> dict[str, Any]:
+    """Return the JSON schema of a struct; where the document has a name, ``schema`` has to be that."""
+    (root,), parts = msgspec.json.schema_components(
+        [struct], schema_hook=_anything, ref_template="#/$defs/{name}"
+    )
+    for inner in set(_within(shapes.type_info(struct))):
+        part = parts[inner.__name__]
+        part["description"] = " ".join(sentences(inner))
+        for field, text in texts(inner).items():
+            part["properties"][field]["description"] = text
+    if name:
+        parts[struct.__name__]["properties"]["schema"] = {"const": name}
+    return {"$schema": _DIALECT, "title": name or struct.__name__, **root, "$defs": parts}
+
+
+def _anything(kind: type) -> dict[str, Any]:
+    """Return the schema of what is no type of JSON, as Python's ``object``: any value will do."""
+    return {"description": f"any {kind.__name__}"}
+
+
+def _within(shape: shapes.Type) -> Iterator[type[msgspec.Struct]]:
+    """Yield the structs that a type is made of."""
+    match shape:
+        case shapes.StructType():
+            yield shape.cls
+            inner: tuple[shapes.Type, ...] = tuple(field.type for field in shape.fields)
+        case shapes.UnionType():
+            inner = shape.types
+        case shapes.VarTupleType():
+            inner = (shape.item_type,)
+        case shapes.DictType():
+            inner = (shape.value_type,)
+        case _:
+            inner = ()
+    for part in inner:
+        yield from _within(part)
+
+
+def pages() -> dict[str, str]:
+    """Return the schemas as files, and the page that lists them."""
+    named: dict[str, type[msgspec.Struct]] = {**documents(), "": JobFile}
+    rows = []
+    made = {}
+    for name, struct in named.items():
+        file = f"{name.replace('/', '-') or 'job'}.schema.json"
+        made[f"reference/schemas/{file}"] = json.dumps(schema(struct, name), indent=2) + "\n"
+        rows.append(
+            (f"`{name}`" if name else "a job in YAML", f"[{file}]({file})", cell(sentences(struct)[0]))
+        )
+    head = _HEAD.format(count=len(rows))
+    listed = table(("document", "schema", "what it is"), rows)
+    return {"reference/schemas/index.md": f"{head}\n\n{listed}\n", **made}
+
+
+_HEAD = """\
+# JSON schemas
+
+What a program can check documents with: {count} schemas of JSON Schema 2020-12, made from the structs that
+`toolkit` itself reads and writes with. The field `schema` of a document names it. New fields may come at any
+time, so the schemas of what `toolkit` writes allow others; those of what a person writes (recipe, site, job,
+fix) refuse what is unknown, as `toolkit` does. [JSON for programs](../../json.md) tells of every command's
+answer, also of those that have no struct and so no schema here.
+
+An editor that knows JSON Schema completes and checks a recipe, a site profile or a job as it is written."""

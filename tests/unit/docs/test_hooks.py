@@ -1,0 +1,53 @@
+"""What MkDocs is given: pages made from the code, a navigation that has them, links that stay in the site."""
+
+import pytest
+from mkdocs.config import load_config
+from mkdocs.structure.files import get_files
+from mkdocs.structure.pages import Page
+
+from docs.generate.outside import ROOT
+
+_LINK = "[a](../slurm/sites/example.toml)"
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A small site with the hooks of ours."""
+    (tmp_path / "docs").mkdir()
+    for name in ("index.md", "rules.md"):
+        (tmp_path / "docs" / name).write_text(_LINK)
+    hooks = ROOT / "docs" / "generate" / "hooks.py"
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: x\nhooks: [{hooks}]\n")
+    made = load_config(str(tmp_path / "mkdocs.yml"))
+    made.nav = [{"Home": "index.md"}, {"Commands": "reference/cli/"}]
+    return made
+
+
+@pytest.fixture
+def files(config):
+    return config.plugins.run_event("files", get_files(config), config=config)
+
+
+def test_the_reference_is_added(files):
+    for page in (
+        "reference/findings/pmix-refused.md",
+        "reference/schemas/toolkit.job-1.schema.json",
+        "source/slurm/sites/example.toml.md",
+    ):
+        assert files.get_file_from_path(page).content_string
+
+
+def test_the_navigation_names_what_was_added(config, files):
+    assert files
+    home, commands = config.nav
+    assert home == {"Home": "index.md"}
+    assert commands["Commands"][0] == "reference/cli/index.md"
+    assert "reference/cli/doctor.md" in commands["Commands"]
+
+
+@pytest.mark.parametrize(("uri", "meta"), [("rules.md", {"search": {"exclude": True}}), ("index.md", {})])
+def test_links_are_led_to_pages_and_what_is_there_twice_is_found_once(config, files, uri, meta):
+    page = Page(None, files.get_file_from_path(uri), config)
+    text = config.plugins.run_event("page_markdown", _LINK, page=page, config=config, files=files)
+    assert text == "[a](source/slurm/sites/example.toml.md)"
+    assert page.meta == meta

@@ -1,0 +1,97 @@
+"""The schemas take what toolkit reads and writes, and nothing that it would refuse."""
+
+import json
+import tomllib
+
+import jsonschema
+import pytest
+
+from docs.generate.outside import ROOT
+from docs.generate.schemas import documents, identity, pages, schema
+from toolkit.engine.explain import explain
+from toolkit.engine.predict import predict
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.jobfile import JobFile
+from toolkit.model.prediction import Request
+from toolkit.report.doctor_json import host_json, verdict_json
+
+DOCUMENTS = documents()
+
+
+def check(name, value):
+    jsonschema.validate(value, schema(DOCUMENTS[name], name), cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_schema_is_one_and_names_its_document(name):
+    made = schema(DOCUMENTS[name], name)
+    jsonschema.Draft202012Validator.check_schema(made)
+    assert made["$defs"][DOCUMENTS[name].__name__]["properties"]["schema"] == {"const": name}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.toml")), ids=lambda p: p.stem)
+def test_shipped_recipes_fit(path):
+    check("toolkit.recipe/2", tomllib.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.lock.json")), ids=lambda p: p.stem)
+def test_shipped_locks_fit(path):
+    check("toolkit.lock/1", json.loads(path.read_bytes()))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "slurm/sites").glob("*.toml")), ids=lambda p: p.stem)
+def test_shipped_sites_fit(path):
+    check("toolkit.site/1", tomllib.loads(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"title": None}, {"want": None}, {"wnat": {}}, {"schema": "toolkit.recipe/1"}, {"packages": "pandas"}],
+    ids=str,
+)
+def test_a_wrong_recipe_does_not_fit(wrong):
+    right = {"schema": "toolkit.recipe/2", "title": "x", "want": {"tensorflow": "*"}}
+    value = {name: item for name, item in {**right, **wrong}.items() if item is not None}
+    check("toolkit.recipe/2", right)
+    with pytest.raises(jsonschema.ValidationError):
+        check("toolkit.recipe/2", value)
+
+
+def test_a_job_fits_and_one_with_an_unknown_field_does_not():
+    made = schema(JobFile, "")
+    jsonschema.validate({"trainer": "mnist", "nodes": 2, "env": {"A": "b"}}, made)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"trainer": "mnist", "node": 2}, made)
+
+
+def test_the_verdict_of_the_doctor_fits():
+    host, image = HostFacts(place="here"), ImageFacts(path="my.sif", format="sif")
+    verdict = predict(host, image, Request())
+    for text in (verdict_json(host, image, verdict), host_json(host, verdict.findings)):
+        value = json.loads(text)
+        check("toolkit.doctor/1", value)
+        with pytest.raises(jsonschema.ValidationError):
+            check("toolkit.doctor/1", {**value, "chosen": "srun"})
+
+
+def test_an_explanation_fits():
+    findings = [
+        {name: getattr(f, name) for name in f.__struct_fields__}
+        for f in explain("0: rank 0 of 1\n1: rank 0 of 1")
+    ]
+    value = json.loads(json.dumps({"schema": "toolkit.explain/1", "findings": findings, "suspects": []}))
+    check("toolkit.explain/1", value)
+    with pytest.raises(jsonschema.ValidationError):
+        check("toolkit.explain/1", {"schema": "toolkit.explain/1", "findings": [{}], "suspects": []})
+
+
+def test_every_schema_is_a_file_that_the_index_links():
+    made = pages()
+    index = made["reference/schemas/index.md"]
+    files = [path.rpartition("/")[2] for path in made if path.endswith(".json")]
+    assert len(files) == len(DOCUMENTS) + 1
+    assert all(f"]({name})" in index for name in files)
+
+
+def test_what_holds_no_name_of_a_schema_is_no_document():
+    assert identity(JobFile) == ""
