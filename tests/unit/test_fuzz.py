@@ -73,7 +73,8 @@ def _slow(path, number):
 def test_what_should_not_happen_is_noticed(tmp_path, monkeypatch, reads, came, fault):
     monkeypatch.setattr(case, "_image", reads)
     monkeypatch.setattr(case, "_facts_file", reads)
-    monkeypatch.setattr(case, "SECONDS", 1)
+    if reads is _slow:
+        monkeypatch.setattr(case, "SECONDS", 1)
     (tmp_path / "case").mkdir()
     found = case.run(3, 1, tmp_path / "case")
     assert found.came == came
