@@ -107,7 +107,7 @@ def inside(engine):
     if not engine.images.list(IMAGE):
         toolkit("image", "build", RECIPE, timeout=1800)
 
-    def run(*words, binds=None, env=None):
+    def run(*words, binds=None, env=None, timeout=300.0):
         here = {str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro"}
         settings = {
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -117,7 +117,7 @@ def inside(engine):
             "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         }
         mounts = {str(host): place for host, place in (binds or {}).items()}
-        box = Box(IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=300.0)
+        box = Box(IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=timeout)
         return run_once(engine, box, words)
 
     return run

@@ -159,8 +159,8 @@ def test_a_cluster_that_is_not_up_is_missing(training_sif):
         ("mpirun-host", 1, 2),
         ("mpirun-host", 2, 1),
         ("mpirun-host", 2, 2),
+        # On several nodes it takes the job's own script, too: test_mpirun_nodes.py.
         ("mpirun-container", 1, 2),
-        ("mpirun-container", 2, 1),
     ],
 )
 def test_what_is_predicted_happens(login, training_sif, image, mode, nodes, ranks_per_node):

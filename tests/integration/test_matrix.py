@@ -5,6 +5,7 @@ import pytest
 from tests.matrix import build
 from tests.matrix.images import specs
 from tests.matrix.launches import Launch, naive, planned
+from tests.matrix.races import RACES
 from tests.matrix.run import Place, measure
 from tests.matrix.said import QUESTIONS
 from toolkit.engine.predict import foresee
@@ -31,6 +32,7 @@ def test_what_happens_is_what_was_predicted(engine, place, name):
     two = Request(nodes=2, ranks_per_node=1)
     launches = [Launch(name, "pmix", launch, "naive", naive(launch, host), two) for launch in LAUNCHES]
     launches += [p for p in planned(name, "pmix", host, facts) if p.request == two and not p.plan.inside][:2]
+    launches = [launch for launch in launches if launch.name not in RACES]
     cells = measure(place, launches, runtime_of(host))
     happened = {cell.name: cell.outcome for cell in cells}
     predicted = {cell.name: foresee(host, facts, cell.request, cell.plan).outcome for cell in cells}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import BadInput
-from toolkit.run.folders import writable
+from toolkit.run.folders import folder_mode, writable
 
 
 def test_a_folder_is_made_and_left_empty(tmp_path):
@@ -27,3 +27,8 @@ def test_a_file_in_the_way_is_told(tmp_path):
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(BadInput, match=f"{folder} cannot be written to"):
             writable(folder, "-o")
+
+
+@pytest.mark.parametrize(("mode", "folder"), [(0o600, 0o700), (0o700, 0o700), (0o640, 0o777), (0o644, 0o777)])
+def test_what_is_nobody_elses_lies_in_a_folder_that_is_nobody_elses(mode, folder):
+    assert folder_mode(mode) == folder

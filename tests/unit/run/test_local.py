@@ -149,3 +149,13 @@ def alive(pid):
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+@pytest.mark.parametrize(("mode", "shut"), [(0o600, True), (0o700, True), (0o644, False)])
+def test_a_private_file_makes_its_own_folder_private_and_no_other(tmp_path, mode, shut):
+    HERE.write(str(tmp_path / "runs" / "mine" / "job.sh"), b"", mode)
+    own, above = ((tmp_path / name).stat().st_mode & 0o077 for name in ("runs/mine", "runs"))
+    assert (own == 0, above == 0) == (shut, False)
+    (tmp_path / "runs" / "mine").chmod(0o755)
+    HERE.write(str(tmp_path / "runs" / "mine" / "job.sh"), b"", mode)
+    assert (tmp_path / "runs" / "mine").stat().st_mode & 0o777 == 0o755

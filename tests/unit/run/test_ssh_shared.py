@@ -146,3 +146,12 @@ def test_what_may_not_be_written_is_named(runner):
         runner.write("/proc/no/such", b"x")
     with pytest.raises(Missing, match="cannot read /proc/self/mem: "):
         runner.read("/proc/self/mem")
+
+
+@pytest.mark.parametrize(("mode", "shut"), [(0o600, True), (0o700, True), (0o644, False)])
+def test_a_private_file_makes_its_own_folder_private_and_no_other(runner, tmp_path, mode, shut):
+    target = tmp_path / "runs" / "my job" / "job.sh"
+    runner.write(str(target), b"", mode)
+    own, above = (folder.stat().st_mode & 0o077 for folder in (target.parent, target.parent.parent))
+    assert (own == 0, above == 0) == (shut, False)
+    assert own in (0, 0o055)
