@@ -32,6 +32,7 @@ SEED   ?= 1
 MATRIX ?=
 ROUNDS ?= 2
 STARTS ?= 5
+WORKERS ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
 SHELL  := /bin/bash
@@ -77,7 +78,8 @@ fuzz: $(VENV)/ready
 	HOSTILE_JOBS=$(JOBS) $(BIN)/pytest -q tests/unit/launch/test_hostile.py
 
 integration: $(VENV)/ready
-	scripts/with-engine.sh $(BIN)/pytest tests/integration -q --durations=15
+	scripts/with-engine.sh $(BIN)/pytest tests/integration -q --durations=15 \
+	    -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 # The clusters stay up for the next run; make clean removes them.
 matrix: $(VENV)/ready

@@ -1,12 +1,12 @@
 """Real services for all integration tests, each started once for a run."""
 
 import contextlib
-import hashlib
 import os
 
 import pytest
 
 from tests.integration.program import ROOT, toolkit
+from tests.integration.workers import CLUSTER, STATE, one_at_a_time
 from tests.unit.trainers.digits import idx
 from toolkit.cluster import virtual
 from toolkit.data import cache_dir
@@ -21,13 +21,24 @@ from toolkit.run.engine import connect
 RECIPE = "tf2.15-cpu"
 IMAGE = f"toolkit/{RECIPE}:latest"
 
-# Two checkouts can be tested at once, and neither meets what a killed run of the other left behind.
-CLUSTER = "test-" + hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]
+# Files that build, tag and remove the same image: one worker runs them all.
+IMAGES = ("test_image", "test_reproducible", "test_bundle", "test_registry", "test_sif", "test_signatures")
+# What takes longest comes first, so that workers end together.
+LONG = ("test_courses", "test_survive_slurm", *IMAGES, "test_strategies", "test_options", "test_classroom")
 
 
 def pytest_configure():
     """Keep the clusters and job records of tests apart from a person's own."""
-    os.environ["XDG_STATE_HOME"] = str(ROOT / "build" / "tests")
+    os.environ["XDG_STATE_HOME"] = str(STATE)
+
+
+def pytest_collection_modifyitems(items):
+    """Give the tests of a file to one worker, as they share a fixture or the state of the cluster."""
+    order = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    for item in items:
+        name = item.path.stem
+        item.add_marker(pytest.mark.xdist_group("images" if name in IMAGES else name))
 
 
 @pytest.fixture(scope="session")
@@ -76,16 +87,18 @@ def locked(engine, tmp_path_factory):
 @pytest.fixture(scope="session")
 def training_sif(engine, locked):
     """The default recipe as a SIF file; both steps do nothing where nothing has changed."""
-    locked(RECIPE)
     sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
-    toolkit("image", "build", RECIPE, timeout=3600)
-    toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
+    with one_at_a_time(RECIPE):
+        locked(RECIPE)
+        toolkit("image", "build", RECIPE, timeout=3600)
+        toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
     return sif
 
 
 @pytest.fixture(scope="session")
 def mnist():
-    toolkit("data", "get", "mnist")
+    with one_at_a_time("mnist"):
+        toolkit("data", "get", "mnist")
     return cache_dir() / "data" / "mnist"
 
 
@@ -104,8 +117,8 @@ def few(mnist, tmp_path_factory):
 @pytest.fixture(scope="session")
 def inside(engine):
     """Run words in the training image, with the trainers of this checkout in place of the image's."""
-    if not engine.images.list(IMAGE):
-        toolkit("image", "build", RECIPE, timeout=1800)
+    with one_at_a_time(RECIPE):
+        toolkit("image", "build", RECIPE, timeout=3600)
 
     def run(*words, binds=None, env=None, timeout=300.0):
         here = {str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro"}

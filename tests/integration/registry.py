@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.integration.program import ROOT
+from tests.integration.workers import one_at_a_time
 
 USER, PASSWORD = "ada", "correct horse battery"
 
@@ -133,17 +134,22 @@ def program() -> str:
         return found
     folder = ROOT / "build" / "tests" / "docker-registry"
     found = folder / "usr" / "bin" / "docker-registry"
-    if not found.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        download = ["apt-get", "download", "docker-registry"]
-        if subprocess.run(download, cwd=folder, timeout=120).returncode:
-            # The lists of packages may have been removed, or never been fetched.
-            root = [] if os.geteuid() == 0 else ["sudo", "-n"]
-            subprocess.run([*root, "apt-get", "update", "-qq"], check=True, timeout=300)
-            subprocess.run(download, cwd=folder, check=True, timeout=120)
-        (package,) = folder.glob("docker-registry_*.deb")
-        subprocess.run(["dpkg", "-x", str(package), str(folder)], check=True)
+    with one_at_a_time("docker-registry"):
+        if not found.exists():
+            _unpack(folder)
     return str(found)
+
+
+def _unpack(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    download = ["apt-get", "download", "docker-registry"]
+    if subprocess.run(download, cwd=folder, timeout=120).returncode:
+        # The lists of packages may have been removed, or never been fetched.
+        root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+        subprocess.run([*root, "apt-get", "update", "-qq"], check=True, timeout=300)
+        subprocess.run(download, cwd=folder, check=True, timeout=120)
+    (package,) = folder.glob("docker-registry_*.deb")
+    subprocess.run(["dpkg", "-x", str(package), str(folder)], check=True)
 
 
 def free_port() -> int:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import CLUSTER
 from tests.integration.program import ROOT, toolkit
+from tests.integration.workers import CLUSTER
 from toolkit.cluster import use, virtual
 from toolkit.cluster.access import Access
 from toolkit.errors import BadInput, Missing

@@ -166,7 +166,7 @@ def test_home_and_work_are_the_same_on_every_node(cluster, login):
 def test_a_batch_job_starts_at_once(login):
     began = time.monotonic()
     run(login, "sbatch", "--wait", "-N2", "-o", "/work/ada/%j.out", "--wrap", "srun hostname")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_nodes_reach_each_other_without_a_password(login):
@@ -229,7 +229,7 @@ def test_up_again_changes_nothing_and_is_quick(engine, cluster):
     before = [container(engine, cluster, host).id for host in cluster.hosts]
     began = time.monotonic()
     assert virtual.up(cluster.name) == cluster
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert [container(engine, cluster, host).id for host in cluster.hosts] == before
 
 

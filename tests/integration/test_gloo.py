@@ -25,11 +25,6 @@ def on(cluster, training_sif):
 
 
 @pytest.fixture(scope="module")
-def mnist():
-    toolkit("data", "get", "mnist")
-
-
-@pytest.fixture(scope="module")
 def there(on):
     """The path that the image has on the cluster."""
     launched(on, "--no-preflight", "--", "true")

@@ -27,10 +27,10 @@ def inside(engine, script: str) -> str:
     return said.decode().strip()
 
 
-def test_a_training_image_is_read_in_three_seconds(training_sif):
-    begun = time.monotonic()
+def test_a_training_image_is_read_in_three_seconds_of_one_processor(training_sif):
+    begun = time.process_time()
     inspect(training_sif)
-    assert time.monotonic() - begun < 3
+    assert time.process_time() - begun < 3
 
 
 def test_the_mpi_that_is_found_is_the_one_that_runs(facts, engine):

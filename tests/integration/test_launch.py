@@ -15,11 +15,6 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="session")
-def mnist():
-    toolkit("data", "get", "mnist")
-
-
-@pytest.fixture(scope="session")
 def on(cluster, training_sif):
     """Options that name the cluster and the image."""
     return ["--cluster", cluster.name, "--image", str(training_sif)]

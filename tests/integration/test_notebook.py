@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.program import ROOT, toolkit
 from tests.integration.test_launch import last_record, on_login
+from tests.integration.workers import STATE
 from toolkit.image.inspect import inspect
 
 pytestmark = pytest.mark.integration
@@ -137,7 +138,7 @@ def test_one_url_leads_to_jupyter_on_a_node_and_ctrl_c_ends_it_all(cluster, on, 
         assert "Jupyter Server" in pieces
         assert token not in pieces
         assert [holders(cluster, node, token) for node in ("login", told["host"])] == ["", ""]
-        kept = ROOT / "build" / "tests" / "toolkit" / "jobs" / told["key"]
+        kept = STATE / "toolkit" / "jobs" / told["key"]
         assert not any(token in file.read_text() for file in kept.iterdir())
         # Nothing but its own node's loopback leads there.
         listening = on_login(cluster, f"ssh {told['host']} ss -Hltn")

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from tests.integration.conftest import CLUSTER, RECIPE
+from tests.integration.conftest import RECIPE
 from tests.integration.program import toolkit
+from tests.integration.workers import CLUSTER
 from toolkit.engine.foreseen import foreseen
 from toolkit.engine.predict import predict
 from toolkit.image.inspect import inspect
