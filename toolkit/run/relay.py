@@ -43,10 +43,16 @@ class Connections:
         with self._wire:
             self._write(line.encode("ascii"))
 
-    def add(self, number: int, connection: socket.socket) -> None:
-        """Carry a connection under a number from now on."""
-        self._open[number] = _Connection(self, number, connection)
-        self._open[number].start()
+    def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
+        """Carry a connection under a number from now on; have the other end open its own unless it has.
+
+        ``OSError`` or ``ValueError`` if that cannot be said, as the wire is broken.
+        """
+        # Known before anything is said: the other end may answer at once that nobody listens there.
+        one = self._open[number] = _Connection(self, number, connection)
+        if not opened:
+            self.say(number, OPEN)
+        one.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
         """Take a line from the wire; return kind and number where no connection of ours is meant."""

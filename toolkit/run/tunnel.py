@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.run.conversation import Conversation
-from toolkit.run.relay import HELLO, OPEN, Connections
+from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
 """How many lines may stand before the relay speaks."""
@@ -86,11 +86,10 @@ class Tunnel:
                 continue
             number = next(self._numbers)
             try:
-                carried.say(number, OPEN)
+                carried.add(number, connection, opened=False)
             except (OSError, ValueError):  # the wire broke; serve() notices
+                carried.forget(number)
                 connection.close()
-                continue
-            carried.add(number, connection)
 
 
 def _lines(far: Conversation) -> Iterator[bytes]:

@@ -130,6 +130,19 @@ def test_a_port_on_which_nobody_listens_ends_the_connection():
         assert said(near, b"") == b""
 
 
+def test_an_answer_that_comes_before_the_question_is_out_ends_the_connection():
+    def answered_at_once(line):
+        if line.split()[2].decode() == relay.OPEN:
+            carried.hear(f"@ 1 {relay.GONE} ".encode())
+
+    carried = relay.Connections(answered_at_once)
+    near, person = socket.socketpair()
+    with person:
+        person.settimeout(20)
+        carried.add(1, near, opened=False)
+        assert whole(person) == b""
+
+
 def test_banners_are_passed_over():
     before = "echo 'Welcome to the cluster'; echo '@ all: maintenance on Monday'; echo '@ 1 d !!!';"
     with echoing() as port, tunnelled(port, before) as near:
