@@ -13,7 +13,7 @@ _COUNT = click.IntRange(min=1)
 _NUMBER = click.IntRange(min=0)
 
 _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (("--image",), {"help": "SIF file, or name of a recipe  [default: tf2.15-cpu]"}),
+    (("--image",), {"help": "SIF file, name of a recipe, or cluster:NAME  [default: tf2.15-cpu]"}),
     (("--site",), {"metavar": "NAME", "help": "Take modules, limits and ways of a site profile"}),
     (("--nodes",), {"type": _COUNT, "help": "Number of nodes  [default: 1]"}),
     (("--ranks-per-node",), {"type": _COUNT, "help": "Ranks on each node  [default: 1]"}),
@@ -51,7 +51,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--sbatch",), {"multiple": True, "metavar": "OPTION", "help": "Add an #SBATCH line: --sbatch=--hold"}),
     (("--mode",), {"type": click.Choice(MODES), "help": "Launch mode, in place of the engine's choice"}),
     (("--strategy",), {"type": click.Choice(get_args(Strategy)), "help": "How a trainer is distributed"}),
-    (("--data",), {"metavar": "DIR", "help": "Folder of the data set on this machine"}),
+    (("--data",), {"metavar": "DIR", "help": "Folder of the data set on this machine, or cluster:NAME"}),
     (("--directory",), {"metavar": "DIR", "help": "Folder on the cluster for images, data and runs"}),
     (("--name",), {"help": "Job name; the trainer's by default"}),
     (("--env",), {"multiple": True, "metavar": "NAME=VALUE", "help": "Set a variable in the container"}),

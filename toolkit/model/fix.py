@@ -17,6 +17,7 @@ class LaunchFix(_Section, frozen=True, kw_only=True):
     """What a launch takes over: words as in :class:`toolkit.model.prediction.Plan`."""
 
     mode: Mode
+    """The launch mode that the other words are for."""
     container: tuple[str, ...] = ()
     """More options of ``singularity exec``."""
     env: dict[str, str] = {}
@@ -31,9 +32,12 @@ class Fix(_Section, frozen=True, kw_only=True):
     """A whole file; ``because`` holds a line for each finding that it answers."""
 
     schema: Literal["toolkit.fix/1"]
+    """The form of this file."""
     launch: LaunchFix
     image: str = ""
     """Name of the image file that it was made for."""
     digest: str | None = None
+    """Digest of that image; a launch of another image is told that the fix was made for this one."""
     place: str = ""
+    """The host or cluster that it was made for, as the facts name it."""
     because: tuple[str, ...] = ()

@@ -38,12 +38,14 @@ class HorovodWish(_Section, frozen=True, kw_only=True):
     """The ways in which Horovod moves tensors."""
 
     operations: tuple[Operation, ...] = ("mpi", "gloo")
+    """Those that are built into it; ``nccl`` needs a recipe with CUDA."""
 
 
 class MpiWish(_Section, frozen=True, kw_only=True):
     """Where the MPI comes from: the distribution's packages, a wheel, or a source archive; any by default."""
 
     provider: Literal["", "debian", "pypi", "source"] = ""
+    """The distribution, PyPI, or a source archive with the flags that a Slurm site needs."""
 
 
 class Recipe(_Section, frozen=True, kw_only=True):
@@ -53,10 +55,13 @@ class Recipe(_Section, frozen=True, kw_only=True):
     """
 
     schema: Literal["toolkit.recipe/2"]
+    """The form of this file."""
     title: str
+    """One line for a person, which lists and image labels show."""
     base: str = ""
     """A distribution and its release, as in ``debian:bookworm`` or ``debian:*``; any by default."""
     architecture: str = "x86_64"
+    """Processor that the image is for, as ``uname -m`` says it."""
     packages: tuple[str, ...] = ()
     """More packages for its Python, each pinned: ``name==version``."""
     unbuildable: str = ""

@@ -46,6 +46,7 @@ def test_nothing_of_the_help_is_left_unread(ctx):
     assert not any("\b" in part.text or "Example" in part.text for part in parts)
     assert summary(ctx)
     assert ("-h, --help", "Show this message and exit.") in options(ctx)
+    assert all(meaning for _, meaning in options(ctx))
 
 
 def test_paragraphs_lines_and_examples_are_told_apart():

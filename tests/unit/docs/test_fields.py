@@ -1,5 +1,6 @@
 """The fields of files: names, types, defaults and meanings from the structs."""
 
+import re
 from typing import Literal
 
 import msgspec
@@ -51,6 +52,7 @@ def test_the_page_of_a_file_has_every_field(name, struct):
     page = pages()[f"reference/files/{name}.md"]
     for field in struct.__struct_fields__:
         assert f"| `{field}` |" in page
+    assert not re.findall(r"^\| (`[\w.]+`) \|.*\|  \|$", page, re.MULTILINE), "a field without a meaning"
 
 
 def test_meanings_come_from_the_example_of_a_site_and_from_the_options_of_a_launch():

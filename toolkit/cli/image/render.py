@@ -23,7 +23,14 @@ _JOBS = 2
 
 @click.command("render")
 @click.argument("recipe")
-@click.option("--format", "kind", type=click.Choice(["docker", "singularity"]), default="docker")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["docker", "singularity"]),
+    default="docker",
+    show_default=True,
+    help="A Dockerfile, or a definition for apptainer build",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all that it needs")
 @JSON
 @click.pass_context
