@@ -32,6 +32,7 @@ def pytest_configure():
     os.environ["XDG_STATE_HOME"] = str(STATE)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Give the tests of a file to one worker, as they share a fixture or the state of the cluster."""
     order = {name: place for place, name in enumerate(LONG)}
