@@ -79,7 +79,7 @@ fuzz: $(VENV)/ready
 
 integration: $(VENV)/ready
 	scripts/with-engine.sh $(BIN)/pytest tests/integration -q --durations=15 \
-	    -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	    -n $(WORKERS) --no-loadscope-reorder
 
 # The clusters stay up for the next run; make clean removes them.
 matrix: $(VENV)/ready

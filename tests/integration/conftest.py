@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+from pathlib import Path
 
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests.integration.program import ROOT, toolkit
 from tests.integration.workers import CLUSTER, STATE, one_at_a_time
@@ -32,14 +34,21 @@ def pytest_configure():
     os.environ["XDG_STATE_HOME"] = str(STATE)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Give the tests of a file to one worker, as they share a fixture or the state of the cluster."""
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
-    for item in items:
-        name = item.path.stem
-        item.add_marker(pytest.mark.xdist_group("images" if name in IMAGES else name))
+
+
+class Files(LoadScopeScheduling):
+    """Give a file to one worker, as its tests share a fixture or the state of the cluster."""
+
+    def _split_scope(self, nodeid):
+        name = Path(nodeid.partition("::")[0]).stem
+        return "images" if name in IMAGES else name
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Files(config, log)
 
 
 @pytest.fixture(scope="session")
