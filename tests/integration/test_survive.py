@@ -127,6 +127,9 @@ def test_one_rank_that_was_stopped_twice_comes_to_the_very_same_model(run, out, 
     again = run(out, *ONE)
     assert (again.status, len(again.lines)) == (0, 1)
     assert again.lines[0].startswith("mnist: the 2 epochs of /out are complete")
+    other = run(out, *ONE, "--seed", "5")
+    assert (other.status, len(other.lines)) == (2, 1)
+    assert "the training there has --seed 1, and this one 5" in other.lines[0]
 
 
 def test_two_ranks_stop_together_and_go_on_to_the_same_end(run, out, undisturbed, difference):

@@ -49,17 +49,17 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     if not start.name:
         start = replace(start, passes=world.width if trainer.passes == "each" else 1)
     epochs = epochs_each(options.epochs, start.passes)
+    tf.keras.utils.set_random_seed(options.seed)
+    samples, test = _load(trainer, options.data)
+    options = with_batch(trainer, options, world, samples, start.settings)
+    settings = heading.settings(trainer, options, len(samples))
+    world.agree(keeper.differs(start, settings))
     if start.epochs >= epochs and world.tell(_complete(options.output)):
         done = f"{start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
         heading.say(
             world, f"{trainer.name}: the {done}; ask for more with --epochs, or begin anew with --fresh"
         )
         return
-    tf.keras.utils.set_random_seed(options.seed)
-    samples, test = _load(trainer, options.data)
-    options = with_batch(trainer, options, world, samples, start.settings)
-    settings = heading.settings(trainer, options, len(samples))
-    world.agree(keeper.differs(start, settings))
     loop = Loop(
         trainer.model,
         samples,
