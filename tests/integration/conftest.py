@@ -19,6 +19,7 @@ from toolkit.image.lock import load_lock
 from toolkit.model.progress import Silent
 from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import connect
+from toolkit.run.ssh import SshRunner
 
 RECIPE = "tf2.15-cpu"
 IMAGE = f"toolkit/{RECIPE}:latest"
@@ -73,6 +74,14 @@ def cluster(engine):
         virtual.down(CLUSTER)
 
 
+@pytest.fixture(scope="module")
+def login(cluster):
+    """A connection to the cluster's login node."""
+    runner = SshRunner("login", cluster.ssh_config)
+    yield runner
+    runner.close()
+
+
 @pytest.fixture(scope="session")
 def locked(engine, tmp_path_factory):
     """Return the lock of a shipped recipe: the committed one while its files are to be had.
@@ -103,6 +112,12 @@ def training_sif(engine, locked):
         toolkit("image", "build", RECIPE, timeout=3600)
         toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
     return sif
+
+
+@pytest.fixture(scope="session")
+def on(cluster, training_sif):
+    """Options of ``toolkit launch`` that name the cluster and the image, which has Open MPI 4.1.4."""
+    return ["--cluster", cluster.name, "--image", str(training_sif)]
 
 
 @pytest.fixture(scope="session")

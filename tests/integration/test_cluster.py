@@ -58,13 +58,6 @@ apptainer -s build -F /work/box.sif box
 """
 
 
-@pytest.fixture(scope="module")
-def login(cluster):
-    runner = SshRunner("login", cluster.ssh_config)
-    yield runner
-    runner.close()
-
-
 @pytest.fixture
 def spare(engine):
     """The name of a cluster that nothing is left of afterwards."""

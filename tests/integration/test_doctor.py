@@ -35,13 +35,6 @@ PYTHON = "/opt/toolkit/venv/bin/python3"
 
 
 @pytest.fixture(scope="module")
-def login(cluster):
-    runner = SshRunner("login", cluster.ssh_config)
-    yield runner
-    runner.close()
-
-
-@pytest.fixture(scope="module")
 def image(login, training_sif):
     """The image and the program of a rank, where the nodes see them."""
     there = "/work/ada/doctor/train.sif"

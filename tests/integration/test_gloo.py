@@ -19,12 +19,6 @@ WRAPPER = ("python", "-m", "toolkit.trainers.gloo", "--")
 
 
 @pytest.fixture(scope="module")
-def on(cluster, training_sif):
-    """Options that name the cluster and the image."""
-    return ["--cluster", cluster.name, "--image", str(training_sif)]
-
-
-@pytest.fixture(scope="module")
 def there(on):
     """The path that the image has on the cluster."""
     launched(on, "--no-preflight", "--", "true")

@@ -14,12 +14,6 @@ from tests.integration.program import ROOT, toolkit
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(scope="session")
-def on(cluster, training_sif):
-    """Options that name the cluster and the image."""
-    return ["--cluster", cluster.name, "--image", str(training_sif)]
-
-
 def launched(on, *words, ok=True, **more):
     return toolkit("launch", *on, *words, ok=ok, **more)
 

@@ -18,14 +18,7 @@ pytestmark = pytest.mark.integration
 MODE = ("--mode", "mpirun-container", "--nodes", "2")
 
 
-@pytest.fixture(scope="module")
-def on(cluster, training_sif):
-    """Options that name the cluster and the image, of Open MPI 4.1.4."""
-    return ["--cluster", cluster.name, "--image", str(training_sif)]
-
-
-def test_horovod_trains_mnist_on_two_nodes(on, tmp_path):
-    toolkit("data", "get", "mnist")
+def test_horovod_trains_mnist_on_two_nodes(on, mnist, tmp_path):
     done = launched(on, "mnist", *MODE)
     assert re.search(r"preflight: 2 ranks on 2 nodes, Open MPI 4[.\d]*; messages arrive", done.stdout)
     record = last_record()

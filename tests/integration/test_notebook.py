@@ -44,11 +44,6 @@ def packages(cluster, training_sif, tmp_path_factory):
     return there
 
 
-@pytest.fixture(scope="module")
-def on(cluster, training_sif):
-    return ["--cluster", cluster.name, "--image", str(training_sif)]
-
-
 @contextlib.contextmanager
 def opened(*words):
     """Run the command until Jupyter is there; give the process and what it told."""

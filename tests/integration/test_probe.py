@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.integration.program import toolkit
-from toolkit.cluster.virtual import find
 from toolkit.data import shipped
 from toolkit.probe.answers import separate
 from toolkit.probe.asking import Asked, command
@@ -21,7 +20,6 @@ from toolkit.probe.probe import gather
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.nodes import opened
-from toolkit.run.ssh import SshRunner
 
 pytestmark = pytest.mark.integration
 
@@ -227,13 +225,6 @@ def test_nothing_of_a_person_is_in_the_answer(tmp_path, environment, settings_fi
     for word in FORBIDDEN:
         assert word not in done.text, word
     assert str(home) not in done.text
-
-
-@pytest.fixture(scope="module")
-def login(cluster):
-    runner = SshRunner("login", find(cluster.name).ssh_config)
-    yield runner
-    runner.close()
 
 
 def _resize(cluster, node, size):

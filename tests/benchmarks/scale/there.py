@@ -38,19 +38,21 @@ class Program:
     def __init__(self, folder: str, cluster: Cluster) -> None:
         self.folder, self.cluster = folder, cluster
 
-    def __call__(self, *words: str, ok: tuple[int, ...] = (0,)) -> str:
+    def __call__(self, *words: str) -> str:
+        with self.started(*words) as process:
+            out, err = process.communicate(timeout=300)
+        if process.returncode:
+            raise RuntimeError(f"toolkit {' '.join(words)} ended in {process.returncode}\n{out}{err}")
+        return out
+
+    def started(self, *words: str) -> "subprocess.Popen[str]":
+        """Start it, with its output and what it says of its steps in two pipes."""
         program = str(Path(sys.executable).with_name("toolkit"))
         env = {**os.environ, "XDG_CONFIG_HOME": self.folder}
         where = ("--cluster", self.cluster.name)
         words = (*words[:1], *where, *words[1:]) if words[0] in {"init", "probe", "launch"} else words
-        done = subprocess.run(
-            [program, *words], capture_output=True, text=True, cwd=ROOT, env=env, timeout=300
-        )
-        if done.returncode not in ok:
-            raise RuntimeError(
-                f"toolkit {' '.join(words)} ended in {done.returncode}\n{done.stdout}{done.stderr}"
-            )
-        return done.stdout
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([program, *words], **pipes, text=True, cwd=ROOT, env=env)
 
 
 @contextmanager
@@ -137,7 +139,11 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
         lambda _: "submitted",
         rounds=3,
     )
-    keys = [one["key"] for one in json.loads(toolkit("jobs", "list", "--json"))["jobs"]][-3:]
+    shown = Taken(
+        what="the same: from its call of sbatch until `jobs show` has printed it",
+        seconds=tuple(_until_shown(toolkit, job) for _ in range(3)),
+    )
+    keys = _keys(toolkit)[-6:]
     show = timed(
         "`toolkit jobs show`",
         lambda: toolkit("jobs", "show", keys[0], "--json"),
@@ -146,7 +152,24 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
     listed = timed("`toolkit jobs list`", lambda: toolkit("jobs", "list"), lambda _: "")
     for key in keys:
         toolkit("jobs", "cancel", key)
-    return [submitted, show, listed]
+    return [submitted, shown, show, listed]
+
+
+def _until_shown(toolkit: Program, job: tuple[str, ...]) -> float:
+    """Return the seconds from the step in which a job is submitted until a second command has shown it."""
+    with toolkit.started(*job, "--no-follow") as process:
+        assert process.stderr
+        while "Submitting to Slurm" not in process.stderr.readline():
+            if process.poll() is not None:
+                raise RuntimeError(f"toolkit {' '.join(job)} ended in {process.returncode}")
+        began = time.perf_counter()
+        process.communicate(timeout=300)
+    toolkit("jobs", "show", _keys(toolkit)[-1])
+    return time.perf_counter() - began
+
+
+def _keys(toolkit: Program) -> list[str]:
+    return [one["key"] for one in json.loads(toolkit("jobs", "list", "--json"))["jobs"]]
 
 
 def _parts(toolkit: Program) -> str:
