@@ -42,8 +42,8 @@ _TRAININGS_HEAD = """
 
 MNIST with Horovod, two ranks, by `toolkit launch mnist` with its preflight (`tests/matrix/trainings.toml`;
 `python -m tests.matrix.train`). **Bold** is a mode that was launched without `--mode`: the engine's choice.
-A launcher inside a container starts the ranks of its own node, so it has one node where it works. Where a
-failure was predicted, it was forced.
+`mpirun-container` was tried here on one node; on several it has a test of its own
+(`tests/integration/test_mpirun_nodes.py`). Where a failure was predicted, it was forced.
 
 | cluster | image | mode | nodes | predicted | happened | test accuracy |
 |---|---|---|---|---|---|---|

@@ -63,7 +63,8 @@ def _image(given: str, tell: Tell) -> ImageFacts:
     if given not in (known := names(_RECIPES, ".toml")):
         raise BadInput(f"--image {given}: no SIF file and no recipe; recipes: {', '.join(known)}")
     if not any((folder / f"{given}.sif").is_file() for folder in (Path("build/images"), Path("images"))):
-        tell.step(f"The image {given} is not built yet: toolkit image build {given}")
+        make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
+        tell.step(f"The image {given} is not built yet: {make}")
     raw = tomllib.loads(find(_RECIPES, given, ".toml").read_text("utf-8"))
     mpi = next((name for name in ("mpich", "intelmpi") if name in raw.get("want", {})), "openmpi")
     return ImageFacts(

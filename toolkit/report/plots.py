@@ -34,7 +34,7 @@ def training_png(training: Training, result: Result) -> bytes:
     except ImportError as error:
         raise Missing(
             "training.png is left out: matplotlib is not installed",
-            fix="pip install 'toolkit[plot]', or report with --no-plot",
+            fix="in toolkit's own environment: pip install 'toolkit[plot]', or report with --no-plot",
         ) from error
     room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
     figure = Figure(figsize=(11.5, 4.2), layout=room)

@@ -44,7 +44,7 @@ def plots(report: Report) -> list[Plot]:
     except ImportError as error:
         raise Missing(
             "the page and its plots are left out: matplotlib is not installed",
-            fix="pip install 'toolkit[plot]', or report with --text",
+            fix="in toolkit's own environment: pip install 'toolkit[plot]', or report with --text",
         ) from error
     settings: Any = {
         "svg.fonttype": "none",  # text stays text: it can be searched, and a screen reader finds it

@@ -138,6 +138,8 @@ def check(study: Study) -> None:
             "--pattern is missing: how are the figures of this command found in its output?",
             fix="--pattern 'images/sec: ([0-9.]+)'",
         )
+    if not trainer and study.batch is None and any("{batch}" in word for word in study.words):
+        raise BadInput("{batch}: how large is it?", fix="--batch N")
     if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):
         raise BadInput(
             "--epochs and --batch-size after --: give --epochs and --batch to toolkit scale itself"
@@ -178,7 +180,7 @@ def _words(study: Study, point: Point) -> tuple[str, ...]:
         if batch is not None:
             more += ["--batch-size", str(batch)]
         return (*study.words, *more)
-    values = (str(point.ranks), str(point.nodes), str(batch or ""))
+    values = (str(point.ranks), str(point.nodes), str(batch))
     filled = []
     for word in study.words:
         for place, value in zip(_PLACES, values, strict=True):

@@ -1,5 +1,7 @@
 """Share the items that one rank lists out to all ranks: file names, numbers, anything that can be sent.
 
+    from pathlib import Path
+
     from mpi4py import MPI
 
     @DataDistributor(MPI.COMM_WORLD, shutdown_on_error=True)

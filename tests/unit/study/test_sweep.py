@@ -122,6 +122,7 @@ def test_series_differ_in_an_option_or_a_variable():
         ({"pattern": "(x)"}, "leave it out"),
         ({"said": {}}, "say what to run"),
         ({"said": {}, "words": ("true",)}, "--pattern is missing"),
+        ({"said": {}, "pattern": "(x)", "words": ("bench", "{batch}")}, "{batch}: how large"),
         ({"words": ("--epochs", "4")}, "give --epochs"),
         ({"words": ("--batch-size=4",)}, "give --epochs and --batch"),
         ({"scaling": "strong"}, "--strong"),
