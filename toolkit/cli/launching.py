@@ -145,8 +145,7 @@ def _again(call: Call, tell: Progress, opener: Opener) -> None:
     from toolkit.cli.repeat import repeated
     from toolkit.launch import records
 
-    if call.local or call.job_file or call.fix:
-        raise BadInput("--from-job takes all from a record: leave --local, --job and --fix out")
+    _check_again(call)
     record = records.find(call.from_job, on_damage=tell.step)
     where = call.where
     if not where.remote and where.ssh_config is None:
@@ -154,6 +153,24 @@ def _again(call: Call, tell: Progress, opener: Opener) -> None:
         where = Where(record.host, record.cluster, config)
     runner = opener(*where)
     try:
-        finish(call, repeated(runner, record, call), where, runner, tell)
+        finish(call, repeated(runner, record, call, tell, remote=where.remote), where, runner, tell)
     finally:
         runner.close()
+
+
+def _check_again(call: Call) -> None:
+    """Refuse what a launch from a record could only ignore: nothing is chosen, predicted or verified anew."""
+    options = {
+        "--local": call.local,
+        "--job": call.job_file,
+        "--fix": call.fix,
+        "--force": call.force,
+        "--verify-key": call.verify_key,
+        "--no-verify": call.no_verify,
+        "--explain": call.explain,
+    }
+    if given := [option for option, value in options.items() if value]:
+        raise BadInput(
+            f"--from-job takes all from a record: leave {' and '.join(given)} out",
+            fix="launch without --from-job to choose anew",
+        )

@@ -12,6 +12,8 @@ from toolkit.cli.shared import image_of, look
 from toolkit.cli.whereabouts import check_directory, directory, login_variable
 from toolkit.errors import BadInput
 from toolkit.launch import notebook, plan, records
+from toolkit.launch.complete import OUTPUT_OF_ARRAY
+from toolkit.launch.layers import DEFAULTS
 from toolkit.launch.limits import check_limits
 from toolkit.launch.script import job_script
 from toolkit.launch.specify import Places, specify
@@ -109,8 +111,11 @@ def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobS
         nodes=1,
         ranks_per_node=1,
         array="",
+        output=(DEFAULTS.output or "") if spec.output == OUTPUT_OF_ARRAY else spec.output,
         requeue=False,
         chain=0,
+        elastic=False,
+        min_nodes=0,
         warning=0,
         preflight=False,
         binds=(*spec.binds, plan.bind(folder), *packages),

@@ -1,26 +1,38 @@
 """``launch --from-job``: the job of a record once more, with what options change of it."""
 
+import posixpath
+
 import msgspec
 
 from toolkit.cli.launching import Call
 from toolkit.cli.prepare import Prepared, to_record
-from toolkit.errors import BadInput
+from toolkit.cli.shared import FACTS
+from toolkit.cli.whereabouts import find_image
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.image.inspect import inspect
 from toolkit.knowledge import sites
-from toolkit.launch import script, trainers
-from toolkit.launch.again import Again, again, check_image
-from toolkit.launch.layers import OPTION, checked
+from toolkit.launch import plan, script, trainers
+from toolkit.launch.again import Again, again, check_image, given
+from toolkit.launch.complete import OUTPUT_OF_ARRAY
+from toolkit.launch.layers import DEFAULTS, OPTION, checked
 from toolkit.launch.limits import check_limits
 from toolkit.launch.surroundings import Around
+from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
+from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
+from toolkit.run.stage import sha256
 
 _NEW = ("trainer", "image", "mode", "data", "directory", "site")
 """What makes another job of it, of which nothing would be known."""
 
 
-def repeated(runner: Runner, record: JobRecord, call: Call) -> Prepared:
+def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
     """Return the job of a record, to be launched in a folder of its own from the very same image.
+
+    ``remote`` says that the runner's place is another machine.
 
     Raises:
         BadInput: for an option that would make another job of it.
@@ -45,8 +57,11 @@ def repeated(runner: Runner, record: JobRecord, call: Call) -> Prepared:
         made, predicted=record.predicted, forced=record.forced, image_check=record.image_check
     )
     because = f"as in {record.key}, of which '{record.predicted}' was predicted"
-    runtime = site.container.command if site else _runtime(runner)
-    return Prepared(made, script.job_script(spec, record.plan, because, runtime, Around(site)), ())
+    tell.step(f"Asking {runner.place} what it has")
+    host = probe(runner)
+    runtime = site.container.command if site else plan.runtime_of(host)
+    around = Around(site, host, _in_image(runner, record, tell, remote=remote))
+    return Prepared(made, script.job_script(spec, record.plan, because, runtime, around), ())
 
 
 def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
@@ -57,21 +72,43 @@ def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
         fields["env"] = {**spec.env, **(said.env or {})}
     if said.binds:
         fields["binds"] = (*spec.binds, *said.binds)
+    if said.array and not spec.array and spec.output == DEFAULTS.output:
+        fields.setdefault("output", OUTPUT_OF_ARRAY)
     new = msgspec.structs.replace(spec, **fields)
     arguments = words or old.arguments
     if not spec.trainer:
         return msgspec.structs.replace(new, command=arguments)
     known = trainers.find(spec.trainer).at(spec.command[1])
-    given = spec.command[: len(known.program) + 2]
-    data = spec.command[len(given)] if given[-1] == "--data" else ""
-    strategy = said.strategy or trainers.usual_strategy(new.ranks)
-    command = known.command(data, spec.directory, strategy, arguments)
+    options, _ = given(spec)
+    strategy = said.strategy or _strategy(options.get("--strategy", ""), spec.ranks, new.ranks)
+    command = known.command(options.get("--data", ""), spec.directory, strategy, arguments)
     return msgspec.structs.replace(new, command=command)
 
 
-def _runtime(runner: Runner) -> str:
-    """Return what containers are started with there."""
-    from toolkit.launch.plan import runtime_of
-    from toolkit.probe.probe import probe
+def _strategy(kept: str, before: int, now: int) -> str:
+    """Return the strategy of a record; the usual one of its ranks makes way for that of the ranks ``now``."""
+    usual = trainers.usual_strategy
+    return usual(now) if kept in {"", usual(before)} else kept
 
-    return runtime_of(probe(runner))
+
+def _in_image(runner: Runner, record: JobRecord, tell: Tell, *, remote: bool) -> ImageFacts | None:
+    """Return what is in the image of a record; ``None`` where this is written nowhere and it is not here."""
+    image = record.spec.image
+    if not remote:
+        return inspect(image, tell=tell)
+    try:
+        facts = msgspec.json.decode(runner.read(f"{image}{FACTS}"), type=ImageFacts)
+    except msgspec.DecodeError:
+        return _in_copied(record, tell)
+    return facts if facts.digest == record.image_digest else None
+
+
+def _in_copied(record: JobRecord, tell: Tell) -> ImageFacts | None:
+    """Return what is in the file here that was copied there; ``None`` where it is not among the images."""
+    digest = record.image_digest.removeprefix("sha256:")
+    stem = posixpath.basename(record.spec.image).removesuffix(".sif").removesuffix(f"-{digest[:12]}")
+    try:
+        here = find_image(stem)
+        return inspect(here, tell=tell) if sha256(here) == digest else None
+    except (BadInput, CheckFailed, Missing):
+        return None

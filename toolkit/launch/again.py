@@ -90,18 +90,26 @@ def check_image(runner: Runner, record: JobRecord) -> None:
 
 def arguments(spec: JobSpec) -> tuple[str, ...]:
     """Return what a trainer was given by its person; all of the command where there is no trainer."""
+    return given(spec)[1]
+
+
+def given(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the options that a launch gave a trainer, by name, and the arguments of its person behind them.
+
+    Where there is no trainer these are all of the command.
+    """
     try:
         program = ("python", *trainers.find(spec.trainer).at(spec.command[1]).program)
     except (BadInput, IndexError):
-        return spec.command
+        return {}, spec.command
     if spec.command[: len(program)] != program:
-        return spec.command
-    words = list(spec.command[len(program) :])
+        return {}, spec.command
+    options, words = {}, spec.command[len(program) :]
     for option in ("--data", "--output", "--strategy"):
         # These come first and once; a person's own of the same name stand behind them.
-        if words[:1] == [option]:
-            del words[:2]
-    return tuple(words)
+        if words[:1] == (option,) and len(words) > 1:
+            options[option], words = words[1], words[2:]
+    return options, words
 
 
 def moved(text: str, old: str, new: str) -> str:

@@ -8,6 +8,9 @@ from toolkit.model.site import Partition, Site
 WARNING = 120
 """Seconds before the time limit in which a trainer writes its checkpoint."""
 
+OUTPUT_OF_ARRAY = "output-%a.log"
+"""Where each task of an array writes; in one file they would write between each other's lines."""
+
 _SHORTEST = 10
 """Minutes of a time limit below which a job is over before a checkpoint is of use."""
 
@@ -29,7 +32,7 @@ def completed(merged: Merged, site: Site | None) -> Merged:
     if job.warning is None and _can_stop(job, site):
         layers.append(Layer("default of trainers", JobFile(warning=WARNING)))
     if job.array and merged.origins.get("output") == "default":
-        layers.append(Layer("default of arrays", JobFile(output="output-%a.log")))
+        layers.append(Layer("default of arrays", JobFile(output=OUTPUT_OF_ARRAY)))
     if not layers:
         return merged
     more = merge(layers)

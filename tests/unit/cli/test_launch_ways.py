@@ -1,5 +1,6 @@
 """Where a job comes from: files, settings, variables, options, records; and a script for a site far away."""
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from toolkit.cli import launch, launching, repeat
 from toolkit.cli.layering import asked
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.launch import records
+from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 
 SITE = """\
 schema = "toolkit.site/1"
@@ -101,7 +103,10 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["mnist", "--memory", "lots"], "--memory 'lots': write a whole number"),
         (["mnist", "--sbatch=--nodes=3"], "set this by the field nodes"),
         (["mnist", "--local", "--cluster", "demo"], "--local: leave --host"),
-        (["mnist", "--from-job", "x", "--local"], "--from-job takes all from a record"),
+        (["--from-job", "x", "--local"], "--from-job takes all from a record: leave --local out"),
+        (["--from-job", "x", "--no-verify"], "leave --no-verify out"),
+        (["--from-job", "x", "--verify-key", "k.asc"], "leave --verify-key out"),
+        (["--from-job", "x", "--force", "--explain"], "leave --force and --explain out"),
         (
             ["mnist", "--site", "mine", "--image", "no-recipe", "--dry-run"],
             "no SIF file and no recipe; recipes: ",
@@ -215,9 +220,13 @@ print(sorted({heavy} & set(sys.modules)))
 
 
 class Place:
-    """A runner that answers nothing but where it is."""
+    """A runner that answers nothing but where it is, and what is written beside images."""
 
     place = "login"
+    beside = b""
+
+    def read(self, target):
+        return self.beside if target.endswith(".sif.facts.json") else b""
 
     def close(self):
         pass
@@ -243,7 +252,15 @@ def record(monkeypatch):
     records.save(kept)
     monkeypatch.setattr(launch, "open_runner", lambda *_: Place())
     monkeypatch.setattr(repeat, "check_image", lambda *_: None)
+    monkeypatch.setattr(repeat, "probe", lambda _: HostFacts(place="login"))
     return kept
+
+
+def kept_with(record, strategy=None, **changes):
+    """Keep the record with another specification, or with another strategy in its command."""
+    words = tuple(strategy if strategy and word == "horovod" else word for word in record.spec.command)
+    spec = msgspec.structs.replace(record.spec, command=words, **changes)
+    records.save(msgspec.structs.replace(record, spec=spec))
 
 
 def test_a_record_is_launched_once_more_in_a_folder_of_its_own(record):
@@ -264,6 +281,80 @@ def test_options_win_over_a_record(record):
     assert {"--nodes=1", "--time=30"} <= set(header(text))
     assert " A=1" in text
     assert " B=2" in text
+
+
+@pytest.mark.parametrize(
+    ("kept", "words", "repeated"),
+    [
+        ("multiworker", [], "multiworker"),
+        ("multiworker", ["--nodes", "4"], "multiworker"),
+        ("multiworker", ["--strategy", "hybrid"], "hybrid"),
+        ("horovod", ["--nodes", "4"], "horovod"),
+        ("horovod", ["--nodes", "1"], "single"),
+    ],
+)
+def test_the_strategy_of_a_record_stays_unless_it_was_the_usual_one(record, kept, words, repeated):
+    kept_with(record, kept)
+    text = script("--from-job", record.key, *words).replace("\\\n", " ")
+    assert f"--strategy {repeated} --epochs 3" in " ".join(text.split())
+
+
+def test_what_the_place_has_counts_for_a_record_too(record, monkeypatch):
+    slurm = SlurmFacts(settings={"TaskPlugin": "task/affinity"})
+    host = HostFacts(place="login", tmpdir="/scratch", interfaces=("eth0", "ib0"), slurm=slurm)
+    monkeypatch.setattr(repeat, "probe", lambda _: host)
+    kept_with(record, site="", cpus_per_rank=4, gpus_per_node=1)
+    text = script("--from-job", record.key)
+    for words in ("TMPDIR=/tmp", "NCCL_SOCKET_IFNAME=ib0", "--cpu-bind=cores"):
+        assert words in text
+    assert "KMP_AFFINITY" not in text
+
+
+def test_what_is_written_beside_the_image_of_a_record_counts(record, monkeypatch):
+    facts = ImageFacts(path="it.sif", format="sif", digest="sha256:00", libraries=("libiomp5.so",))
+    monkeypatch.setattr(Place, "beside", msgspec.json.encode(facts))
+    kept_with(record, cpus_per_rank=4)
+    assert "KMP_AFFINITY=" in script("--from-job", record.key)
+    other = msgspec.structs.replace(facts, digest="sha256:01")
+    monkeypatch.setattr(Place, "beside", msgspec.json.encode(other))
+    assert "KMP_AFFINITY" not in script("--from-job", record.key)
+
+
+def test_the_image_here_that_was_copied_there_counts(record, tmp_path, monkeypatch):
+    facts = ImageFacts(path="it.sif", format="sif", libraries=("libiomp5.so",))
+    monkeypatch.setattr(repeat, "inspect", lambda *_, **__: facts)
+    digest = hashlib.sha256(b"an image").hexdigest()
+    kept = msgspec.structs.replace(record, image_digest=f"sha256:{digest}")
+    kept_with(kept, cpus_per_rank=4, image=f"/work/images/mine-{digest[:12]}.sif")
+    (tmp_path / "mine.sif").write_bytes(b"an image")
+    assert "KMP_AFFINITY=" in script("--from-job", record.key)
+    (tmp_path / "mine.sif").write_bytes(b"a newer image")
+    assert "KMP_AFFINITY" not in script("--from-job", record.key)
+
+
+def test_the_image_of_a_record_of_this_machine_is_read(record, monkeypatch):
+    read = []
+
+    def inspected(image, **_given):
+        read.append(image)
+        return ImageFacts(path=image, format="sif", libraries=("libiomp5.so",))
+
+    monkeypatch.setattr(repeat, "inspect", inspected)
+    kept_with(msgspec.structs.replace(record, host=None), cpus_per_rank=4)
+    assert "KMP_AFFINITY=" in script("--from-job", record.key)
+    assert read == [record.spec.image]
+
+
+def test_each_task_of_an_array_from_a_record_writes_a_file_of_its_own(record):
+    def output(*words):
+        found = (line for line in header(script("--from-job", record.key, *words)) if "--output" in line)
+        return next(found)
+
+    assert output() == "--output=output.log"
+    assert output("--array", "0-3") == "--output=output-%a.log"
+    assert output("--array", "0-3", "--output", "all.log") == "--output=all.log"
+    kept_with(record, output="mine.log")
+    assert output("--array", "0-3") == "--output=mine.log"
 
 
 def test_another_image_or_mode_is_another_job(record):
@@ -311,6 +402,8 @@ def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
     [
         (["--nodes", "2"], "--nodes 2: this machine is one node"),
         (["--mode", "srun-pmix"], "--mode srun-pmix: not without Slurm"),
+        (["--array", "0-3"], "--array: there is no queue with --local"),
+        (["--time", "1:00", "--module", "GCC"], "--time, --module: there is no queue with --local"),
         (["--site", "mine"], "--local: leave --host, --cluster and --site out"),
     ],
 )
@@ -318,3 +411,19 @@ def test_what_needs_a_cluster_is_refused_here(here, words, said):
     error = refused("--local", "--image", here, *words, "--dry-run", "--", "true")
     assert error.code == 2
     assert said in error.message
+
+
+def test_what_a_job_file_says_of_the_queue_is_refused_here_with_its_line(here, tmp_path):
+    (tmp_path / "job.yaml").write_text(f"image: {here}\ncommand: ['true']\npartition: gpus\n")
+    for words in (["job.yaml"], ["--job", "job.yaml"]):
+        error = refused(*words, "--local", "--dry-run")
+        assert error.message == "partition (job.yaml:3): there is no queue with --local"
+
+
+def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):
+    (tmp_path / "toolkit.toml").write_text('[launch]\naccount = "train"\ncpus_per_rank = 3\n')
+    done = run("--local", "--image", here, "--workdir", "/w", "--dry-run", "--", "true")
+    assert done.exception is None, done.exception
+    assert "OMP_NUM_THREADS=3" in done.stdout
+    assert "--pwd /w" in done.stdout
+    assert "Left out, as there is no queue with --local: account (toolkit.toml:2)" in done.stderr

@@ -90,6 +90,18 @@ def test_a_notebook_is_one_task_whatever_is_set_for_jobs(image, monkeypatch):
     assert "stop-asked; a checkpoint" not in script
 
 
+def test_settings_for_other_jobs_do_not_spoil_a_notebook(image, tmp_path):
+    (tmp_path / "toolkit.toml").write_text(
+        '[launch]\nnodes = 4\nelastic = true\nmin_nodes = 2\narray = "0-3"\n'
+    )
+    done = run("--host", "h", "--image", image, "--dry-run")
+    assert done.exit_code == 0, done.exception
+    assert "\n#SBATCH --nodes=1\n" in done.stdout
+    assert "\n#SBATCH --output=output.log\n" in done.stdout
+    assert "--no-kill" not in done.stdout
+    assert "--array" not in done.stdout
+
+
 def test_a_taken_port_is_told_before_anything_is_sent(image, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.launch.examples import RECORD, spec
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch import trainers
-from toolkit.launch.again import again, check_image, moved
+from toolkit.launch.again import again, check_image, given, moved
 from toolkit.run.local import LocalRunner
 
 OLD = "/work/ada/toolkit/runs/mnist-1"
@@ -62,6 +62,14 @@ def test_one_that_goes_on_stays_in_its_folder_under_a_new_key():
 def test_the_persons_own_arguments_are_told_apart():
     assert again(record()).arguments == ("--epochs", "3", "--data", "/other")
     assert again(RECORD).arguments == RECORD.spec.command
+
+
+def test_what_the_launch_gave_a_trainer_is_told_apart_from_the_persons_own():
+    mine = ("--epochs", "3", "--data", "/other")
+    assert given(TRAINED) == ({"--data": "/data/mnist", "--output": OLD, "--strategy": "horovod"}, mine)
+    assert given(spec()) == ({}, spec().command)
+    cut_short = (*WORDS[:3], "--strategy")
+    assert given(spec(trainer="mnist", command=cut_short)) == ({}, ("--strategy",))
 
 
 @pytest.mark.parametrize(
