@@ -4,7 +4,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, Missing
 
 
 @cache
@@ -74,5 +74,12 @@ def _folders(kind: str) -> tuple[Path, Path]:
 def _xdg(variable: str, below_home: str) -> Path:
     base = os.environ.get(variable, "")
     # The specification says that a relative path is to be ignored.
-    root = Path(base) if base.startswith("/") else Path.home() / below_home
+    root = Path(base) if base.startswith("/") else _home(variable) / below_home
     return root / "toolkit"
+
+
+def _home(variable: str) -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:  # no HOME, and a number that the machine has no person for
+        raise Missing("there is no home folder", fix=f"set HOME, or {variable}") from error

@@ -35,8 +35,9 @@ echo "job: $$, 1 ranks on $(hostname), mode srun-none"
 
 # start WORDS: inside the image.
 start() {
-    singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
-        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif "$@"
+    singularity exec --pwd '/work/a b' --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 OMP_NUM_THREADS=4 TF_NUM_INTRAOP_THREADS=2 TF_NUM_INTEROP_THREADS=2 "$@"
 }
 
 start python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

@@ -43,7 +43,7 @@ start() {
         SLURM_STEP_NODELIST="${HOSTNAME%%.*}" SLURMD_NODENAME="${HOSTNAME%%.*}" \
         singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        env HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
         python -m toolkit.trainers.gloo -- "$@" &
         pids+=("$!")
     done

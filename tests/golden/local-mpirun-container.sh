@@ -45,7 +45,8 @@ fi
 start() {
     singularity exec --pid --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        mpirun -n 2 "$@"
+        mpirun -n 2 \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 "$@"
 }
 
 # Is the world that MPI reports the one that was asked for? If not, end here and not after a night.

@@ -1,7 +1,7 @@
 import pytest
 
 from toolkit import data
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, Missing
 
 
 def test_shipped_folders_are_there():
@@ -20,6 +20,17 @@ def test_folders_follow_xdg_and_ignore_relative_values(monkeypatch, tmp_path):
     assert str(data.config_dir()) == "/home/x/.config/toolkit"
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/scratch/cache")
     assert str(data.cache_dir()) == "/scratch/cache"
+
+
+def test_without_a_home_it_says_what_to_set(monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(data.Path, "home", nobody)
+    with pytest.raises(Missing, match="there is no home folder") as caught:
+        data.state_dir()
+    assert caught.value.fix == "set HOME, or XDG_STATE_HOME"
 
 
 def test_a_persons_own_file_comes_before_a_shipped_one(monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """``launch --local``: the same image and trainer on this machine, without Slurm."""
 
+import dataclasses
 import posixpath
 from pathlib import Path
 
@@ -14,9 +15,8 @@ from toolkit.cli.shared import look
 from toolkit.errors import BadInput
 from toolkit.launch import plan, records
 from toolkit.launch.alone import run_local
-from toolkit.launch.localscript import choose_here, local_script
+from toolkit.launch.localscript import choose_here, local_script, without_queue
 from toolkit.launch.specify import Places, name_of, specify
-from toolkit.launch.surroundings import JOB_DIR
 from toolkit.launch.trainers import check_carried
 from toolkit.probe.asking import Asked as Question
 from toolkit.probe.probe import probe
@@ -35,8 +35,11 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     flags = Flags(call.force, call.fix, call.verify_key, call.no_verify)
     if call.fix:
         raise BadInput("--local: a fix is for the launch on a cluster; leave --fix out")
-    sources = check(asked, flags)
-    job, runner = asked.job, opener(None, None, None)
+    job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
+    if left_out:
+        tell.step(f"Left out, as there is no queue with --local: {', '.join(left_out)}")
+    sources = check(dataclasses.replace(asked, job=job), flags)
+    runner = opener(None, None, None)
     image = startable(look(runner, sources.image, None, tell, remote=False))
     facts = image.facts
     check_carried(job, facts)
@@ -48,12 +51,8 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
     places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))
     spec = specify(job, places)
-    spec = msgspec.structs.replace(
-        spec,
-        preflight=bool(job.preflight) and facts.stack is not None,
-        env={JOB_DIR: folder, **spec.env},
-    )
-    text = local_script(spec, choice.plan, choice.because, plan.runtime_of(host))
+    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
+    text = local_script(spec, choice.plan, choice.because, plan.runtime_of(host), facts)
     if call.dry_run:
         click.echo(text, nl=False)
         return
@@ -65,3 +64,9 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     if call.as_json:
         click.echo(msgspec.json.encode(record).decode())
     conclude(record, tell)
+
+
+def _job_file(call: Call) -> str:
+    """Return the job file as origins name it: the one of ``--job``, or a trainer that is one."""
+    named = str(call.job_file or call.said.get("trainer") or "")
+    return str(Path(named)) if named else ""

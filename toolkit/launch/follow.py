@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from toolkit.errors import Missing
-from toolkit.launch import jobs, records
+from toolkit.launch import jobs, process, records
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Runner
@@ -55,6 +55,7 @@ def follow(
 ) -> JobRecord:
     """Hand over the job's output as it grows until the job has ended; return the final record.
 
+    One of ``launch --local`` is looked for on this machine, not asked of Slurm.
     The output is kept beside the record, however the following ends. ``on_again`` is told of a job that
     goes on where this one stopped, under a new number. A connection that breaks is made anew for minutes;
     ``on_lost`` is told that it broke.
@@ -63,7 +64,8 @@ def follow(
         Missing: if the place is not reached any more, or Slurm there does not answer for minutes.
     """
     runner = Patient(runner, on_lost, _SILENT_SECONDS)
-    record = jobs.numbered(runner, record)
+    here = jobs.is_local(record)
+    record = record if here else jobs.numbered(runner, record)
     folder = record.spec.directory
     reader = _Tail(runner, jobs.output_of(record), on_line)
     metrics = _Metrics(runner, posixpath.join(folder, records.METRICS), on_metrics) if on_metrics else None
@@ -75,13 +77,14 @@ def follow(
 
     try:
         while True:
-            for status in _states(runner, record, look):
+            for status in (_states_here if here else _states)(runner, record, look):
                 on_state(status)
                 record = jobs.noted(record, status)
             _settle(reader)
             if metrics:
                 metrics.look(at_once=True)
-            record = jobs.conclude(runner, record)
+            # Whoever launched or cancelled one of this machine knows more of its end than its status tells.
+            record = jobs.conclude(runner, records.find(record.key) if here else record)
             if record.state != "pending":
                 return record
             reader.turn_to(jobs.output_of(record))
@@ -162,6 +165,21 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
                 break
             time.sleep(_OUTPUT_SECONDS)
         pause = min(pause * 1.5, _LAST_QUERY)
+
+
+def _states_here(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
+    """Yield once that a job of this machine runs; end when it has, reading output in between."""
+    yield JobStatus("running", nodes=record.nodes)
+    while _runs_here(runner, record):
+        look()
+        time.sleep(_OUTPUT_SECONDS)
+
+
+def _runs_here(runner: Runner, record: JobRecord) -> bool:
+    """Tell whether a job of this machine goes on; one that bash never began leaves a record alone."""
+    if records.find(record.key).state in FINAL_STATES or process.lost(record):
+        return False
+    return jobs.left_status(runner, record) is None
 
 
 class _Queue:

@@ -13,8 +13,10 @@ from toolkit.launch import plan
 from toolkit.launch.choose import Choice, choose
 from toolkit.launch.preflight import here
 from toolkit.launch.script import check_command
+from toolkit.launch.surroundings import Around, settled
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.render import quoted_words, render
 
@@ -24,6 +26,46 @@ which Horovod's ranks find each other from."""
 
 DIRECT: Mode = "srun-none"
 """One rank without any launcher: the same as what it is under ``srun --mpi=none``."""
+
+_OF_QUEUE = {
+    "gpus_per_node", "gpu", "gpu_bind", "cpu_bind", "memory", "memory_per_cpu", "time", "partition",
+    "account", "qos", "constraint", "reservation", "nodelist", "exclude", "exclusive", "licenses", "array",
+    "dependency", "begin", "mail_type", "mail_user", "requeue", "chain", "elastic", "min_nodes", "warning",
+    "error", "modules", "sbatch",
+}  # fmt: skip
+"""Fields that Slurm alone acts on, or a script that it runs."""
+
+_OF_ARRAYS = "default of arrays"
+"""The source of an output that differs from task to task (:mod:`toolkit.launch.complete`)."""
+
+
+def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
+    """Return a job less what only a queue can do, and a word for each thing that was left out.
+
+    What settings and variables say holds for jobs elsewhere too, and is left out. ``file`` is the job file.
+
+    Raises:
+        BadInput: for what an option, or the job file, says of this very job.
+    """
+    said = job.said()
+    left = [name for name in said if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
+    meant = [name for name in left if said[name] is not False]
+    if refused := [_named(name, origins[name]) for name in meant if _of_this_job(origins[name], file)]:
+        raise BadInput(
+            f"{', '.join(refused)}: there is no queue with --local",
+            fix="leave that out, or launch on a cluster; docs/launch.md says what counts here",
+        )
+    told = [_named(name, origins[name]) for name in meant if not origins[name].startswith("default")]
+    return msgspec.structs.replace(job, **dict.fromkeys(left)), told
+
+
+def _of_this_job(origin: str, file: str) -> bool:
+    return origin.startswith("--") or (bool(file) and file in {origin, origin.rpartition(":")[0]})
+
+
+def _named(name: str, origin: str) -> str:
+    """Return an option as it was written, or a field and where it stands."""
+    return origin if origin.startswith("--") else f"{name} ({origin})"
 
 
 def choose_here(
@@ -71,8 +113,12 @@ def _without_slurm(host: HostFacts) -> HostFacts:
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
 
 
-def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RUNTIME) -> str:
+def local_script(
+    spec: JobSpec, made: Plan, because: str, runtime: str = plan.RUNTIME, image: ImageFacts | None = None
+) -> str:
     """Render ``slurm/local.sh.j2``: the job as ``bash job.sh`` runs it on this machine.
+
+    ``image`` says which libraries have threads of their own.
 
     Raises:
         BadInput: for values that no script can hold.
@@ -80,6 +126,7 @@ def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RU
     check_command(spec.command)
     if spec.nodes != 1:
         raise BadInput(f"--nodes {spec.nodes}: this machine is one node; with --local use --ranks-per-node")
+    whole = settled(spec, made, Around(image=image))
     return render(
         "slurm",
         "local.sh.j2",
@@ -90,7 +137,7 @@ def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RU
             "ranks": spec.ranks_per_node,
             "launcher": made.inside,
             "gloo": made.mode == "gloo",
-            "start": _lines(_start_words(spec, made, runtime), 8),
+            "start": _lines(_start_words(spec, whole, runtime), 8),
             "command": _lines([spec.command], 4),
             "preflight": _lines([here(spec)], 4) if spec.preflight else "",
             "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",

@@ -1,7 +1,6 @@
 """Run commands and move files on another machine over SSH."""
 
 import contextlib
-import getpass
 import os
 import posixpath
 import re
@@ -210,7 +209,7 @@ def _pour(source: Path, writing: "paramiko.SFTPFile", done: int, progress: OnByt
 
 def _beside(target: str) -> str:
     folder, name = posixpath.split(target)
-    return posixpath.join(folder, f".{name}.{getpass.getuser()}.{os.getpid()}.part")
+    return posixpath.join(folder, f".{name}.{os.getuid()}.{os.getpid()}.part")
 
 
 def _make_folder(sftp: "paramiko.SFTPClient", folder: str, mode: int = 0o777) -> None:

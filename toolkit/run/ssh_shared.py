@@ -4,7 +4,6 @@ Where a centre asks for a second factor, nothing but ssh itself can answer, and 
 Nothing here ever opens a connection of its own.
 """
 
-import getpass
 import os
 import posixpath
 import shlex
@@ -97,7 +96,7 @@ class SharedRunner:
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         folder, name = posixpath.split(target)
-        beside = posixpath.join(folder, f".{name}.{getpass.getuser()}.{os.getpid()}.part")
+        beside = posixpath.join(folder, f".{name}.{os.getuid()}.{os.getpid()}.part")
         private = "-m700" if folder_mode(mode) == PRIVATE else ""
         given = (target, beside, f"{mode:o}", str(len(content)), private)
         self._sh(_WRITE, *given, doing=f"cannot write {target}", stdin=content)

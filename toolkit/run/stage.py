@@ -1,10 +1,12 @@
 """Bring files to where they are needed; one that is there already, byte for byte, stays."""
 
 import hashlib
+import os
 import posixpath
 import re
+import shlex
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,10 @@ _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
 _PATIENCE_SECONDS = 300.0
 """How long a connection may be away before a copy that brings nothing new is given up."""
+
+_PIECE_BYTES = 64 << 10
+"""Paths of one command, quoted: SSH hands its line to a shell as one argument, which Linux keeps to 128 KiB
+(execve(2), MAX_ARG_STRLEN)."""
 
 _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORECASE)
 
@@ -129,13 +135,30 @@ def _tell_lost(tell: Tell, why: str) -> None:
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    """Return the SHA-256 of those files that exist there, in one command if sha256sum can.
+    """Return the SHA-256 of those files that exist there, in as few commands as sha256sum and SSH allow.
 
     Raises:
         CheckFailed: if sha256sum could not do its work.
     """
-    if not paths:
-        return {}
+    return {path: digest for piece in _pieces(paths) for path, digest in _hashes(runner, piece).items()}
+
+
+def _pieces(paths: Iterable[str]) -> Iterator[list[str]]:
+    """Cut a list of paths so that each piece fits in the line of one command."""
+    piece: list[str] = []
+    size = 0
+    for path in paths:
+        length = len(os.fsencode(shlex.quote(path))) + 1
+        if piece and size + length > _PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+        piece.append(path)
+        size += length
+    if piece:
+        yield piece
+
+
+def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
     # --zero keeps odd names from being escaped.
     done = _sha256sum(runner, "--zero", "--", *paths)
     if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # coreutils before 8.25, and BusyBox
@@ -157,8 +180,10 @@ def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
 def _sha256sum(runner: Runner, *words: str) -> Completed:
     command = Command(("sha256sum", *words), env={"LC_ALL": "C"}, timeout=_HASH_SECONDS)
     done = runner.run(command)
-    # A file that is not there only makes the status 1.
-    if done.timed_out or done.status not in (0, 1):
+    # A file that is not there makes the status 1, and so does a shell that cannot be started; but sha256sum
+    # says its name.
+    absent = done.status == 1 and "sha256sum: " in done.errors
+    if done.timed_out or not (done.ok or absent):
         done.require(
             f"reading the SHA-256 of files on {runner.place}", "is the file system there slow or away?"
         )

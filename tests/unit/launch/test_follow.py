@@ -1,5 +1,7 @@
 """Following a job, against recorded answers of Slurm; the real one is in tests/integration."""
 
+import socket
+
 import msgspec
 import pytest
 
@@ -191,3 +193,64 @@ def test_a_connection_that_stays_away_is_given_up(monkeypatch):
     monkeypatch.setattr(following, "_SILENT_SECONDS", 0.05)
     with pytest.raises(Lost, match="connection was lost"):
         follow(Recorded(scontrol=[RUNNING, LOST]), RECORD, print)
+
+
+@pytest.fixture
+def local(tmp_path):
+    """The record of a job of ``launch --local`` that runs, and what its script says of its process."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    spec = msgspec.structs.replace(RECORD.spec, directory=str(folder))
+    record = msgspec.structs.replace(
+        RECORD, id="", spec=spec, state="running", started="2026-11-21T20:00:00", nodes=socket.gethostname()
+    )
+    records.save(record)
+    return record, folder / "process"
+
+
+class Growing(Recorded):
+    """A job that writes a line each time that its output is looked at, and ends after the third."""
+
+    def __init__(self, record, on_end):
+        super().__init__()
+        self._output, self._on_end, self._lines = f"{record.spec.directory}/output.log", on_end, 0
+
+    def read(self, target, offset=0):
+        if target == self._output and self._lines < 3:
+            self._lines += 1
+            self.files[target] = b"".join(b"%d\n" % n for n in range(self._lines))
+            if self._lines == 3:
+                self._on_end(self)
+        return super().read(target, offset)
+
+
+@pytest.mark.parametrize(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])
+def test_a_job_of_this_machine_is_followed_until_its_script_left_a_status(local, left, state):
+    record, _ = local
+
+    def end(here):
+        here.files[f"{record.spec.directory}/exit-code"] = left
+
+    here, lines, states = Growing(record, end), [], []
+    ended = follow(here, record, lines.append, lambda s: states.append((s.state, s.answer)))
+    assert (lines, states) == (["0", "1", "2"], [("running", "told")])
+    assert (ended.state, ended.exit_code) == (state, int(left))
+    assert here.ran == []  # Slurm knows nothing of it
+
+
+def test_a_job_of_this_machine_whose_process_is_gone_has_failed(local):
+    record, process = local
+    here = Growing(record, lambda _: process.write_text("1 1 a-boot-before\n"))
+    lines = []
+    assert follow(here, record, lines.append).state == "failed"
+    assert lines == ["0", "1", "2"]
+
+
+def test_a_job_of_this_machine_that_was_cancelled_meanwhile_is_told_so(local):
+    record, _ = local
+
+    def end(here):
+        records.update(record, state="cancelled")
+        here.files[f"{record.spec.directory}/exit-code"] = b"143\n"
+
+    assert follow(Growing(record, end), record, print).state == "cancelled"

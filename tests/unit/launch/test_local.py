@@ -18,8 +18,9 @@ from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, spec
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, process, records
 from toolkit.launch.alone import go_on, run_local
-from toolkit.launch.localscript import choose_here, local_script
+from toolkit.launch.localscript import choose_here, local_script, without_queue
 from toolkit.model.job import FINAL_STATES
+from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Plan
 from toolkit.run.local import LocalRunner
 
@@ -29,7 +30,16 @@ DIRECT = Plan(mode="srun-none", launcher=("srun", "--mpi=none"))
 CASES = {
     "local-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
     "local-gloo.sh": (spec(nodes=1, ranks_per_node=2, preflight=False), GLOO),
-    "local-direct.sh": (spec(nodes=1, preflight=False), DIRECT),
+    "local-direct.sh": (
+        spec(
+            nodes=1,
+            preflight=False,
+            cpus_per_rank=4,
+            workdir="/work/a b",
+            env={"TF_NUM_INTRAOP_THREADS": "2"},
+        ),
+        DIRECT,
+    ),
 }
 
 # Stands for the runtime: starts the words behind the image, as they are, on the machine itself.
@@ -156,6 +166,42 @@ def test_gpus_are_shown_to_the_ranks():
     assert choose_here(LAPTOP, IMAGE, 2, {}).plan.container == ("--nv",)
     without = msgspec.structs.replace(LAPTOP, gpus=())
     assert choose_here(without, IMAGE, 2, {}, force=True).plan.container == ()
+
+
+@pytest.mark.parametrize("made", [CONTAINED, GLOO, DIRECT], ids=lambda plan: plan.mode)
+def test_threads_and_working_directory_are_those_of_a_job_script(made):
+    text = local_script(spec(nodes=1, cpus_per_rank=3, workdir="/work/ada"), made, "why")
+    assert "--pwd /work/ada" in text
+    assert "OMP_NUM_THREADS=3" in text
+    assert "OMP_NUM_THREADS" not in local_script(spec(nodes=1), made, "why")
+
+
+def test_threads_of_intels_own_are_kept_out_of_the_way():
+    intel = image(libraries={"libiomp5.so": "5"})
+    text = local_script(spec(nodes=1, cpus_per_rank=3), DIRECT, "why", image=intel)
+    assert "KMP_BLOCKTIME=1" in text
+
+
+def test_what_only_a_queue_can_do_is_refused_where_this_job_asks_for_it():
+    job = JobFile(array="0-3", modules=("GCC",), time="1:00", account="a", nodes=1)
+    origins = {"array": "--array", "modules": "--module", "time": "job.yaml:3", "account": "toolkit.toml:3",
+               "nodes": "--nodes"}  # fmt: skip
+    with pytest.raises(BadInput) as caught:
+        without_queue(job, origins, "job.yaml")
+    said = {part.strip() for part in caught.value.message.partition(": there is no queue")[0].split(",")}
+    assert said == {"--array", "--module", "time (job.yaml:3)"}
+    assert caught.value.message.endswith("there is no queue with --local")
+
+
+def test_what_settings_say_of_every_job_is_left_out_and_told():
+    job = JobFile(account="a", time="1:00", warning=120, requeue=False, array="0-3", output="output-%a.log",
+                  workdir="/w", cpus_per_rank=2)  # fmt: skip
+    origins = {"account": "toolkit.toml:3", "time": "default", "warning": "default of trainers",
+               "requeue": "--requeue", "array": "TOOLKIT_ARRAY", "output": "default of arrays",
+               "workdir": "--workdir", "cpus_per_rank": "job.yaml:4"}  # fmt: skip
+    left, told = without_queue(job, origins)
+    assert left == JobFile(workdir="/w", cpus_per_rank=2)
+    assert told == ["account (toolkit.toml:3)", "array (TOOLKIT_ARRAY)"]
 
 
 def test_every_rank_runs_and_the_record_tells_the_end(here):

@@ -1,5 +1,7 @@
 """The line that SSH carries in place of words."""
 
+import getpass
+import os
 import shlex
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from toolkit.errors import BadInput
 from toolkit.run.command import Command
-from toolkit.run.ssh import SshRunner, shell_line
+from toolkit.run.ssh import SshRunner, _beside, shell_line
 
 WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
@@ -43,3 +45,12 @@ def test_a_port_of_the_configuration_that_is_none_is_refused_with_its_file(tmp_p
     config.write_text("Host far\n    HostName 127.0.0.1\n    Port 99999\n")
     with pytest.raises(BadInput, match=f"{config}: far: 99999 is no port"):
         SshRunner("far", config)
+
+
+def test_a_file_is_written_by_a_number_that_has_no_name(monkeypatch):
+    def nameless():
+        raise KeyError("getpwuid(): uid not found: 54321")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    assert _beside("/work/it") == f"/work/.it.54321.{os.getpid()}.part"

@@ -1,5 +1,6 @@
 """A shared connection, with an ssh that runs the far shell here; the real one is in tests/integration."""
 
+import getpass
 import os
 
 import pytest
@@ -92,6 +93,15 @@ def test_files_are_written_whole_and_read_from_an_offset(runner, tmp_path):
     assert (runner.read(str(target), 4), runner.read(str(target), 99)) == (b"456789", b"")
     assert runner.read(str(tmp_path / "nowhere")) == b""
     assert [path.name for path in target.parent.iterdir()] == ["it's"]
+
+
+def test_a_file_is_written_by_a_number_that_has_no_name(runner, tmp_path, monkeypatch):
+    def nameless():
+        raise KeyError("getpwuid(): uid not found: 54321")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    runner.write(str(tmp_path / "it"), b"x")
+    assert (tmp_path / "it").read_bytes() == b"x"
 
 
 def test_content_that_did_not_arrive_whole_gets_no_name(runner, tmp_path, monkeypatch):

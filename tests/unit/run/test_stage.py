@@ -9,6 +9,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Silent
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
+from toolkit.run.ssh import shell_line
 from toolkit.run.stage import Parcel, part_name, remote_hashes, sha256, stage
 
 
@@ -87,6 +88,40 @@ def test_hashes_of_odd_names_and_absent_files(tmp_path):
     odd.write_text("x")
     assert remote_hashes(LocalRunner(), [str(odd), str(tmp_path / "absent")]) == {str(odd): sha256(odd)}
     assert remote_hashes(LocalRunner(), []) == {}
+
+
+def test_thousands_of_files_are_asked_for_in_lines_that_a_shell_can_be_given():
+    paths = [f"/work/ada/data/it's a class/image {number:06d}.jpg" for number in range(5_000)]
+    lines = []
+
+    def answering(command):
+        lines.append(shell_line(command))
+        asked = command.words[command.words.index("--") + 1 :]
+        return Completed(command, 0, "".join(f"{path[-10:-4]}  {path}\0" for path in asked).encode(), b"")
+
+    assert remote_hashes(Odd(answering), paths) == {path: path[-10:-4] for path in paths}
+    assert len(lines) > 1
+    assert max(map(len, lines)) < 1 << 17
+
+
+def test_one_path_longer_than_a_piece_is_asked_for_alone():
+    paths = ["/a", "/" + "b" * 70_000, "/c"]
+    asked = []
+
+    def answering(command):
+        asked.append(command.words[3:])
+        return Completed(command, 0, b"", b"")
+
+    assert remote_hashes(Odd(answering), paths) == {}
+    assert asked == [(path,) for path in paths]
+
+
+@pytest.mark.parametrize(
+    "said", [b"/bin/bash: Argument list too long\n", b"bash: fork: retry: Resource unavailable\n", b""]
+)
+def test_a_shell_that_cannot_be_started_says_nothing_about_files(said):
+    with pytest.raises(CheckFailed, match="ended with status 1"):
+        remote_hashes(Odd(lambda command: Completed(command, 1, b"", said)), ["/a"])
 
 
 class Odd(LocalRunner):
