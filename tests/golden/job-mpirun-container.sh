@@ -22,7 +22,11 @@ cd -- "$job_dir" || exit 1
 # again, after the failure of a node, has not ended yet.
 rm -f exit-code stop-asked
 leave_status() {
-    echo "$?" > exit-code.part && mv exit-code.part exit-code
+    local status=$?
+    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
+    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
 

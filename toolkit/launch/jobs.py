@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.launch import arrays, process, records, slurm
+from toolkit.launch import arrays, process, records, slurm, successors
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.run.command import Command, Completed, Runner
@@ -72,6 +72,7 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
     Raises:
         CheckFailed: if the job goes on, or sbatch refuses.
         Missing: if its script is not there any more, or it is not known whether sbatch submitted it.
+        Interrupted: on Ctrl-C while sbatch ran.
     """
     if record.state not in FINAL_STATES:
         raise CheckFailed(
@@ -83,12 +84,18 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
         raise Missing(
             f"{runner.place}: {path} is not there any more", fix=f"toolkit launch --from-job {record.key}"
         )
-    if later := _later(runner, record):  # somebody did it by hand already
-        return _gone_on(record, later)
+    if later := successors.going_on(runner, record):  # somebody did it by hand already
+        return successors.gone_on(record, later)
     # When it was to start for the first time is over.
     now = ("--begin=now",) if record.spec.begin else ()
-    number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory, *now), forget=False)
-    return _gone_on(record, [number])
+    try:
+        number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory, *now), forget=False)
+        return successors.gone_on(record, [number])
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "interrupted while sbatch ran; the job may have been submitted",
+            fix=f"toolkit jobs resume {record.key}   (it takes over the one that is there)",
+        ) from None
 
 
 def refresh(runner: Runner, record: JobRecord, seconds: float = 60.0) -> tuple[JobRecord, bool]:
@@ -131,17 +138,22 @@ def refresh_all(
 
 def numbered(runner: Runner, record: JobRecord) -> JobRecord:
     """Find the number of a job whose submission was cut off, by its folder, which no other job has."""
-    if not record.id and (numbers := _numbers(runner, record)):
-        return records.update(record, id=numbers[-1], numbers=tuple(numbers))
+    if not record.id and (numbers := successors.numbers(runner, record)):
+        # What came after an array goes on for single tasks of it.
+        number = numbers[0] if record.spec.array else numbers[-1]
+        return records.update(record, id=number, numbers=tuple(numbers))
     return record
 
 
 def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
-    """Return the record of the job that goes on where this one stopped, ``None`` if there is none."""
-    if record.exit_code != STOPPED and not (record.spec.chain or record.spec.requeue):
+    """Return the record of the job that goes on where this one stopped, ``None`` if there is none.
+
+    Tasks of an array go on each under a number of its own; the record has one of them after the other.
+    """
+    if record.exit_code != STOPPED and not successors.goes_on(record):
         return None
-    later = _later(runner, record)
-    return _gone_on(record, later) if later else None
+    later = successors.going_on(runner, record)
+    return successors.gone_on(record, later) if later else None
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
@@ -221,16 +233,20 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     """Complete what is known of an array by the statuses that its tasks left; an end of it is that of all."""
     known = {task.index: task for task in record.tasks}
     tasks = []
+    over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        status = left_status(runner, record, task) if task.state == "unknown" else None
+        # One that failed may have gone on since, under a number that nobody asked for.
+        asked = task.state == "unknown" or (over and task.state == "failed" and successors.goes_on(record))
+        status = left_status(runner, record, task) if asked else None
         tasks.append(task if status is None else arrays.ended(task, status))
     whole = arrays.foremost(task.state for task in tasks) if len(tasks) < arrays.MOST else "unknown"
-    ended = record.state in {*FINAL_STATES, "unknown"} and whole in FINAL_STATES
     state, code = record.state, record.exit_code
-    if ended and whole != record.state:
+    if over and whole in FINAL_STATES:
         state = whole
-        code = next(task.exit_code for task in tasks if task.state == whole)
+        # A failure says more than that another one stopped in time.
+        worst = [task for task in tasks if task.state == whole]
+        code = min(worst, key=lambda task: task.exit_code == STOPPED).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
 
 
@@ -269,7 +285,10 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
             f"the number that Slurm gave to {record.key} is not known here",
             fix="find it with squeue --me, then: scancel NUMBER",
         )
-    runner.run(slurm.scancel(record.id)).require(f"cancelling job {record.id} on {runner.place}")
+    # Tasks of an array may have gone on, each under a number of its own.
+    live = successors.numbers(runner, record, live=True) if record.spec.array else []
+    numbers = live or [record.id]
+    runner.run(slurm.scancel(*numbers)).require(f"cancelling job {', '.join(numbers)} on {runner.place}")
     deadline = time.monotonic() + _CANCEL_SECONDS
     while True:
         record, _ = refresh(runner, record)
@@ -291,32 +310,6 @@ def _ended_here(runner: Runner, record: JobRecord) -> JobRecord:
 def is_local(record: JobRecord) -> bool:
     """Tell a job of ``launch --local``, which has begun though Slurm never gave it a number."""
     return not record.id and bool(record.started) and not (record.host or record.cluster)
-
-
-def _numbers(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of the jobs of this record's folder that Slurm has just now."""
-    with contextlib.suppress(Missing):
-        answer = runner.run(slurm.mine())
-        return slurm.parse_mine(answer.text, record.spec.directory) if answer.ok else []
-    return []
-
-
-def _later(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of jobs that were submitted in the record's folder since."""
-    known = {*record.numbers, record.id}
-    return [n for n in _numbers(runner, record) if n not in known and int(n) > int(record.id or 0)]
-
-
-def _gone_on(record: JobRecord, later: Sequence[str]) -> JobRecord:
-    return records.update(
-        record,
-        id=later[-1],
-        numbers=(*(record.numbers or (record.id,)), *later),
-        restarts=record.restarts + len(later),
-        state="pending",
-        exit_code=None,
-        ended="",
-    )
 
 
 def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
@@ -350,7 +343,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
 def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
     for pause in _LOOK_PAUSES:
         time.sleep(pause)
-        if numbers := _later(runner, record):
+        if numbers := successors.later(runner, record):
             return numbers[-1]
     raise _in_doubt(record, runner, why)
 

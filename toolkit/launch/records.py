@@ -88,7 +88,7 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
 
 
 def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) -> JobRecord:
-    """Find a record by key, by the start of one, or by Slurm's number; the last one for ``None``.
+    """Find a record by key, by the start of one, or by any number of Slurm's; the last one for ``None``.
 
     Raises:
         BadInput: if there is none, or more than one.
@@ -107,7 +107,7 @@ def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) 
     if wanted is None:
         return records[-1]
     exact = [r for r in records if r.key == wanted]
-    matches = exact or [r for r in records if r.id == wanted or r.key.startswith(wanted)]
+    matches = exact or [r for r in records if wanted in {r.id, *r.numbers} or r.key.startswith(wanted)]
     if len(matches) == 1:
         return matches[0]
     names = ", ".join(r.key for r in (matches or records)[-5:])

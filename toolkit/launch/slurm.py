@@ -201,20 +201,33 @@ def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
     return (turns.index(number) + 1, len(turns)) if number in turns else None
 
 
-def mine() -> Command:
-    """Ask for all jobs of the person that Slurm has, with the folders that they were submitted from."""
-    words = ("squeue", "--me", "--noheader", "--states=all", "--format=%i|%Z")
+def mine(*, live: bool = False) -> Command:
+    """Ask for all jobs of the person that Slurm has, with the folders that they were submitted from.
+
+    With ``live`` those that have ended are left out.
+    """
+    states = () if live else ("--states=all",)
+    words = ("squeue", "--me", "--noheader", *states, "--format=%i|%Z")
     return Command(words, timeout=_QUERY_SECONDS)
 
 
 def parse_mine(text: str, directory: str) -> list[str]:
-    """Return the numbers of the jobs that were submitted from ``directory``, the first one first."""
-    pairs = (line.strip().partition("|") for line in text.splitlines())
-    return sorted((n for n, _, where in pairs if where == directory and n.isdecimal()), key=int)
+    """Return the numbers of the jobs that were submitted from ``directory``, the first one first.
+
+    A task of an array that goes on by itself submits from its own folder, which is named by its index.
+    """
+    found = set()
+    for line in text.splitlines():
+        name, _, where = line.strip().partition("|")
+        number = name.partition("_")[0]  # a task of an array is NUMBER_INDEX
+        above, _, index = where.rpartition("/")
+        if number.isdecimal() and (where == directory or (above == directory and index.isdecimal())):
+            found.add(number)
+    return sorted(found, key=int)
 
 
-def scancel(number: str) -> Command:
-    return Command(("scancel", number), timeout=_QUERY_SECONDS)
+def scancel(*numbers: str) -> Command:
+    return Command(("scancel", *numbers), timeout=_QUERY_SECONDS)
 
 
 def _told(text: str) -> str:

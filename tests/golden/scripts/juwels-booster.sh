@@ -29,7 +29,11 @@ cd -- "$job_dir" || exit 1
 # again, after the failure of a node, has not ended yet.
 rm -f exit-code stop-asked
 leave_status() {
-    echo "$?" > exit-code.part && mv exit-code.part exit-code
+    local status=$?
+    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
+    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
 
@@ -99,12 +103,14 @@ ask_to_stop() {
 }
 trap ask_to_stop USR1 TERM
 
+job_id=$SLURM_JOB_ID
+
 # Slurm's word for how the job is; other than RUNNING where it was cancelled or is past its limit.
 # A controller that is started anew is waited for.
 job_state() {
     local _
     for _ in {1..30}; do
-        squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T 2> /dev/null && return
+        squeue --noheader --jobs="$job_id" --format=%T 2> /dev/null && return
         sleep 10
     done
 }
@@ -157,14 +163,14 @@ if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
         # The same job waits in the queue again, and has not ended: no status is left. Slurm ends this script.
         trap - EXIT USR1 TERM
         : > went-back
-        if scontrol requeue "$SLURM_JOB_ID"; then
+        if scontrol requeue "$job_id"; then
             echo "job: $why; goes on as soon as Slurm starts it again" >&2
             sleep 300
         fi
         echo "job: this cluster does not let a job back into the queue; another one is submitted" >&2
         rm -f went-back
         trap leave_status EXIT
-        next=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" \
+        next=$(sbatch --parsable --dependency="afterany:$job_id" \
             ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
             echo "job: $why; job ${next%%;*} goes on" >&2
     fi

@@ -162,7 +162,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
     wanted = [f"#SBATCH {line}" for line in sbatch_lines(spec, SITE if site else None)]
     assert [x for x in comments if x.startswith("#SBATCH")] == wanted
     (folder / "base").mkdir()
-    task = {"SLURM_ARRAY_TASK_ID": "2"} if spec.array else {}
+    task = {"SLURM_ARRAY_JOB_ID": "1", "SLURM_ARRAY_TASK_ID": "2"} if spec.array else {}
     ran = run(script, folder, BASE=f"{folder}/base", LOCAL=f"{folder}/local", **task)
     assert ran.status == 0, ran.said
     there = directory.replace("$BASE", f"{folder}/base") + ("/2" if spec.array else "")

@@ -251,6 +251,13 @@ def test_what_cannot_go_on_is_told_and_its_record_stays():
     assert records.find(None) == RECORD
 
 
+def test_ctrl_c_while_a_job_is_submitted_again_says_that_it_may_run():
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[KeyboardInterrupt()])
+    with pytest.raises(Interrupted, match="the job may have been submitted") as caught:
+        jobs.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", exit_code=75))
+    assert caught.value.fix.startswith(f"toolkit jobs resume {RECORD.key} ")
+
+
 def test_a_job_of_this_machine_alone_runs_until_it_leaves_its_status():
     alone = msgspec.structs.replace(NEW, state="running")
     records.save(alone)
@@ -313,3 +320,70 @@ def test_an_array_whose_task_left_nothing_has_no_known_end():
     record, _ = jobs.refresh(gone, record)
     assert [task.state for task in record.tasks] == ["completed", "completed", "unknown"]
     assert record.state == "unknown"
+
+
+# Tasks of an array that go on under numbers of their own
+
+CHAINED = msgspec.structs.replace(RECORD, spec=msgspec.structs.replace(ARRAY, chain=2), numbers=("7",))
+
+
+def told(number, *tasks):
+    lines = [f"JobId={number} ArrayTaskId={i} JobState={state} ExitCode={code}:0" for i, state, code in tasks]
+    return "\n".join(lines)
+
+
+ENDED = told(7, (0, "COMPLETED", 0), (1, "FAILED", 75), (2, "FAILED", 75))
+SUCCESSORS = f"8_1|{FOLDER}/1\n9_2|{FOLDER}/2\n10|{FOLDER}0\n"
+
+
+def test_an_array_goes_on_as_long_as_one_of_its_tasks_does():
+    slurm = Recorded(scontrol=[ENDED], squeue=[SUCCESSORS])
+    record, _ = jobs.refresh(slurm, CHAINED)
+    assert (record.state, record.id, record.numbers, record.restarts) == ("pending", "9", ("7", "8", "9"), 2)
+    # The later one ends first.
+    slurm = Recorded(scontrol=[told(9, (2, "COMPLETED", 0))], squeue=[f"8_1|{FOLDER}/1\n"])
+    record, _ = jobs.refresh(slurm, record)
+    assert (record.state, record.id, record.numbers, record.restarts) == ("pending", "8", ("7", "9", "8"), 2)
+    slurm = Recorded(scontrol=[told(8, (1, "COMPLETED", 0))], squeue=[""])
+    record, _ = jobs.refresh(slurm, record)
+    assert (record.state, record.exit_code) == ("completed", 0)
+    assert [task.state for task in record.tasks] == ["completed"] * 3
+
+
+def test_how_a_task_went_on_that_nobody_asked_for_is_told_by_the_status_that_it_left():
+    slurm = Recorded({f"{FOLDER}/{i}/exit-code": b"0\n" for i in (1, 2)}, scontrol=[ENDED], squeue=[""])
+    record, _ = jobs.refresh(slurm, CHAINED)
+    assert (record.state, record.exit_code) == ("completed", 0)
+
+
+def test_a_task_that_failed_counts_more_than_one_that_stopped_in_time():
+    shown = told(7, (0, "FAILED", 75), (1, "FAILED", 9), (2, "COMPLETED", 0))
+    record, _ = jobs.refresh(Recorded(scontrol=[shown], squeue=[""]), CHAINED)
+    assert (record.state, record.exit_code) == ("failed", 9)
+
+
+def test_an_array_is_not_submitted_again_beside_a_task_that_goes_on():
+    ended = msgspec.structs.replace(CHAINED, state="failed", exit_code=75, numbers=("7", "8"))
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, squeue=[f"8_1|{FOLDER}/1\n"], sbatch=["11\n"])
+    record = jobs.resubmit(slurm, ended)
+    assert (record.state, record.id) == ("pending", "8")
+    assert not any(words[0] == "sbatch" for words in slurm.ran)
+    # One whose tasks have all ended is, though Slurm still has their numbers.
+    slurm.answers["squeue"] = [""]
+    assert jobs.resubmit(slurm, ended).numbers == ("7", "8", "11")
+    assert not any("--states=all" in words for words in slurm.ran)
+
+
+def test_cancelling_an_array_ends_all_that_goes_on_of_it():
+    slurm = Recorded(squeue=[f"7_0|{FOLDER}\n{SUCCESSORS}", ""], scancel=[""], scontrol=[ENDED])
+    jobs.cancel(slurm, CHAINED)
+    assert ("scancel", "7", "8", "9") in slurm.ran
+    slurm = Recorded(squeue=[AWAY], scancel=[""], scontrol=[RUNNING])
+    jobs.cancel(slurm, msgspec.structs.replace(RECORD, spec=ARRAY, key="other"))
+    assert ("scancel", "7") in slurm.ran
+
+
+def test_an_array_whose_submission_was_cut_off_is_found_though_a_task_went_on():
+    lost = msgspec.structs.replace(CHAINED, id="", numbers=(), state="unknown")
+    record = jobs.numbered(Recorded(squeue=[f"7_[0-2]|{FOLDER}\n8_1|{FOLDER}/1\n"]), lost)
+    assert (record.id, record.numbers) == ("7", ("7", "8"))

@@ -36,6 +36,11 @@ def test_a_saved_record_is_found_again():
     assert records.find(None) == RECORD
 
 
+def test_a_job_that_went_on_is_found_by_the_number_that_its_person_was_told_first():
+    records.save(msgspec.structs.replace(RECORD, id="48", numbers=("47", "48")))
+    assert records.find("47").id == "48"
+
+
 def test_records_are_private():
     records.save(RECORD)
     assert (records.folder(RECORD.key) / "record.json").stat().st_mode & 0o077 == 0

@@ -120,6 +120,12 @@ def test_a_second_run_of_the_script_does_not_keep_the_status_of_the_first(tmp_pa
     assert (tmp_path / "exit-code").read_text() == "0\n"
 
 
+def test_what_a_module_left_running_is_no_signal_that_ended_the_script(tmp_path):
+    script = job_script(spec(preflight=False, directory=str(tmp_path)), SRUN, "why")
+    run(script.replace("srun --nodes", "sleep 1 > /dev/null 2>&1 & srun --nodes"), tmp_path)
+    assert (tmp_path / "exit-code").read_text() == "0\n"
+
+
 @pytest.mark.parametrize("time", ["", "soon", "1:2:3:4", "1h", "10\n"])
 def test_a_time_that_sbatch_would_not_take_is_refused(time):
     with pytest.raises(BadInput, match="--time"):

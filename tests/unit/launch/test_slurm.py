@@ -62,7 +62,9 @@ def test_accounting_is_read(text, state):
 def test_words_are_raw():
     assert slurm.sbatch("/a b/job.sh", "/a b").words == ("sbatch", "--parsable", "/a b/job.sh")
     assert slurm.sbatch("/a b/job.sh", "/a b").cwd == "/a b"
-    assert slurm.scancel("7").words == ("scancel", "7")
+    assert slurm.scancel("7", "9").words == ("scancel", "7", "9")
+    assert "--states=all" in slurm.mine().words
+    assert "--states=all" not in slurm.mine(live=True).words
     assert "7" in slurm.show_job("7").words
     assert "7" in slurm.account("7").words
 
@@ -117,7 +119,12 @@ def test_the_place_in_the_queue_counts_those_that_wait_for_their_turn_alone():
 
 def test_jobs_of_a_folder_are_found_by_it_and_by_no_other():
     text = "12|/w/runs/a\n9|/w/runs/a\n10|/w/runs/ab\n11_3|/w/runs/a\n\n"
-    assert slurm.parse_mine(text, "/w/runs/a") == ["9", "12"]
+    assert slurm.parse_mine(text, "/w/runs/a") == ["9", "11", "12"]
+
+
+def test_tasks_of_an_array_are_of_its_folder_and_so_are_those_that_went_on_from_their_own():
+    assert slurm.parse_mine("48_[0-3]|/w\n9_0|/w/0\n", "/w") == ["9", "48"]
+    assert slurm.parse_mine("48_0|/w\n48_[1-3%2]|/w\n60_1|/w/1\n61|/w/a\n62_1|/w/1/1\n", "/w") == ["48", "60"]
 
 
 def test_of_an_array_what_goes_on_counts_first_and_then_what_failed():

@@ -13,6 +13,7 @@ from toolkit.launch.script import job_script
 
 # A trainer: looks for the file, writes a checkpoint, ends with 75 (or as srun tells of those that it killed).
 # Where there is a file "dies", its ranks die once with a node: "gone" until Slurm has "noticed" it.
+# The file "over" ends one that nobody waits for.
 SRUN_STAND_IN = """\
 #!/bin/bash
 case "$*" in *" true") [ ! -e gone ] && [ ! -e noticed ]; exit ;; esac
@@ -20,6 +21,7 @@ printf '%s\\n' "$*" >> started
 if [ -e dies ]; then mv dies "$(cat dies)"; exit 9; fi
 for _ in $(seq 200); do
     if [ -e stop-asked ]; then sleep 0.02; mkdir -p checkpoints; : > checkpoints/one; exit "${ENDS:-75}"; fi
+    if [ -e over ]; then exit 9; fi
     sleep 0.02
 done
 exit 9
@@ -29,6 +31,8 @@ OTHERS = {
     # Slurm notices a dead node a moment after it was asked for the job's nodes.
     "squeue": """\
 #!/bin/bash
+# In an array this is the number of the whole, which has another task.
+case "${SLURM_ARRAY_TASK_ID:+$*}" in *"--jobs=77 "*) echo "2 n[8-9]" ;; esac
 case "$*" in
     *%N*)
         if [ -e noticed ]; then echo "1 n1"; else echo "2 n[1-2]"; fi
@@ -58,7 +62,8 @@ def start(tmp_path):
         (programs / name).chmod(0o755)
 
     def started(number=signal.SIGUSR1, times=1, changes=None, **environment):
-        case = spec(directory=str(tmp_path), preflight=False, trainer="mnist", warning=60, **(changes or {}))
+        asked = {"preflight": False, "trainer": "mnist", "warning": 60, **(changes or {})}
+        case = spec(directory=str(tmp_path), **asked)
         (tmp_path / "job.sh").write_text(job_script(case, SRUN, "why"))
         process = subprocess.Popen(
             ["bash", "job.sh"],
@@ -81,10 +86,16 @@ def start(tmp_path):
         for _ in range(times):
             os.kill(process.pid, number)
             time.sleep(0.005)
+        process.wait(timeout=30)
+        (tmp_path / "over").touch()  # as Slurm ends what a script left behind
         _, said = process.communicate(timeout=30)
+        (tmp_path / "over").unlink()
         return process.returncode, said
 
     return started
+
+
+ARRAY = {"SLURM_ARRAY_JOB_ID": "77", "SLURM_ARRAY_TASK_ID": "3"}
 
 
 def left(folder):
@@ -147,13 +158,26 @@ def test_the_next_job_of_a_chain_does_not_wait_again_for_its_time_to_begin(start
 
 def test_a_job_of_an_array_submits_its_own_number_again(start, tmp_path):
     (tmp_path / "3").mkdir()
-    start(changes={"chain": 1, "array": "0-7"}, SLURM_ARRAY_TASK_ID="3")
+    start(changes={"chain": 1, "array": "0-7"}, **ARRAY)
     assert not (tmp_path / "exit-code").exists()
     # The stand-in for the ranks runs in the folder of number 3, where nobody waits for it.
     assert (
         tmp_path / "3" / "submitted"
-    ).read_text() == "--parsable --dependency=afterany:77 --array=3 job.sh\n"
+    ).read_text() == "--parsable --dependency=afterany:77_3 --array=3 job.sh\n"
     assert (tmp_path / "3" / "job.sh").read_text() == (tmp_path / "job.sh").read_text()
+
+
+def test_a_job_of_an_array_goes_back_into_the_queue_alone(start, tmp_path):
+    start(changes={"requeue": True, "array": "0-7"}, **ARRAY)
+    assert (tmp_path / "3" / "requeued").read_text() == "requeue 77_3\n"
+    assert left(tmp_path / "3") is None
+
+
+def test_an_elastic_job_of_an_array_looks_at_its_own_nodes(start, tmp_path):
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3" / "dies").write_text("noticed")
+    start(changes={"elastic": True, "array": "0-7"}, **ARRAY)
+    assert "--nodelist=n1" in (tmp_path / "3" / "started").read_text().splitlines()[1]
 
 
 @pytest.mark.parametrize("state", ["COMPLETING", "CANCELLED", ""])
@@ -167,6 +191,17 @@ def test_what_fails_by_itself_is_not_started_again(start, tmp_path):
     status, _ = start(changes={"requeue": True}, ENDS="3")
     assert (status, left(tmp_path)) == (3, "3")
     assert not (tmp_path / "requeued").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+def test_a_script_that_a_signal_ends_at_once_has_not_completed(start, tmp_path, number):
+    status, _ = start(number, changes={"trainer": "", "warning": 0})
+    assert (status, left(tmp_path)) == (-number, "143")
+
+
+def test_a_preflight_that_a_signal_ends_has_not_completed(start, tmp_path):
+    status, _ = start(signal.SIGTERM, changes={"preflight": True})
+    assert (status, left(tmp_path)) == (-signal.SIGTERM, "143")
 
 
 def test_a_command_of_ones_own_has_the_short_script():
