@@ -171,7 +171,7 @@ if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
         rm -f went-back
         trap leave_status EXIT
         next=$(sbatch --parsable --dependency="afterany:$job_id" \
-            ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
+            job.sh) &&
             echo "job: $why; job ${next%%;*} goes on" >&2
     fi
 fi

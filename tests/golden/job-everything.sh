@@ -207,7 +207,7 @@ if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
         rm -f went-back
         trap leave_status EXIT
         next=$(sbatch --parsable --dependency="afterany:$job_id" --begin=now \
-            ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
+            --array="$SLURM_ARRAY_TASK_ID" --chdir="${job_dir%/*}" job.sh) &&
             echo "job: $why; job ${next%%;*} goes on" >&2
     fi
 fi

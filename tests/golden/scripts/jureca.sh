@@ -151,7 +151,7 @@ if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
     elif [ "$(job_state)" = RUNNING ]; then
         echo $((restarts + 1)) > restarts
         next=$(sbatch --parsable --dependency="afterany:$job_id" \
-            ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} job.sh) &&
+            job.sh) &&
             echo "job: $why; job ${next%%;*} goes on" >&2
     fi
 fi

@@ -161,9 +161,9 @@ def test_a_job_of_an_array_submits_its_own_number_again(start, tmp_path):
     start(changes={"chain": 1, "array": "0-7"}, **ARRAY)
     assert not (tmp_path / "exit-code").exists()
     # The stand-in for the ranks runs in the folder of number 3, where nobody waits for it.
-    assert (
-        tmp_path / "3" / "submitted"
-    ).read_text() == "--parsable --dependency=afterany:77_3 --array=3 job.sh\n"
+    # From the folder of the whole, so that its output goes where that of the first one went.
+    words = f"--parsable --dependency=afterany:77_3 --array=3 --chdir={tmp_path} job.sh\n"
+    assert (tmp_path / "3" / "submitted").read_text() == words
     assert (tmp_path / "3" / "job.sh").read_text() == (tmp_path / "job.sh").read_text()
 
 
