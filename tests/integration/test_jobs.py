@@ -14,6 +14,7 @@ from tests.integration.program import ROOT, toolkit
 from toolkit.cluster import use
 from toolkit.errors import Missing
 from toolkit.launch import jobs, records
+from toolkit.launch.reasons import in_turn
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
 from toolkit.run.patience import Patient
@@ -182,6 +183,17 @@ def test_a_job_that_submits_its_successor_is_followed_under_the_new_number(on):
     assert now["numbers"][0] == record["id"] != now["id"]
 
 
+def test_a_task_of_an_array_goes_on_without_the_others(on):
+    line = f'if [ "$SLURM_ARRAY_TASK_ID" = 1 ]; then {TWICE.strip()}; else echo once; fi'
+    record = launched(on, line, "--array", "0-2", "--no-requeue", "--chain", "1")
+    assert toolkit("jobs", "wait", record["key"], timeout=200).returncode == 0
+    now = record_of(record["key"])
+    assert (now["state"], now["restarts"], len(now["numbers"])) == ("completed", 1, 2)
+    assert [(task["index"], task["state"]) for task in now["tasks"]] == [(n, "completed") for n in range(3)]
+    said = toolkit("jobs", "logs", record["key"]).stdout
+    assert [said.count(word) for word in ("once", "first", "second")] == [2, 1, 1]
+
+
 def test_one_that_stopped_and_is_not_started_again_says_how_to_go_on_and_does(on):
     record = launched(on, TWICE)
     done = toolkit("jobs", "wait", record["key"], ok=False)
@@ -249,7 +261,7 @@ def test_the_place_in_the_queue_is_told(cluster, on, login):
     try:
         record = records.find(busy[2]["key"])
         deadline = time.monotonic() + 90
-        while (told := jobs.query(login, record.id)).reason not in ("Priority", "Resources"):
+        while not in_turn((told := jobs.query(login, record.id)).reason):
             assert time.monotonic() < deadline, (told, as_root(cluster, "squeue"), as_root(cluster, "sinfo"))
             time.sleep(0.5)
         assert jobs.place_in_queue(login, record, jobs.query(login, record.id).partition) == (2, 2)

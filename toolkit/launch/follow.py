@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from toolkit.errors import Missing
 from toolkit.launch import jobs, process, records
+from toolkit.launch.reasons import in_turn
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Runner
@@ -35,9 +36,6 @@ So is a connection that cannot be made anew."""
 
 _SETTLE_SECONDS = 1.0
 """How long a shared file system is given to show the last lines of a job that has ended."""
-
-_IN_TURN = {"Priority", "Resources"}
-"""Reasons of jobs that wait for nothing but their turn."""
 
 OnMetrics = Callable[[bytes], None]
 """Takes the content of the metrics file, each time that it was looked at, changed or not."""
@@ -190,7 +188,7 @@ class _Queue:
         self._asked, self._place = float("-inf"), (0, 0)
 
     def placed(self, status: JobStatus) -> JobStatus:
-        if status.state != "pending" or status.reason not in _IN_TURN:
+        if status.state != "pending" or not in_turn(status.reason):
             return status
         if time.monotonic() - self._asked >= _PLACE_SECONDS:
             self._asked = time.monotonic()

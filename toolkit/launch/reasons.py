@@ -19,6 +19,11 @@ class Waiting:
     never: bool = False
 
 
+_PLANNED = "ReqNodeNotAvail,_May_be_reserved_for_other_job"
+"""What Slurm's backfill says of a job that named its nodes, while others compute on them."""
+
+_IN_TURN = {"Priority", "Resources", _PLANNED}
+
 _OTHER = "cancel it and launch it again with another --"
 
 _REASONS: dict[str, Waiting] = {
@@ -112,8 +117,15 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Waiting], ...] = (
 )  # fmt: skip
 
 
+def in_turn(reason: str) -> bool:
+    """Tell a job that waits for nothing but its turn."""
+    return reason in _IN_TURN
+
+
 def in_words(reason: str) -> Waiting:
     """Say a reason in words; one that is not known is given as Slurm gives it."""
+    if reason == _PLANNED:
+        return Waiting("the nodes that it asked for are in use, or kept for a job before it")
     # Details stand behind a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
     code, _, detail = reason.partition(",")
     if known := _REASONS.get(code):

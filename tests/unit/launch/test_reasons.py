@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.launch.reasons import in_words
+from toolkit.launch.reasons import in_turn, in_words
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,21 @@ from toolkit.launch.reasons import in_words
         ("AssocGrpNodeLimit", "all jobs of its account"),
         ("AssocMaxJobsLimit", "your jobs of this account"),
         ("ReqNodeNotAvail,_UnavailableNodes:node[3-4]", "maintenance: node[3-4]"),
+        ("ReqNodeNotAvail,_May_be_reserved_for_other_job", "in use, or kept for a job before it"),
         ("Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved", "down, reserved"),
         ("SomethingNew", "Slurm's reason is SomethingNew"),
     ],
 )
 def test_reasons_are_said_in_words(reason, said):
     assert said in in_words(reason).why
+
+
+@pytest.mark.parametrize(
+    ("reason", "turn"),
+    [("Resources", True), ("ReqNodeNotAvail,_May_be_reserved_for_other_job", True), ("JobHeldUser", False)],
+)
+def test_who_waits_for_nothing_but_a_turn_is_told_apart(reason, turn):
+    assert in_turn(reason) is turn
 
 
 @pytest.mark.parametrize(
