@@ -188,7 +188,6 @@ def test_a_task_of_an_array_goes_on_without_the_others(on):
     record = launched(on, line, "--array", "0-2", "--no-requeue", "--chain", "1")
     assert toolkit("jobs", "wait", record["key"], timeout=200).returncode == 0
     now = record_of(record["key"])
-    assert (now["state"], now["restarts"], len(now["numbers"])) == ("completed", 1, 2)
     assert [(task["index"], task["state"]) for task in now["tasks"]] == [(n, "completed") for n in range(3)]
     said = toolkit("jobs", "logs", record["key"]).stdout
     assert [said.count(word) for word in ("once", "first", "second")] == [2, 1, 1]
