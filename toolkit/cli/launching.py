@@ -62,7 +62,7 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
     if call.from_job:
         _again(call, tell, opener)
         return
-    made = asked(call.said, call.words, call.job_file)
+    made = asked(call.said, call.words, call.job_file, here=call.local)
     if call.local:
         from toolkit.cli.launch_local import launch_here
 
@@ -148,9 +148,9 @@ def _again(call: Call, tell: Progress, opener: Opener) -> None:
     _check_again(call)
     record = records.find(call.from_job, on_damage=tell.step)
     where = call.where
-    if not where.remote and where.ssh_config is None:
+    if not where.remote:
         config = Path(record.ssh_config) if record.ssh_config else None
-        where = Where(record.host, record.cluster, config)
+        where = Where(record.host, record.cluster, where.ssh_config or config)
     runner = opener(*where)
     try:
         finish(call, repeated(runner, record, call, tell, remote=where.remote), where, runner, tell)

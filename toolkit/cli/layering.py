@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
@@ -38,11 +40,13 @@ class Asked:
         return [f"{name} = {_shown(said[name])}    <- {self.origins[name]}" for name in said]
 
 
-def asked(given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None) -> Asked:
+def asked(
+    given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, here: bool = False
+) -> Asked:
     """Join what holds everywhere with site, settings, variables, job file and ``given`` options.
 
     ``words`` stood after ``--``: arguments of a trainer, or a command. A trainer that ends in ``.yaml`` is
-    a job file.
+    a job file. A job that runs ``here`` is for no site, whatever settings name for the others.
 
     Raises:
         BadInput: one line with place, field and choices.
@@ -53,6 +57,8 @@ def asked(given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None
             raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
         job_file = given.pop("trainer")
     above = [*_settings(), layers.from_variables(os.environ)]
+    if here:
+        above = [replace(layer, said=msgspec.structs.replace(layer.said, site=None)) for layer in above]
     above += [_job_file(Path(job_file))] if job_file else []
     above += [layers.checked(given, layers.OPTION, {}, strict=True)]
     name = layers.merge(above).job.site

@@ -139,7 +139,6 @@ class _Tail:
 def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
     """Yield Slurm's answers until a final one, reading output in between."""
     pause, heard, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
-    goes_on = record.spec.requeue or record.spec.chain > 0
     queue = _Queue(runner, record)
     while True:
         status = jobs.query(runner, record.id)
@@ -147,7 +146,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
         if status.answer == "silent":
             # A status left by a run before a requeue counts no more, hence: only once it runs.
             left = jobs.left_status(runner, record) if running else None
-            if left is not None and not (left == jobs.STOPPED and goes_on):
+            if left is not None and not (left == jobs.STOPPED and record.spec.goes_on):
                 yield JobStatus("unknown", answer="forgotten")
                 return
             _give_up(runner, asked - heard)

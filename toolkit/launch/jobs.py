@@ -150,7 +150,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 
     Tasks of an array go on each under a number of its own; the record has one of them after the other.
     """
-    if record.exit_code != STOPPED and not successors.goes_on(record):
+    if record.exit_code != STOPPED and not record.spec.goes_on:
         return None
     later = successors.going_on(runner, record)
     return successors.gone_on(record, later) if later else None
@@ -237,7 +237,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
         # One that failed may have gone on since, under a number that nobody asked for.
-        asked = task.state == "unknown" or (over and task.state == "failed" and successors.goes_on(record))
+        asked = task.state == "unknown" or (over and task.state == "failed" and record.spec.goes_on)
         status = left_status(runner, record, task) if asked else None
         tasks.append(task if status is None else arrays.ended(task, status))
     whole = arrays.foremost(task.state for task in tasks) if len(tasks) < arrays.MOST else "unknown"

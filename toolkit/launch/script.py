@@ -85,7 +85,7 @@ def job_script(
             "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,
             "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
-            "goes_on": bool(spec.requeue or spec.chain),
+            "goes_on": spec.goes_on,
             "restarts": spec.chain or RESTARTS,
             "node_count": IN_SHELL[NODES] if spec.elastic else spec.nodes,
         },

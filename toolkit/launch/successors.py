@@ -9,11 +9,6 @@ from toolkit.model.job import JobRecord
 from toolkit.run.command import Runner
 
 
-def goes_on(record: JobRecord) -> bool:
-    """Tell a job that has itself started again where it stopped."""
-    return record.spec.requeue or record.spec.chain > 0
-
-
 def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[str]:
     """Return the numbers of the jobs of this record's folder that Slurm has just now.
 

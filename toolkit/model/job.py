@@ -83,6 +83,11 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
         """The nodes without which it does not train."""
         return (self.min_nodes or 1) if self.elastic else self.nodes
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has itself started again where it stopped."""
+        return self.requeue or self.chain > 0
+
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
     """What was known of an image's signatures when a job was submitted.

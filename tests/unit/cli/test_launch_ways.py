@@ -299,6 +299,14 @@ def test_the_strategy_of_a_record_stays_unless_it_was_the_usual_one(record, kept
     assert f"--strategy {repeated} --epochs 3" in " ".join(text.split())
 
 
+def test_another_ssh_configuration_leads_to_the_host_of_the_record(record, monkeypatch, tmp_path):
+    config, opened = tmp_path / "config", []
+    config.write_text("")
+    monkeypatch.setattr(launch, "open_runner", lambda *where: opened.append(where) or Place())
+    script("--from-job", record.key, "--ssh-config", str(config))
+    assert opened == [("login", None, config)]
+
+
 def test_what_the_place_has_counts_for_a_record_too(record, monkeypatch):
     slurm = SlurmFacts(settings={"TaskPlugin": "task/affinity"})
     host = HostFacts(place="login", tmpdir="/scratch", interfaces=("eth0", "ib0"), slurm=slurm)
@@ -421,7 +429,9 @@ def test_what_a_job_file_says_of_the_queue_is_refused_here_with_its_line(here, t
 
 
 def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):
-    (tmp_path / "toolkit.toml").write_text('[launch]\naccount = "train"\ncpus_per_rank = 3\n')
+    (tmp_path / "toolkit.toml").write_text(
+        '[launch]\naccount = "train"\ncpus_per_rank = 3\nsite = "juwels"\n'
+    )
     done = run("--local", "--image", here, "--workdir", "/w", "--dry-run", "--", "true")
     assert done.exception is None, done.exception
     assert "OMP_NUM_THREADS=3" in done.stdout
