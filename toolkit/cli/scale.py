@@ -41,7 +41,10 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.option("--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks, as in 1,2,4")
 @click.option("--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes to spread them over")
 @click.option(
-    "--ranks-per-node", "per_node", type=click.IntRange(min=1), help="Ranks on a node  [default: 1]"
+    "--ranks-per-node",
+    "per_node",
+    type=click.IntRange(min=1),
+    help="Most ranks on a node  [default: 1, or all with --nodes]",
 )
 @click.option("--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each size")
 @click.option(

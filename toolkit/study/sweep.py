@@ -23,8 +23,8 @@ _PLACES = ("{ranks}", "{nodes}", "{batch}")
 def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
     """Return every size that is asked for, the smallest first.
 
-    With ``nodes`` each number of ranks runs on each number of nodes over which it spreads evenly; without,
-    on as few nodes as ``ranks_per_node`` (1 by default) allow.
+    With ``nodes`` each number of ranks runs on each number of nodes over which it spreads evenly, with at
+    most ``ranks_per_node`` on one; without, on as few nodes as ``ranks_per_node`` (1 by default) allow.
 
     Raises:
         BadInput: for ranks that fit none of the nodes.
@@ -33,13 +33,13 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
     if not over:
         found = [Size(count, _fewest(count, ranks_per_node or 1)) for count in wanted]
         return tuple(found)
-    if ranks_per_node is not None:
-        raise BadInput("--nodes and --ranks-per-node: give one of them; --ranks are those of all nodes")
     for count in wanted:
-        if not any(_even(count, on) for on in over):
-            named = ", ".join(map(str, over))
-            raise BadInput(f"--ranks {count}: does not spread evenly over --nodes {named}")
-    return tuple(Size(count, on) for count in wanted for on in over if _even(count, on))
+        if not any(_even(count, on, ranks_per_node) for on in over):
+            named, most = ", ".join(map(str, over)), ""
+            if ranks_per_node is not None:
+                most = f", at most --ranks-per-node {ranks_per_node} on each"
+            raise BadInput(f"--ranks {count}: does not spread evenly over --nodes {named}{most}")
+    return tuple(Size(count, on) for count in wanted for on in over if _even(count, on, ranks_per_node))
 
 
 def _fewest(ranks: int, most: int) -> int:
@@ -48,8 +48,8 @@ def _fewest(ranks: int, most: int) -> int:
     return max(1, ranks // most)
 
 
-def _even(ranks: int, nodes: int) -> bool:
-    return ranks >= nodes and ranks % nodes == 0
+def _even(ranks: int, nodes: int, most: int | None) -> bool:
+    return ranks >= nodes and ranks % nodes == 0 and (most is None or ranks // nodes <= most)
 
 
 def points(study: Study) -> list[Point]:

@@ -15,6 +15,10 @@ def test_every_number_of_ranks_runs_on_every_number_of_nodes_that_it_fills_evenl
     assert found == (Size(1, 1), Size(2, 1), Size(2, 2), Size(4, 1), Size(4, 2))
 
 
+def test_no_node_has_more_ranks_than_it_may():
+    assert sweep.sizes([1, 2, 4], [1, 2], 2) == (Size(1, 1), Size(2, 1), Size(2, 2), Size(4, 2))
+
+
 def test_without_nodes_the_ranks_fill_as_few_as_may_be():
     assert sweep.sizes([1, 2, 4, 8], (), 4) == (Size(1, 1), Size(2, 1), Size(4, 1), Size(8, 2))
     assert sweep.sizes([1, 3], (), None) == (Size(1, 1), Size(3, 3))
@@ -25,7 +29,7 @@ def test_without_nodes_the_ranks_fill_as_few_as_may_be():
     [
         ([3], [2], None, "does not spread evenly"),
         ([6], [], 4, "does not fill"),
-        ([2], [1], 2, "give one of them"),
+        ([2, 4], [1], 2, "4: does not spread evenly over --nodes 1, at most --ranks-per-node 2"),
     ],
 )
 def test_ranks_that_fit_no_nodes_are_refused(ranks, nodes, each, said):
