@@ -50,6 +50,7 @@ def test_nodes_know_each_others_key():
         "MpiDefault=pmix",
         "ProctrackType=proctrack/linuxproc",
         "TaskPlugin=task/none",
+        "UnkillableStepTimeout=300",
         "NodeName=node[1-2] CPUs=4 RealMemory=5888 State=UNKNOWN",
     ],
 )
