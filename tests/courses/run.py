@@ -145,6 +145,7 @@ def classroom() -> Iterator[str]:
 @contextlib.contextmanager
 def desk(text: str) -> Iterator[Desk]:
     """Give a fresh desk for a page, with a registry where the page has one, and clear all of it away."""
+    _clear_work()
     folder = Path(tempfile.mkdtemp(prefix="lesson-")).resolve()
     try:
         with contextlib.ExitStack() as stack:
@@ -152,6 +153,13 @@ def desk(text: str) -> Iterator[Desk]:
             yield Desk(folder, CLUSTER, STATE, variables)
     finally:
         shutil.rmtree(folder)
+
+
+def _clear_work() -> None:
+    """Take away what jobs of another page, or of another try, wrote beside one another: logs are added to."""
+    with variables(XDG_STATE_HOME=str(STATE)):
+        find = ("find", "/work/ada", "-maxdepth", "1", "-type", "f", "-delete")
+        toolkit("cluster", "exec", "--name", CLUSTER, "--", *find)
 
 
 @contextlib.contextmanager
