@@ -78,8 +78,15 @@ def _xdg(variable: str, below_home: str) -> Path:
     return root / "toolkit"
 
 
-def _home(variable: str) -> Path:
+def home() -> Path | None:
+    """Return a person's home folder; ``None`` with no HOME and a number that the machine has no person for."""
     try:
         return Path.home()
-    except RuntimeError as error:  # no HOME, and a number that the machine has no person for
-        raise Missing("there is no home folder", fix=f"set HOME, or {variable}") from error
+    except RuntimeError:
+        return None
+
+
+def _home(variable: str) -> Path:
+    if found := home():
+        return found
+    raise Missing("there is no home folder", fix=f"set HOME, or {variable}")

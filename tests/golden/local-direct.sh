@@ -31,7 +31,7 @@ command -v singularity > /dev/null || {
 unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
 export TOOLKIT_JOB_DIR="$PWD"
 
-echo "job: $$, 1 ranks on $(hostname), mode srun-none"
+echo "job: $$, 1 rank on $(hostname), mode srun-none"
 
 # start WORDS: inside the image.
 start() {

@@ -35,6 +35,13 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     flags = Flags(call.force, call.fix, call.verify_key, call.no_verify)
     if call.fix:
         raise BadInput("--local: a fix is for the launch on a cluster; leave --fix out")
+    if call.explain:
+        raise BadInput("--local: the values of a script for Slurm are explained; leave --explain out")
+    if not call.follow:
+        raise BadInput(
+            "--local: a job of this machine runs as long as the command does; leave --no-follow out",
+            fix="put it into the background with the shell: nohup toolkit launch --local ... &",
+        )
     job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
     if left_out:
         tell.step(f"Left out, as there is no queue with --local: {', '.join(left_out)}")

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from toolkit.cli.reaching import Place, by_place, opened
 from toolkit.errors import CheckFailed, Interrupted, Lost
 from toolkit.launch import jobs
+from toolkit.launch.reasons import in_turn
+from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
+from toolkit.report import states
 
 if TYPE_CHECKING:
     from toolkit.run.command import Runner
@@ -30,11 +33,12 @@ def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> 
     now = {record.key: record for record in found}
     left = {record.key for record in found if record.state not in FINAL_STATES}
     doors: dict[Place, _Door] = {}
+    reasons = _Reasons(tell)
     pause = _FIRST_PAUSE
     try:
         while left and not (first and len(left) < len(now)):
-            for place, there in by_place(now[key] for key in left).items():
-                for record, answered in doors.setdefault(place, _Door(place, tell)).look(there):
+            for place, there in by_place(record for key, record in now.items() if key in left).items():
+                for record, answered in doors.setdefault(place, _Door(place, tell, reasons)).look(there):
                     now[record.key] = record
                     # What Slurm has forgotten, and what left no trace, has no end that could be waited for.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
@@ -64,11 +68,28 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
     return CheckFailed(f"{len(bad)} of {len(ended)} jobs did not complete", fix=whys[0].fix, detail=detail)
 
 
+class _Reasons:
+    """Says why a job waits where it is not its turn alone: each reason once, for the first job that has it."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._said: set[str] = set()
+
+    def seen(self, record: JobRecord, status: JobStatus) -> None:
+        reason = status.reason
+        if status.state != "pending" or not reason or in_turn(reason) or reason in self._said:
+            return
+        self._said.add(reason)
+        name = record.id or record.key
+        todo = states.todo(status, name)
+        self._tell.step(f"Job {name} {states.in_words(status)}{'; ' if todo else ''}{todo}")
+
+
 class _Door:
     """A place, and what runs commands there as long as it is reached."""
 
-    def __init__(self, place: Place, tell: Tell) -> None:
-        self._place, self._tell = place, tell
+    def __init__(self, place: Place, tell: Tell, reasons: _Reasons) -> None:
+        self._place, self._tell, self._reasons = place, tell, reasons
         self._runner: Runner | None = None
         self._reached = time.monotonic()
         self._told = False
@@ -77,7 +98,7 @@ class _Door:
         """Ask about the jobs here, and say of each whether it was told; none is while the place is away."""
         try:
             self._runner = self._runner or opened(self._place)
-            looked = jobs.refresh_all(self._runner, there)
+            looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)
         except Lost as error:
             self.close()
             self._away(error)

@@ -23,7 +23,7 @@ _RANK_AND_SIZE = re.compile(
 )
 """``rank 0, size 1``."""
 
-_TOLD = re.compile(r"^job: \d+, (\d+) ranks on ")
+_TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ")
 """What a job script of toolkit writes first: how many ranks Slurm was asked for."""
 
 _SHOWN = 3

@@ -3,7 +3,7 @@
 import contextlib
 import posixpath
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -31,6 +31,13 @@ _LOOK_PAUSES = (0.5, 2.0)
 """How long after an sbatch without an answer Slurm is asked whether it has the job."""
 
 _KILLED_OVER_SSH = 255
+
+Seen = Callable[[JobRecord, JobStatus], None]
+"""Called with a job and what Slurm said of it: more than a record keeps, as why it waits."""
+
+
+def _unheard(record: JobRecord, status: JobStatus) -> None:
+    """Do nothing."""
 
 
 def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
@@ -98,7 +105,9 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
         ) from None
 
 
-def refresh(runner: Runner, record: JobRecord, seconds: float = 60.0) -> tuple[JobRecord, bool]:
+def refresh(
+    runner: Runner, record: JobRecord, seconds: float = 60.0, seen: Seen = _unheard
+) -> tuple[JobRecord, bool]:
     """Ask Slurm once what became of a job; return the record and whether Slurm answered.
 
     The answer is kept, and with a final one the job's output and metrics. A call takes at most ``seconds``.
@@ -107,11 +116,12 @@ def refresh(runner: Runner, record: JobRecord, seconds: float = 60.0) -> tuple[J
         return record, True
     record = numbered(runner, record)
     status = query(runner, record.id, seconds)
+    seen(record, status)
     return conclude(runner, noted(record, status)), status.answer != "silent"
 
 
 def refresh_all(
-    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0
+    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0, seen: Seen = _unheard
 ) -> list[tuple[JobRecord, bool]]:
     """Do as :func:`refresh` for jobs of one place: those that go on are asked for together.
 
@@ -126,11 +136,12 @@ def refresh_all(
     silent = False
     for record in there:
         if status := told.get(record.id):
+            seen(record, status)
             looked.append((noted(record, status), True))
         elif silent:
             looked.append((record, False))
         else:
-            refreshed, answered = refresh(runner, record, seconds)
+            refreshed, answered = refresh(runner, record, seconds, seen)
             silent = not answered
             looked.append((refreshed, answered))
     return looked

@@ -248,6 +248,19 @@ def test_waiting_for_several_tells_each_and_fails_with_all_that_failed(reached):
     assert any("exit code 4" in line for line in done.exception.detail)
 
 
+def test_waiting_for_several_says_once_why_they_do_not_start(reached):
+    save("a", id="1")
+    save("b", id="2")
+    save("c", id="3")
+    held = "1|PENDING|AssocGrpCPUMinutesLimit||\n2|PENDING|AssocGrpCPUMinutesLimit||\n3|PENDING|Priority||\n"
+    reached["login"] = Recorded(squeue=[held, held, ""], scontrol=[DONE])
+    done = jobs("wait", "a", "b", "c")
+    assert done.exit_code == 0, done.exception
+    why = [line for line in done.stderr.splitlines() if "waits" in line]
+    assert len(why) == 1
+    assert "Job 1 waits: its account has used up its computing time (AssocGrpCPUMinutesLimit); ask" in why[0]
+
+
 def test_waiting_for_any_ends_with_the_first_and_its_outcome(reached):
     save("a", id="1")
     save("b", id="2", host="other")

@@ -103,6 +103,8 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["mnist", "--memory", "lots"], "--memory 'lots': write a whole number"),
         (["mnist", "--sbatch=--nodes=3"], "set this by the field nodes"),
         (["mnist", "--local", "--cluster", "demo"], "--local: leave --host"),
+        (["mnist", "--local", "--explain"], "leave --explain out"),
+        (["mnist", "--local", "--no-follow"], "leave --no-follow out"),
         (["--from-job", "x", "--local"], "--from-job takes all from a record: leave --local out"),
         (["--from-job", "x", "--no-verify"], "leave --no-verify out"),
         (["--from-job", "x", "--verify-key", "k.asc"], "leave --verify-key out"),

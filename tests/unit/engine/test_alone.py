@@ -34,7 +34,7 @@ def test_without_labels_the_job_must_have_had_more_ranks_than_one():
     assert ids("job: 12, 2 ranks on node[1-2], mode srun-pmi2\nrank 0 of 1\nrank 0 of 1\n") == [
         ("ranks-alone", "error")
     ]
-    assert ids("job: 12, 1 ranks on node1, mode srun-pmi2\nrank 0 of 1\nrank 0 of 1\n") == []
+    assert ids("job: 12, 1 rank on node1, mode srun-pmi2\nrank 0 of 1\nrank 0 of 1\n") == []
 
 
 def test_without_labels_and_numbers_it_is_a_doubt():

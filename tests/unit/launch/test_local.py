@@ -380,7 +380,7 @@ def test_a_job_goes_on_in_its_folder_under_its_record(here):
     assert not (here / "stop-asked").exists()
     assert records.find(None) == again
     kept = (records.folder(again.key) / records.OUTPUT).read_text()
-    assert kept.count("ranks on") == 2  # the first run's output is before that of the second
+    assert kept.count("rank on") == 2  # the first run's output is before that of the second
 
 
 def test_what_cannot_go_on_here_is_told(here):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.data import home
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
@@ -83,11 +84,15 @@ def login_files() -> Iterator[Path]:
     """Give the files that may hold logins, docker's first."""
     if named := os.environ.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
-    yield Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "config.json"
+    at_home = home()
+    if folder := os.environ.get("DOCKER_CONFIG") or (at_home and at_home / ".docker"):
+        yield Path(folder) / "config.json"
     if runtime := os.environ.get("XDG_RUNTIME_DIR"):
         yield Path(runtime) / "containers" / "auth.json"
-    yield Path(os.environ.get("APPTAINER_CONFIGDIR") or Path.home() / ".apptainer") / "docker-config.json"
-    yield Path.home() / ".singularity" / "docker-config.json"
+    if folder := os.environ.get("APPTAINER_CONFIGDIR") or (at_home and at_home / ".apptainer"):
+        yield Path(folder) / "docker-config.json"
+    if at_home:
+        yield at_home / ".singularity" / "docker-config.json"
 
 
 def read_config(text: bytes, file: Path) -> _Config:

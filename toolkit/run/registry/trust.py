@@ -4,6 +4,7 @@ import os
 import ssl
 from pathlib import Path
 
+from toolkit.data import home
 from toolkit.errors import BadInput
 
 _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -22,7 +23,10 @@ def trusted(ca: Path | None, host: str) -> ssl.SSLContext:
     for variable in _VARIABLES:
         if named := os.environ.get(variable):
             _add(context, Path(named), variable)
-    for folder in (Path("/etc/docker/certs.d") / host, Path.home() / ".docker" / "certs.d" / host):
+    places = [Path("/etc/docker/certs.d")]
+    if at_home := home():
+        places.append(at_home / ".docker" / "certs.d")
+    for folder in (place / host for place in places):
         for file in sorted(folder.glob("*.crt")) if folder.is_dir() else ():
             _add(context, file, str(folder))
     return context

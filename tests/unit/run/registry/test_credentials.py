@@ -1,6 +1,7 @@
 import base64
 import contextlib
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.run.registry.credentials import Login, find_login, read_config
 from toolkit.run.registry.tokens import basic, read_token
+from toolkit.run.registry.trust import trusted
 
 
 @pytest.fixture
@@ -32,6 +34,18 @@ def auth(user="ada"):
 
 def test_nothing_is_known_where_nobody_logged_in(home):
     assert find_login("h.example") is None
+
+
+def test_without_a_home_folder_what_is_named_counts(home, monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert find_login("h.example") is None
+    trusted(None, "h.example")
+    named = write(home, {"auths": {"h.example": auth("dora")}}, "folder/config.json")
+    monkeypatch.setenv("DOCKER_CONFIG", str(Path(named).parent))
+    assert find_login("h.example").user == "dora"
 
 
 @pytest.mark.parametrize("key", ["h.example:5000", "https://h.example:5000", "https://h.example:5000/v1/"])
