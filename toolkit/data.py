@@ -79,7 +79,7 @@ def _xdg(variable: str, below_home: str) -> Path:
 
 
 def home() -> Path | None:
-    """Return a person's home folder; ``None`` with no HOME and a number that the machine has no person for."""
+    """Return a person's home folder; ``None`` without HOME, for a number that is nobody here."""
     try:
         return Path.home()
     except RuntimeError:

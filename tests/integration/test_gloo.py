@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
+from tests.integration.jobs import last_record, launched, on_login
 from tests.integration.program import toolkit
-from tests.integration.test_launch import last_record, launched, on_login
 from toolkit.engine.plans import GLOO_FILE
 from toolkit.launch.script import PREFLIGHT, job_script
 from toolkit.model.job import JobSpec

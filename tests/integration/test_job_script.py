@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from tests.integration.jobs import last_record, on_login
 from tests.integration.program import toolkit
-from tests.integration.test_launch import last_record, on_login
 from tests.unit.launch.site_scripts import FOLDER
 
 pytestmark = pytest.mark.integration

@@ -10,8 +10,8 @@ import uuid
 
 import pytest
 
+from tests.integration.jobs import as_root, cut
 from tests.integration.program import ROOT, toolkit
-from toolkit.cluster import use
 from toolkit.errors import Missing
 from toolkit.launch import jobs, records
 from toolkit.launch.reasons import in_turn
@@ -58,18 +58,6 @@ def on(cluster, login, tmp_path_factory):
     image = tmp_path_factory.mktemp("image") / "box.sif"
     image.write_bytes(login.read("/work/jobs-box.sif"))
     return ["--cluster", cluster.name, "--image", str(image), "--no-preflight", "--force"]
-
-
-def as_root(cluster, *words):
-    said = bytearray()
-    return use.execute(
-        cluster, "login", "root", words, lambda out, err: said.extend(out + err)
-    ), said.decode()
-
-
-def cut(cluster):
-    """End every SSH session of the person, as a network that breaks does."""
-    as_root(cluster, "pkill", "-KILL", "-f", "^sshd-session: ada")
 
 
 def launched(on, line, *words):

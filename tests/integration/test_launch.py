@@ -9,29 +9,15 @@ import time
 
 import pytest
 
+from tests.integration.jobs import last_record, launched, on_login
 from tests.integration.program import ROOT, toolkit
 
 pytestmark = pytest.mark.integration
 
 
-def launched(on, *words, ok=True, **more):
-    return toolkit("launch", *on, *words, ok=ok, **more)
-
-
-def on_login(cluster, line, stdin=""):
-    """Return what a shell line says on the login node, to the person's own ssh."""
-    words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
-    done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=120)
-    return done.stdout + done.stderr
-
-
 def run_folder(script):
     """Return the folder of the run that a script binds, which exists only once the job is launched."""
     return re.search(r"--bind (\S*/runs/\S+)", script)[1]
-
-
-def last_record():
-    return json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"][-1]
 
 
 def test_horovod_trains_mnist_on_two_nodes(on, mnist, tmp_path):

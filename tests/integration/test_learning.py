@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_trainers import TRAIN, TWO, metrics
+from tests.integration.training import TRAIN, TWO, metrics
 
 pytestmark = pytest.mark.integration
 

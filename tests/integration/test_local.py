@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from tests.integration.jobs import last_record, launched, on_login
 from tests.integration.program import toolkit
-from tests.integration.test_launch import last_record, launched, on_login
 
 pytestmark = pytest.mark.integration
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from tests.integration.jobs import last_record, launched
 from tests.integration.program import toolkit
-from tests.integration.test_launch import last_record, launched
 from tests.matrix import build
 from tests.matrix.images import specs
 from toolkit.report.progress import Progress

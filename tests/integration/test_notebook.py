@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.jobs import last_record, on_login
 from tests.integration.program import ROOT, toolkit
-from tests.integration.test_launch import last_record, on_login
 from tests.integration.workers import STATE
 from toolkit.image.inspect import inspect
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_trainers import TWO
+from tests.integration.training import TWO
 
 pytestmark = pytest.mark.integration
 

@@ -5,13 +5,14 @@ import tarfile
 
 import pytest
 
-from tests.integration.test_image import SMALL
 from toolkit.image import recipe
 from toolkit.image.build import build
 from toolkit.image.compiled import _Reading
 from toolkit.model.progress import Silent
 
 pytestmark = pytest.mark.integration
+
+SMALL = "mpi-only"
 
 GIVEN = {"dev", "proc", "sys", ".dockerenv", "etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab"}
 """What the engine puts into a container."""

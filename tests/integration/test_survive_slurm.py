@@ -11,9 +11,8 @@ import time
 
 import pytest
 
+from tests.integration.jobs import as_root, cut, last_record
 from tests.integration.program import ROOT, toolkit
-from tests.integration.test_jobs import as_root, cut
-from tests.integration.test_launch import last_record
 from tests.unit.trainers.digits import idx
 from toolkit.cluster import use, virtual
 from toolkit.cluster.plan import container

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.integration.program import toolkit
+from tests.integration.training import TRAIN, TWO, metrics
 from tests.unit.trainers.digits import idx
 
 pytestmark = pytest.mark.integration
 
-TRAIN = ("python", "-m", "toolkit.trainers.mnist", "--output", "/out")
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
-TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 
 COMPARE = """
 import sys, tensorflow
@@ -70,18 +69,6 @@ def train(inside, out):
         )
 
     return run
-
-
-def metrics(folder):
-    header, *epochs, result = (
-        json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()
-    )
-    assert [one["record"] for one in (header, *epochs, result)] == [
-        "header",
-        *["epoch"] * len(epochs),
-        "result",
-    ]
-    return header, epochs, result
 
 
 def test_one_process_learns_mnist_in_four_epochs(train, mnist, out):

@@ -69,7 +69,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Says why a job waits where it is not its turn alone: each reason once, for the first job that has it."""
+    """Says why a job waits where it is not its turn alone: each reason once, for the first with it."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
