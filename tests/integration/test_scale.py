@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.integration.jobs import cut, on_login
 from tests.integration.program import ROOT, toolkit
 
 pytestmark = pytest.mark.integration
@@ -66,3 +67,52 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
     assert (page / "communication.png").read_bytes().startswith(b"\x89PNG")
     timeline = study / "timelines" / "r2-n1.json"
     assert "Worth a try" in toolkit("report", "--timeline", str(timeline)).stdout
+
+
+def test_a_study_that_is_cut_off_killed_and_interrupted_loses_no_run_and_runs_none_twice(
+    on, cluster, tmp_path
+):
+    """Connections break, and the machine that asks goes down, twice; Slurm goes on meanwhile."""
+    study = tmp_path / "study"
+    ran = f"/work/ada/{tmp_path.name}.ran"
+    line = f"[ $SLURM_PROCID = 0 ] && echo $SLURM_JOB_ID >> {ran}; sleep 6; echo speed: {{ranks}}00"
+    words = toolkit.words(
+        "scale", *on, "--ranks", "1,2", "--nodes", "1", "--repeat", "2", "--retry", "0", "--warm-up", "0",
+        "--cpus-per-rank", "1", "--no-preflight", "--time", "5", "--pattern", r"speed: (\d+)",
+        "--bind", "/work", "--study", str(study), "--", "sh", "-c", line,
+    )  # fmt: skip
+
+    def submitted():
+        return [json.loads(file.read_text())["job"] for file in (study / "points").glob("*.json")]
+
+    # SIGKILL leaves a process no time to write anything; what it had submitted is known by then.
+    for kill_at in (1, 3):
+        with subprocess.Popen(
+            words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                deadline = time.monotonic() + 120
+                while len(submitted()) < kill_at and time.monotonic() < deadline:
+                    time.sleep(0.2)
+                cut(cluster)
+                time.sleep(2)
+            finally:
+                process.kill()
+        assert len(submitted()) == kill_at
+
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(3):
+            time.sleep(3)
+            cut(cluster)
+        said, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert "4 of 4 runs are measured" in said
+    found = [json.loads(file.read_text()) for file in (study / "points").glob("*.json")]
+    assert sorted((one["ranks"], one["tries"], one["figures"]["rates"]) for one in found) == [
+        (1, 1, [100.0]),
+        (1, 1, [100.0]),
+        (2, 1, [200.0]),
+        (2, 1, [200.0]),
+    ]
+    jobs = on_login(cluster, f"cat {ran}").split()
+    assert sorted(jobs) == sorted(one["origin"]["job_id"] for one in found)

@@ -100,10 +100,11 @@ def joined(where: Path, study: Study) -> Study:
     if not folder.is_study(where):
         return study
     old = folder.load(where)
-    if differs := sweep.same(old, study):
+    if differs := sweep.differences(old, study):
         raise BadInput(
             f"{where} holds another study: it differs in {', '.join(differs)}",
             fix="name another folder with --study",
+            detail=[f"{name}: {before!r} there, {now!r} now" for name, (before, now) in differs.items()],
         )
     return msgspec.structs.replace(
         old,

@@ -1,8 +1,10 @@
 """Which runs a study consists of, and what each of them is asked for; pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.model.jobfile import JobFile
@@ -154,11 +156,22 @@ def check(study: Study) -> None:
         batch_of(study, size.ranks)
 
 
-def same(old: Study, new: Study) -> Sequence[str]:
-    """Return the names of what differs so that the points of both cannot stand side by side."""
+def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
+    """Return what differs so that the points of both cannot stand side by side: the old value and the new.
+
+    Options of a launch stand under their own names.
+    """
     grows = {"schema", "name", "created", "sizes", "repeats", "values", "profile", "ssh_config", "source"}
-    fields = [name for name in Study.__struct_fields__ if name not in grows]
-    return [name for name in fields if getattr(old, name) != getattr(new, name)]
+    before, now = _as_kept(old), _as_kept(new)
+    names = [name for name in dict.fromkeys([*before, *now]) if name not in grows]
+    return {name: (before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)}
+
+
+def _as_kept(study: Study) -> dict[str, Any]:
+    """Return a study as a file gives it back, where a tuple is a list; options of a launch stand beside."""
+    kept = msgspec.json.decode(msgspec.json.encode(study), type=dict[str, Any])
+    said = kept.pop("said")
+    return kept | said
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:

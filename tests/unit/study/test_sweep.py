@@ -7,7 +7,7 @@ from tests.unit.study.studies import study
 from toolkit.errors import BadInput
 from toolkit.launch.trainers import TRAINERS
 from toolkit.model.study import Point, Size
-from toolkit.study import sweep
+from toolkit.study import folder, sweep
 
 
 def test_every_number_of_ranks_runs_on_every_number_of_nodes_that_it_fills_evenly():
@@ -88,7 +88,7 @@ def test_a_series_may_be_a_name_for_several_variables():
     )
     found = [sweep.asked_of(made, one)[0]["env"] for one in sweep.points(made)]
     assert found == [{"A": "1"}, {"A": "1", **settings["suggested"]}]
-    assert sweep.same(made, msgspec.structs.replace(made, settings={})) == ["settings"]
+    assert list(sweep.differences(made, msgspec.structs.replace(made, settings={}))) == ["settings"]
 
 
 def test_strong_scaling_shares_out_one_batch():
@@ -141,5 +141,12 @@ def test_what_cannot_be_run_is_refused_before_anything_is_submitted(more, said):
 
 def test_a_study_may_grow_and_must_not_change():
     old = study([(1, 1)])
-    assert sweep.same(old, msgspec.structs.replace(old, sizes=(Size(8, 1),), repeats=9)) == []
-    assert sweep.same(old, msgspec.structs.replace(old, batch=4, cluster="b")) == ["batch", "cluster"]
+    assert sweep.differences(old, msgspec.structs.replace(old, sizes=(Size(8, 1),), repeats=9)) == {}
+    other = msgspec.structs.replace(old, batch=4, said={**old.said, "image": "a.sif"})
+    assert sweep.differences(old, other) == {"batch": (None, 4), "image": (None, "a.sif")}
+
+
+def test_a_study_that_was_read_back_is_the_same_one(tmp_path):
+    given = study([(1, 1)], said={"binds": ("/work", "/a:/b"), "env": {"A": "1"}})
+    folder.save(tmp_path, given)
+    assert sweep.differences(folder.load(tmp_path), given) == {}
