@@ -117,6 +117,34 @@ def test_xla_compiles_the_step_and_auto_does_not_where_it_is_slower(alone):
     assert found["auto"] is False
 
 
+@pytest.mark.parametrize(
+    ("rate", "met"), [(0.001, 66 / 65536), (0.1, 6554 / 65536), (0.25, 0.25), (0.5, 0.5)]
+)
+def test_dropout_drops_the_share_and_keeps_the_mean(alone, rate, met):
+    share, kept = alone[0][f"dropped {rate}"]
+    # Six standard deviations of a share of 400,000.
+    assert share == pytest.approx(met, abs=6 * math.sqrt(met * (1 - met) / 400_000))
+    assert kept == pytest.approx(1 / (1 - met))
+
+
+def test_dropout_draws_each_number_for_itself_unless_a_shape_says_otherwise(alone):
+    found = alone[0]
+    assert found["dropped together"] < 6 / math.sqrt(50_000)
+    assert found["dropped rows"] == [1]
+    assert found["dropped 0.0"] == [0, 1]
+    assert found["dropped by xla"] == pytest.approx(0.25, abs=0.005)
+    assert found["dropped float16"] == "float16"
+
+
+def test_dropout_is_that_of_keras_in_all_but_its_draws(alone):
+    found = alone[0]
+    assert found["layers that draw bytes"] == 1, "a layer with a seed of its own keeps its numbers"
+    assert found["nothing dropped"] is True
+    assert found["dropped in training"] == pytest.approx(0.5, abs=0.005)
+    assert found["gradient is the mask"] is True
+    assert found["saved as"].startswith(("keras.", "tf_keras."))
+
+
 def test_a_step_is_compiled_for_the_batch_and_once_for_what_is_left(alone):
     found = alone[0]
     assert found["widths"] == [10, 2]

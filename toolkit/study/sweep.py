@@ -169,8 +169,8 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
 def _as_kept(study: Study) -> dict[str, Any]:
     """Return a study as a file gives it back, where a tuple is a list; options of a launch stand beside."""
-    kept = msgspec.json.decode(msgspec.json.encode(study), type=dict[str, Any])
-    said = kept.pop("said")
+    kept: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
+    said: dict[str, Any] = kept.pop("said")
     return kept | said
 
 
