@@ -1,6 +1,7 @@
 """The ``toolkit`` program: finds the command, runs it, turns errors into one line and an exit code."""
 
 import contextlib
+import io
 import os
 import select
 import signal
@@ -50,6 +51,7 @@ def cli(ctx: click.Context, verbose: bool, quiet: bool, debug: bool) -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the program and exit with the code of the manual's table."""
     _heed_signals()
+    _replace_what_cannot_be_shown()
     words = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in words[:3]
     try:
@@ -73,6 +75,13 @@ def _heed_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup has SIGHUP ignored, and means it
             signal.signal(number, _terminated)
+
+
+def _replace_what_cannot_be_shown() -> None:
+    """Let a terminal of another encoding show a question mark for a character that it does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, ToolkitError
 
 if TYPE_CHECKING:
     from toolkit.model.job import JobRecord
@@ -109,16 +109,34 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 
 
 def _folder(job: str | None) -> Path:
-    """Return the folder that holds the metrics, after fetching those of a job that was not followed."""
+    """Return the folder that holds the metrics, after fetching those of a job of which not all are here."""
     from toolkit.launch import records
 
     if job and Path(job).is_dir():
         return Path(job)
     record = records.find(job)
     folder = records.folder(record.key)
-    if not (folder / records.METRICS).is_file():
+    kept = folder / records.METRICS
+    if _settled(record, kept):
+        return folder
+    try:
         _fetch(record)
+    except ToolkitError as error:
+        if not kept.is_file():
+            raise
+        click.echo(f"toolkit: {error.message}; these are the figures that were brought before", err=True)
     return folder
+
+
+def _settled(record: "JobRecord", kept: Path) -> bool:
+    """Tell whether nothing more can be written to what is kept here of a job's metrics."""
+    from toolkit.model.job import FINAL_STATES
+    from toolkit.model.metrics import parse_metrics
+
+    try:
+        return record.state in FINAL_STATES and parse_metrics(kept.read_bytes()).complete
+    except (OSError, BadInput):
+        return False
 
 
 def _fetch(record: "JobRecord") -> None:

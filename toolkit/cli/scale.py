@@ -8,13 +8,8 @@ import click
 from toolkit.cli.joboptions import job_options_without, said_by_options, without_options
 from toolkit.cli.launch import REST, SplitAtDashes
 from toolkit.cli.places import open_runner, place_options
+from toolkit.model.study import OWN
 from toolkit.report.progress import Progress
-
-_OWN = (
-    "--nodes", "--ranks-per-node", "--output", "--error", "--array", "--dependency", "--requeue", "--chain",
-    "--warning", "--elastic", "--min-nodes",
-)  # fmt: skip
-"""Options of a job that a study takes in hand itself."""
 
 
 class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
@@ -67,11 +62,14 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.option("--retry", type=click.IntRange(min=0), default=1, show_default=True, help="Repeat failed runs")
 @click.option("--at-once", type=click.IntRange(min=1), default=1, show_default=True, help="Jobs in the queue")
 @click.option(
-    "--study", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Folder to keep it in"
+    "--study",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder to keep it in  [default: studies/NAME, or studies/NAME-proof with --prove]",
 )
 @click.option("--force", is_flag=True, help="Launch although a failure is predicted")
 @click.option("--dry-run", is_flag=True, help="Print the runs and stop")
-@job_options_without(*_OWN)
+@job_options_without(*(f"--{name.replace('_', '-')}" for name in OWN))
 @place_options
 @click.pass_context
 def command(
@@ -101,7 +99,8 @@ def command(
         said=said, words=ctx.meta.get(REST, ()), host=host, cluster=cluster, ssh_config=ssh_config, **rest
     )
     study = study_of(wanted)
-    folder = keep["study"] or Path("studies") / study.name
+    # The timeline to prove mostly lies in the folder of the study that it is of.
+    folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     if keep["dry_run"]:
         print_runs(folder, study)
         return

@@ -2,6 +2,7 @@
 
 import posixpath
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,9 @@ from toolkit.cli.prepare import Flags, check, prepare
 from toolkit.cli.reaching import reached
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch import records
+from toolkit.launch.jobs import output_of
 from toolkit.model.job import JobRecord
+from toolkit.model.metrics import parse_metrics
 from toolkit.model.progress import Tell
 from toolkit.model.study import Figures, Origin, Point, Shares, Study
 from toolkit.run.command import Command
@@ -62,7 +65,11 @@ def job_of(point: Point) -> JobRecord | None:
 
 
 def settle(where: Path, study: Study, point: Point, record: JobRecord) -> Point:
-    """Take the figures of a job that has ended, or say what it failed of, and keep the point."""
+    """Take the figures of a job that has ended, or say what it failed of, and keep the point.
+
+    Raises:
+        Missing: if not all is here yet and the place is not reached; the point stays as it is.
+    """
     origin = Origin(
         job=record.key,
         job_id=record.id,
@@ -88,14 +95,34 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord) -> Point:
 
 
 def _figures(study: Study, record: JobRecord) -> Figures:
-    name = records.OUTPUT if study.pattern else records.METRICS
-    try:
-        content = (records.folder(record.key) / name).read_bytes()
-    except FileNotFoundError:
-        content = b""
     if study.pattern:
-        return collect.of_output(content.decode("utf-8", "replace"), study.pattern, study.warm_up)
-    return collect.of_metrics(content, study.warm_up)
+        output = _brought(record, records.OUTPUT, output_of(record), bool)
+        return collect.of_output(output.decode("utf-8", "replace"), study.pattern, study.warm_up)
+    there = posixpath.join(record.spec.directory, records.METRICS)
+    metrics = _brought(record, records.METRICS, there, _whole)
+    return collect.of_metrics(metrics, study.warm_up, record.spec.ranks)
+
+
+def _brought(record: JobRecord, name: str, there: str, whole: Callable[[bytes], bool]) -> bytes:
+    """Return a file of a job; it is read there if a process that ended early did not bring all of it here."""
+    try:
+        kept = (records.folder(record.key) / name).read_bytes()
+    except FileNotFoundError:
+        kept = b""
+    if whole(kept):
+        return kept
+    with reached(record) as runner:
+        content = runner.read(there)
+    if content:
+        records.keep(record, name, content)
+    return content or kept
+
+
+def _whole(metrics: bytes) -> bool:
+    try:
+        return parse_metrics(metrics).complete
+    except BadInput:
+        return False
 
 
 def _shares(where: Path, point: Point, record: JobRecord) -> Shares:

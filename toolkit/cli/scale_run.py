@@ -14,6 +14,7 @@ from toolkit.errors import CheckFailed, Interrupted
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
 from toolkit.model.study import Point, Study
+from toolkit.report.number import number
 from toolkit.study import folder, proof
 from toolkit.study.statistics import curves
 from toolkit.study.sweep import file_name
@@ -115,7 +116,7 @@ def _tell_result(study: Study, point: Point, retry: int, tell: Tell) -> None:
     figures = point.figures
     if figures.rates:
         rates = sorted(figures.rates)
-        tell.step(f"{point.title}: {rates[len(rates) // 2]:,.0f} {study.unit}/s")
+        tell.step(f"{point.title}: {number(rates[len(rates) // 2])} {study.unit}/s")
     else:
         tell.step(f"{point.title}: {min(figures.seconds):.2f} s")
 

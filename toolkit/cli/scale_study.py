@@ -26,6 +26,11 @@ from toolkit.study.timeline_file import events
 _MEASURED = 2
 """Epochs that count, where nobody says how many there are to be."""
 
+_JOB_FILES = (".yaml", ".yml")
+
+_LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file}
+"""Fields that may name something of this machine, and how it is told whether they do."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -60,6 +65,8 @@ def study_of(wanted: Wanted) -> Study:
     compare, values = _compared(wanted.compare)
     settings = _proved(wanted)
     trainer = wanted.said.get("trainer") or compare == "trainer"
+    for name in values if compare == "trainer" else [str(trainer or "")]:
+        _check_no_job_file(name)
     study = Study(
         name="",
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -75,7 +82,7 @@ def study_of(wanted: Wanted) -> Study:
         profile=wanted.profile,
         pattern=wanted.pattern or "",
         unit=wanted.unit,
-        said=dict(wanted.said),
+        said=_with_full_paths(wanted.said),
         words=wanted.words,
         host=wanted.host,
         cluster=wanted.cluster,
@@ -84,6 +91,7 @@ def study_of(wanted: Wanted) -> Study:
     sweep.check(study)
     if study.pattern:
         collect.compiled(study.pattern)
+    _check_settings(study)
     made = [asked(*sweep.asked_of(study, point)) for point in sweep.points(study)]
     for one in made:
         check_words(one, Flags())
@@ -91,29 +99,85 @@ def study_of(wanted: Wanted) -> Study:
     return msgspec.structs.replace(study, name=name)
 
 
+def _check_no_job_file(trainer: str) -> None:
+    if trainer.endswith(_JOB_FILES):
+        raise BadInput(
+            f"{trainer}: toolkit scale takes no job file, as sizes, epochs and batch are its own",
+            fix="give the trainer and the options that the file holds, as in toolkit scale mnist --ranks 1,2",
+        )
+
+
+def _with_full_paths(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said so that it means the same in any working directory.
+
+    What is no file or folder here is left as it is: a name, or a path on the cluster.
+    """
+    full = dict(said)
+    for field, is_there in _LOCAL.items():
+        given = str(full.get(field) or "")
+        path = Path(given).expanduser()
+        # Only the name of a file of one's own is a path, whatever else lies here under a trainer's name.
+        if given and is_there(path) and (field != "trainer" or path.suffix == ".py"):
+            full[field] = str(path.resolve())
+    return full
+
+
+def _check_settings(study: Study) -> None:
+    """Refuse what settings and variables say of a job if a study would overrule it without a word.
+
+    Raises:
+        BadInput: naming the place.
+    """
+    said, _ = sweep.asked_of(study, sweep.points(study)[0])
+    found = asked(said, ())
+    job, origins = found.job, found.origins
+    if job.trainer and not sweep.trainer_of(study):
+        raise BadInput(
+            f"{origins['trainer']}: names the trainer {job.trainer}, which would take the command after --",
+            fix=f"take it out there, or name it here: toolkit scale {job.trainer}",
+        )
+    if job.arguments and not study.words:
+        raise BadInput(
+            f"{origins['arguments']}: toolkit scale gives arguments of its own in place of these",
+            fix=f"give them here: -- {shlex.join(job.arguments)}",
+        )
+    if study.profile and job.workdir:
+        raise BadInput(
+            f"{origins['workdir']}: --profile needs the job's folder as working directory, "
+            "as Horovod writes its timeline there",
+            fix="leave one of the two out",
+        )
+
+
 def joined(where: Path, study: Study) -> Study:
     """Return a study together with the one that its folder holds already, which it may only make larger.
 
+    What figures do not depend on, such as a time limit, is taken from the new one.
+
     Raises:
-        BadInput: if the folder holds another one.
+        BadInput: if the folder holds another one, or both cannot be kept in one folder.
     """
     if not folder.is_study(where):
         return study
     old = folder.load(where)
+    old = msgspec.structs.replace(old, said=_with_full_paths(old.said))
     if differs := sweep.differences(old, study):
         raise BadInput(
             f"{where} holds another study: it differs in {', '.join(differs)}",
             fix="name another folder with --study",
             detail=[f"{name}: {before!r} there, {now!r} now" for name, (before, now) in differs.items()],
         )
-    return msgspec.structs.replace(
+    both = msgspec.structs.replace(
         old,
         sizes=tuple(sorted({*old.sizes, *study.sizes})),
         repeats=max(old.repeats, study.repeats),
         values=tuple(dict.fromkeys((*old.values, *study.values))),
         profile=old.profile or study.profile,
+        said=study.said,
         ssh_config=study.ssh_config,
     )
+    sweep.check(both)
+    return both
 
 
 def print_runs(where: Path, study: Study) -> None:

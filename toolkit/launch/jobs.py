@@ -78,7 +78,8 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
 
     Raises:
         CheckFailed: if the job goes on, or sbatch refuses.
-        Missing: if its script is not there any more, or it is not known whether sbatch submitted it.
+        Missing: if its script is not there any more, Slurm does not say whether it goes on already, or it is
+            not known whether sbatch submitted it.
         Interrupted: on Ctrl-C while sbatch ran.
     """
     if record.state not in FINAL_STATES:
@@ -91,7 +92,7 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
         raise Missing(
             f"{runner.place}: {path} is not there any more", fix=f"toolkit launch --from-job {record.key}"
         )
-    if later := successors.going_on(runner, record):  # somebody did it by hand already
+    if later := _going_on(runner, record):  # somebody did it by hand already
         return successors.gone_on(record, later)
     # When it was to start for the first time is over.
     now = ("--begin=now",) if record.spec.begin else ()
@@ -105,6 +106,18 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
         ) from None
 
 
+def _going_on(runner: Runner, record: JobRecord) -> list[str]:
+    """Return the numbers under which a job goes on already; without an answer nothing is submitted twice."""
+    try:
+        return successors.going_on(runner, record)
+    except Missing as error:
+        raise Missing(
+            f"{runner.place}: Slurm does not say whether {record.key} goes on already; nothing was submitted",
+            fix=f"once squeue --me answers there: toolkit jobs resume {record.key}",
+            detail=error.detail or (error.message,),
+        ) from error
+
+
 def refresh(
     runner: Runner, record: JobRecord, seconds: float = 60.0, seen: Seen = _unheard
 ) -> tuple[JobRecord, bool]:
@@ -114,10 +127,31 @@ def refresh(
     """
     if record.state in FINAL_STATES:
         return record, True
-    record = numbered(runner, record)
+    try:
+        record = numbered(runner, record)
+    except Missing:
+        # The status that a script left tells of its end, but not of one that goes on after it.
+        return (record if record.spec.goes_on else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     seen(record, status)
+    if _may_go_on(record, status) and not _answers(runner, record):
+        return record, False
     return conclude(runner, noted(record, status)), status.answer != "silent"
+
+
+def _may_go_on(record: JobRecord, status: JobStatus) -> bool:
+    """Tell whether this end may be that of one run alone, with another number behind it."""
+    ended = status.state in FINAL_STATES and status.state != "completed"
+    return ended and (record.spec.goes_on or status.exit_code == STOPPED)
+
+
+def _answers(runner: Runner, record: JobRecord) -> bool:
+    """Tell whether Slurm says which jobs there are: an end that is written down is not asked about again."""
+    try:
+        successors.numbers(runner, record)
+    except Missing:
+        return False
+    return True
 
 
 def refresh_all(
@@ -148,8 +182,14 @@ def refresh_all(
 
 
 def numbered(runner: Runner, record: JobRecord) -> JobRecord:
-    """Find the number of a job whose submission was cut off, by its folder, which no other job has."""
-    if not record.id and (numbers := successors.numbers(runner, record)):
+    """Find the number of a job whose submission was cut off, by its folder, which no other job has.
+
+    Raises:
+        Missing: if Slurm does not answer.
+    """
+    if record.id or is_local(record):
+        return record
+    if numbers := successors.numbers(runner, record):
         # What came after an array goes on for single tasks of it.
         number = numbers[0] if record.spec.array else numbers[-1]
         return records.update(record, id=number, numbers=tuple(numbers))
@@ -160,11 +200,14 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
     """Return the record of the job that goes on where this one stopped, ``None`` if there is none.
 
     Tasks of an array go on each under a number of its own; the record has one of them after the other.
+    Where Slurm does not answer, none is known.
     """
     if record.exit_code != STOPPED and not record.spec.goes_on:
         return None
-    later = successors.going_on(runner, record)
-    return successors.gone_on(record, later) if later else None
+    with contextlib.suppress(Missing):
+        later = successors.going_on(runner, record)
+        return successors.gone_on(record, later) if later else None
+    return None
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
@@ -296,9 +339,7 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
             f"the number that Slurm gave to {record.key} is not known here",
             fix="find it with squeue --me, then: scancel NUMBER",
         )
-    # Tasks of an array may have gone on, each under a number of its own.
-    live = successors.numbers(runner, record, live=True) if record.spec.array else []
-    numbers = live or [record.id]
+    numbers = _live(runner, record) or [record.id]
     runner.run(slurm.scancel(*numbers)).require(f"cancelling job {', '.join(numbers)} on {runner.place}")
     deadline = time.monotonic() + _CANCEL_SECONDS
     while True:
@@ -306,6 +347,15 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
         if record.state in FINAL_STATES or time.monotonic() > deadline:
             return record
         time.sleep(_CANCEL_PAUSE)
+
+
+def _live(runner: Runner, record: JobRecord) -> list[str]:
+    """Return what goes on of an array: its tasks may have gone on, each under a number of its own."""
+    if not record.spec.array:
+        return []
+    with contextlib.suppress(Missing):  # the number that is known is better than none
+        return successors.numbers(runner, record, live=True)
+    return []
 
 
 def _ended_here(runner: Runner, record: JobRecord) -> JobRecord:
@@ -354,8 +404,9 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
 def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
     for pause in _LOOK_PAUSES:
         time.sleep(pause)
-        if numbers := successors.later(runner, record):
-            return numbers[-1]
+        with contextlib.suppress(Missing):
+            if numbers := successors.later(runner, record):
+                return numbers[-1]
     raise _in_doubt(record, runner, why)
 
 

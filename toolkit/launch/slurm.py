@@ -214,14 +214,18 @@ def mine(*, live: bool = False) -> Command:
 def parse_mine(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that were submitted from ``directory``, the first one first.
 
-    A task of an array that goes on by itself submits from its own folder, which is named by its index.
+    Its last name is that of one job, with the second of its launch and random characters; the path above it
+    may be another one, as Slurm keeps what symbolic links come to. A task of an array that goes on by itself
+    submits from its own folder, which is named by its index.
     """
+    name_of_job = posixpath.basename(directory)
     found = set()
     for line in text.splitlines():
         name, _, where = line.strip().partition("|")
         number = name.partition("_")[0]  # a task of an array is NUMBER_INDEX
-        above, _, index = where.rpartition("/")
-        if number.isdecimal() and (where == directory or (above == directory and index.isdecimal())):
+        above, last = posixpath.split(where)
+        of_job = last == name_of_job or (posixpath.basename(above) == name_of_job and last.isdecimal())
+        if number.isdecimal() and of_job:
             found.add(number)
     return sorted(found, key=int)
 

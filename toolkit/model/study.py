@@ -9,6 +9,12 @@ Scaling = Literal["weak", "strong"]
 
 PointState = Literal["planned", "submitted", "measured", "failed"]
 
+OWN = (
+    "nodes", "ranks_per_node", "output", "error", "array", "dependency", "requeue", "chain", "warning",
+    "elastic", "min_nodes",
+)  # fmt: skip
+"""Fields of a job that a study takes in hand itself."""
+
 
 class Size(msgspec.Struct, frozen=True, order=True):
     """How large a run is: ``ranks`` in all, spread evenly over ``nodes``."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from toolkit.report.number import number
+
 _RECENT = 3
 """Epochs whose speed counts for what is still to come."""
 
@@ -75,7 +77,7 @@ def in_words(now: Pace, since: float = 0.0) -> str:
     else:
         parts = [f"epoch {now.done + 1} of {now.epochs}"]
     if now.images_per_second:
-        parts.append(f"{now.images_per_second:,.0f} images/s")
+        parts.append(f"{number(now.images_per_second)} images/s")
     if now.seconds_left is not None and now.done < now.epochs:
         parts.append(f"about {duration(max(now.seconds_left - since, 0.0))} left")
     if now.resumed:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toolkit.errors import Missing
+from toolkit.report.number import number
 from toolkit.report.result import Result, Training
 from toolkit.report.training import speed, title
 
@@ -81,12 +82,12 @@ def _lines(
 def _bars(axes: "Axes", numbers: Sequence[int], speeds: Sequence[float]) -> None:
     bars = axes.bar(numbers, speeds, width=0.6, color=_GREEN, zorder=3)
     if len(numbers) <= _MANY:
-        axes.bar_label(bars, [f"{speed:,.0f}" for speed in speeds], padding=3, color=_GREY, fontsize=9)
+        axes.bar_label(bars, [number(speed) for speed in speeds], padding=3, color=_GREY, fontsize=9)
     axes.margins(y=0.12)
 
 
 def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+    from matplotlib.ticker import MaxNLocator
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
@@ -96,7 +97,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
     if len(numbers) <= _MANY:
         axes.set_xticks(numbers)
     if "second" in name:
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axes.yaxis.set_major_formatter(lambda value, _: number(value))
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#999999")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from toolkit.errors import CheckFailed
 from toolkit.model.study import Point, Study
@@ -61,8 +61,8 @@ class Report:
 
     @property
     def work(self) -> str:
-        found = {line.work for line in self.lines}
-        return found.pop() if len(found) == 1 else "epoch"
+        """Say what takes the seconds, of lines that differ in it all of it."""
+        return " or ".join(sorted({line.work for line in self.lines}, reverse=True))
 
 
 def read(folders: Sequence[Path]) -> Report:
@@ -123,7 +123,10 @@ def _line(name: str, study: Study, curve: Curve, *, several: bool) -> Line:
 
 
 def _program(study: Study) -> str:
-    return " and ".join(study.values) if study.compare == "trainer" else str(study.said.get("trainer") or "")
+    if study.compare == "trainer":
+        return " and ".join(study.values)
+    # A file of one's own lies in a folder of one's own, which is nobody's business on a page.
+    return PurePath(str(study.said.get("trainer") or "")).name
 
 
 def _series(study: Study, label: str) -> str:

@@ -1,9 +1,10 @@
 """A study as one HTML page that needs nothing else: no network, no scripts, its plots inside; pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
+from toolkit.report.number import number
 from toolkit.report.page_style import STYLE
 from toolkit.report.plot_style import color
 from toolkit.report.study import Report
@@ -70,7 +71,7 @@ def page(report: Report, plots: Sequence[Plot]) -> str:
 
 def _lead(report: Report) -> str:
     cards = []
-    for number, line in enumerate(report.lines):
+    for place, line in enumerate(report.lines):
         largest = line.curve.points[-1]
         ranks = f"{largest.ranks} rank{'s' * (largest.ranks > 1)}"
         nodes = f"{largest.nodes} node{'s' * (largest.nodes > 1)}"
@@ -79,7 +80,7 @@ def _lead(report: Report) -> str:
             reached += f"; {100 * largest.efficiency.value:.0f} % of ideal"
             figure = f"{largest.speedup.value:.2f}&times;"
         cards.append(
-            f'<div class="card" style="border-color: {color(number)}"><span>{escape(line.label)}</span>'
+            f'<div class="card" style="border-color: {color(place)}"><span>{escape(line.label)}</span>'
             f"<b>{figure}</b><span>{reached}</span></div>"
         )
     return f'<div class="cards">{"".join(cards)}</div>'
@@ -140,22 +141,22 @@ def _figures(report: Report) -> str:
 def _cells(row: Row) -> list[str]:
     single, rate = row.runs == 1, _NONE
     if row.rate is not None and row.rate_low is not None and row.rate_high is not None:
-        rate = _ranged(row.rate, row.rate_low, row.rate_high, ",.0f", single=single)
+        rate = _ranged(row.rate, row.rate_low, row.rate_high, number, single=single)
     exact = row.speedup_low == row.speedup_high
     return [
         str(row.ranks),
         "" if row.nodes is None else str(row.nodes),
-        _ranged(row.seconds, row.seconds_low, row.seconds_high, ".3g", single=single),
+        _ranged(row.seconds, row.seconds_low, row.seconds_high, number, single=single),
         rate,
-        _ranged(row.speedup, row.speedup_low, row.speedup_high, ".2f", single=exact),
+        _ranged(row.speedup, row.speedup_low, row.speedup_high, "{:.2f}".format, single=exact),
         f"{100 * row.efficiency:.0f} %",
         _NONE if row.communication is None else f"{100 * row.communication:.0f} %",
         _NONE if not row.waiting else percent(row.waiting),
     ]
 
 
-def _ranged(value: float, low: float, high: float, form: str, *, single: bool) -> str:
-    return f"{value:{form}}" + ("" if single else f"<small>{low:{form}} &ndash; {high:{form}}</small>")
+def _ranged(value: float, low: float, high: float, form: Callable[[float], str], *, single: bool) -> str:
+    return form(value) + ("" if single else f"<small>{form(low)} &ndash; {form(high)}</small>")
 
 
 def _missing(report: Report) -> str:

@@ -62,7 +62,7 @@ def plots(report: Report) -> list[Plot]:
 
 def _kinds(report: Report) -> Iterator[tuple[str, str, Draw]]:
     """Yield the name of each plot, its title, and what draws it."""
-    work = "an epoch" if report.work == "epoch" else report.work
+    work = f"an {report.work}" if report.work.startswith("epoch") else report.work
     yield "epoch-time", f"Time of {work}, seconds", study_scaling.times
     if any(len(line.curve.points) > 1 for line in report.lines):
         yield "speed-up", "Speed-up", study_scaling.speedup

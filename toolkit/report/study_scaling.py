@@ -83,7 +83,7 @@ def _measured(axes: "Axes", line: Line, number: int, value: Value) -> None:
 
 
 def _predicted(axes: "Axes", line: Line, number: int, value: Callable[..., Spread]) -> None:
-    if line.fit is None:
+    if line.fit is None or not further(line.curve):
         return
     sizes = [line.curve.points[-1].ranks, *further(line.curve)[:2]]
     told = [value(line.fit, n) for n in sizes]
@@ -135,14 +135,14 @@ def _ranks(axes: "Axes", report: Report) -> None:
     axes.set_xlabel("ranks")
     axes.grid(color=PALE, linewidth=0.7)
     axes.set_axisbelow(True)
-    legend(axes, predicted=any(line.fit for line in report.lines))
+    legend(axes, predicted=any(line.fit and further(line.curve) for line in report.lines))
 
 
 def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axes.get_ylim()
-    subs = (1.0,) if base == 2 or high / low > 60 else (1.0, 2.0, 5.0)
+    subs = (1.0,) if base == 2 or high / low > 1000 else (1.0, 2.0, 5.0)
     axes.yaxis.set_major_locator(LogLocator(base=base, subs=subs))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(

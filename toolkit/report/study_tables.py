@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from toolkit.report.number import number
 from toolkit.report.study import Line, Report
 from toolkit.study import fit
 from toolkit.study.statistics import Spread
@@ -104,8 +105,8 @@ def latex_of(report: Report) -> str:
             lines.append(r"\midrule")
         before = row.series
         spread = max(row.seconds_high - row.seconds, row.seconds - row.seconds_low)
-        seconds = f"${row.seconds:.3g}" + (rf" \pm {spread:.2g}$" if spread else "$")
-        rate = "--" if row.rate is None else f"{row.rate:,.0f}".replace(",", r"\,")
+        seconds = f"${_spaced(row.seconds)}" + (rf" \pm {_spaced(spread, 2)}$" if spread else "$")
+        rate = "--" if row.rate is None else _spaced(row.rate)
         lines.append(
             f"{series} & {row.ranks} & {row.nodes} & {seconds} & {rate} & {row.speedup:.2f} & "
             rf"{100 * row.efficiency:.0f}\,\% \\"
@@ -166,6 +167,11 @@ def _named(name: str, spread: Spread | None) -> dict[str, Any]:
 
 def _three(spread: Spread) -> tuple[float, float, float]:
     return (round(spread.value, 6), round(spread.low, 6), round(spread.high, 6))
+
+
+def _spaced(value: float, digits: int = 3) -> str:
+    """Say a number with thin spaces for commas, which in a formula are more than separators."""
+    return number(value, digits).replace(",", r"\,")
 
 
 def _tex(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import textwrap
 
+from toolkit.report.number import number
 from toolkit.report.study import Report
 from toolkit.report.study_tables import Row, rows
 from toolkit.report.table import table
@@ -48,9 +49,9 @@ def _cells(row: Row, *, rated: bool) -> list[str]:
     return [
         f"{guess}{row.ranks}",
         "" if row.nodes is None else str(row.nodes),
-        f"{row.seconds:.3g}" if guess else f"{row.seconds:.4g}",
-        "" if row.runs == 1 else f"{row.seconds_low:.3g}-{row.seconds_high:.3g}",
-        *["" if row.rate is None else f"{row.rate:,.0f}"] * rated,
+        number(row.seconds, 3 if guess else 4),
+        "" if row.runs == 1 else f"{number(row.seconds_low)}-{number(row.seconds_high)}",
+        *["" if row.rate is None else number(row.rate)] * rated,
         f"{row.speedup:.2f}",
         f"{100 * row.efficiency:.0f} %",
         _FULL * full + _EMPTY * (_BAR - full),

@@ -1,5 +1,6 @@
 """A training as text: a table of its epochs and a few lines of summary."""
 
+from toolkit.report.number import number
 from toolkit.report.result import Result, Training
 from toolkit.report.table import table
 
@@ -18,7 +19,7 @@ def epochs_table(training: Training) -> str:
                 _number(one.test_loss),
                 _number(one.test_accuracy),
                 f"{one.seconds:.2f}",
-                f"{one.images_per_second:.0f}",
+                number(one.images_per_second).replace(",", ""),
             )
             for one in training.epochs
         ],
@@ -38,7 +39,7 @@ def title(result: Result) -> str:
 
 def speed(result: Result) -> str:
     """Say how fast it was; ``-`` for a training too short to tell."""
-    return "-" if result.images_per_second is None else f"{result.images_per_second:,.0f} images/s"
+    return "-" if result.images_per_second is None else f"{number(result.images_per_second)} images/s"
 
 
 def summary(result: Result) -> str:

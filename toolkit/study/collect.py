@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.model.metrics import Epoch, parse_metrics
+from toolkit.model.metrics import Epoch, Header, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
@@ -14,12 +14,19 @@ UNITS = 1000
 _LABEL = re.compile(r"^ *(\d+): ")
 """What ``srun --label`` puts before a line."""
 
+_BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
+"""What a job script writes first: once more where Slurm starts the job again, into the same file."""
 
-def of_metrics(content: bytes, warm_up: int) -> Figures:
-    """Return the figures of a training; the time of an epoch is that of one pass over the data.
+_APART = {"ps"}
+"""Strategies whose ranks are the devices of one coordinator; they refuse to begin where ranks are missing."""
+
+
+def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
+    """Return the figures of a training of ``ranks``; the time of an epoch is that of one pass over the data.
 
     Raises:
-        CheckFailed: if no epoch is left after the warm-up, or the training went on from a checkpoint.
+        CheckFailed: if no epoch is left after the warm-up, or the training went on from a checkpoint, did not
+            come to its end, or was one of another number of ranks.
     """
     if not content:
         raise CheckFailed("it wrote no metrics")
@@ -27,6 +34,9 @@ def of_metrics(content: bytes, warm_up: int) -> Figures:
     header, epochs = training.header, training.epochs
     if training.resumed:
         raise CheckFailed("it was stopped and went on from a checkpoint: its epochs are of two runs")
+    if not training.complete:
+        raise CheckFailed("its metrics end without a result: the training did not come to its end")
+    _check_size(header, ranks)
     measured = epochs[warm_up:]
     if not measured:
         raise CheckFailed(
@@ -46,6 +56,17 @@ def of_metrics(content: bytes, warm_up: int) -> Figures:
         start_seconds=header.start_seconds,
         versions=header.versions,
         waiting=_waiting(measured),
+    )
+
+
+def _check_size(header: Header, ranks: int) -> None:
+    """Refuse figures of a world that is not the one that was asked for, as where every rank trained alone."""
+    if header.strategy in _APART or header.world_size == ranks:
+        return
+    raise CheckFailed(
+        f"{ranks} rank{'s were' if ranks > 1 else ' was'} asked for, and the training was one of "
+        f"{header.world_size}: strategy {header.strategy} trains so, or ranks do not find each other",
+        fix="toolkit doctor IMAGE says which launch mode fits",
     )
 
 
@@ -75,13 +96,15 @@ def of_output(text: str, pattern: str, warm_up: int) -> Figures:
     """Return the figures that a pattern finds in the lines of rank 0: its first group, or a named one.
 
     A group ``(?P<seconds>…)`` holds the time of an epoch, ``(?P<rate>…)`` or any other one units per second.
+    What was written before Slurm started the job again is of a run that was cut off, and counts for nothing.
 
     Raises:
         CheckFailed: if it finds none, or none after the warm-up, or no number.
     """
     rule = compiled(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)
-    told = [found[group] for line in text.splitlines() if _of_first(line) for found in rule.finditer(line)]
+    lines = _BEGUN.split(text)[-1].splitlines()
+    told = [found[group] for line in lines if _of_first(line) for found in rule.finditer(line)]
     if not told:
         raise CheckFailed(f"--pattern {pattern!r} finds nothing in its output")
     values = [_number(value, pattern) for value in told][warm_up:]

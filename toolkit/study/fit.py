@@ -94,7 +94,12 @@ def check(curve: Curve) -> Check | None:
 
 
 def further(curve: Curve) -> tuple[int, ...]:
-    """Return the sizes that are predicted: twice, four and eight times the largest."""
+    """Return the sizes that are predicted: twice, four and eight times the largest.
+
+    There are none where two sizes do not tell serial work from communication.
+    """
+    if len(curve.points) < 3:
+        return ()
     largest = curve.points[-1].ranks
     return (2 * largest, 4 * largest, 8 * largest)
 

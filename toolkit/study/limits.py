@@ -165,6 +165,6 @@ def percent(part: float) -> str:
 
 def duration(value: float) -> str:
     """Say seconds with three digits."""
-    if value >= 1000:
+    if value >= 999.5:
         return f"{value:,.0f} s"
     return f"{value:.3g} s" if value >= 0.1 else f"{value * 1000:.3g} ms"

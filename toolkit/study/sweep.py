@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.model.jobfile import JobFile
-from toolkit.model.study import Point, Size, Study
+from toolkit.model.study import OWN, Point, Size, Study
 
 TIMELINE = "timeline.json"
 """Horovod's timeline, in the folder of the job, which is where it is started."""
@@ -18,6 +18,12 @@ MEASUREMENTS = ("imagenet-synthetic",)
 
 SHARED = ("mnist-cnn", "fashion-mnist", "cifar10", "imagenet")
 """Trainers of which an epoch is one pass, shared out to all ranks; who else does so is not known here."""
+
+_NEUTRAL = {"array": "", "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
+"""Said of every point, as settings and variables may say otherwise: it is one job of one size."""
+
+_FREE = ("time", "account", "qos", "reservation", "mail_type", "mail_user", "begin")
+"""Fields of a job that figures do not depend on."""
 
 _PLACES = ("{ranks}", "{nodes}", "{batch}")
 
@@ -79,20 +85,23 @@ def points(study: Study) -> list[Point]:
 
 def file_name(point: Point) -> str:
     """Return the name of the file of a point."""
-    series = re.sub(r"[^A-Za-z0-9.]+", "_", point.series)
+    series = _in_file_name(point.series)
     run = "timeline" if point.profile else str(point.number)
     return "-".join(filter(None, (series, f"r{point.ranks}", f"n{point.nodes}", run)))
 
 
+def _in_file_name(series: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "_", series)
+
+
 def asked_of(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of the job of a point, and the words that stand after ``--``."""
-    said = {**study.said, "nodes": point.nodes, "ranks_per_node": point.ranks // point.nodes}
+    said = dict(study.said)
     env = dict(said.get("env") or {})
     if study.compare.isupper():
         env[study.compare] = point.series
     elif study.compare:
-        number = "int" in str(JobFile.__annotations__.get(study.compare)) and point.series.isdigit()
-        said[study.compare] = int(point.series) if number else point.series
+        said[study.compare] = _value(study.compare, point.series)
     if study.compare == "trainer" and said.get("data"):
         # Each has a form of its own.
         said["data"] = f"{said['data']}/{point.series}"
@@ -101,7 +110,21 @@ def asked_of(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...
         env |= {"HOROVOD_TIMELINE": TIMELINE, "HOROVOD_TIMELINE_MARK_CYCLES": "1"}
     if env:
         said["env"] = env
-    return said, _words(study, point)
+    size = {"nodes": point.nodes, "ranks_per_node": point.ranks // point.nodes}
+    return {**said, **_NEUTRAL, **size}, _words(study, point)
+
+
+def _value(field: str, text: str) -> int | bool | str:
+    """Return one of the values to compare as the field has it; what it cannot be is refused with the job."""
+    kind = _kind(field)
+    if kind.startswith("bool"):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return int(text) if kind.startswith("int") and text.isdigit() else text
+
+
+def _kind(field: str) -> str:
+    """Return the type of a field of a job, as ``int | None``; empty for a variable."""
+    return str(JobFile.__annotations__.get(field, ""))
 
 
 def trainer_of(study: Study, point: Point | None = None) -> str:
@@ -130,6 +153,7 @@ def check(study: Study) -> None:
     Raises:
         BadInput: naming the option.
     """
+    _check_series(study)
     trainer = trainer_of(study)
     if trainer and study.pattern:
         raise BadInput("--pattern: a trainer's figures are in its metrics; leave it out")
@@ -156,14 +180,36 @@ def check(study: Study) -> None:
         batch_of(study, size.ranks)
 
 
+def _check_series(study: Study) -> None:
+    """Refuse series that are no series, or of which two would be kept as one."""
+    name = study.compare
+    option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
+    if name in OWN:
+        by_nodes = "--nodes 1,2 makes a curve of each number of nodes" if name == "nodes" else ""
+        raise BadInput(f"{option}: a study sets this itself in each run", fix=by_nodes)
+    if _kind(name).startswith(("tuple", "dict")):
+        raise BadInput(
+            f"{option}: takes several values at once, and a series has one",
+            fix="a study for each, with --study DIR; toolkit report shows several together",
+        )
+    names: dict[str, str] = {}
+    for value in study.values:
+        other = names.setdefault(_in_file_name(value), value)
+        if other != value:
+            raise BadInput(
+                f"{option}: the files of {other} and {value} would have the same names",
+                fix="a study for each, with --study DIR; toolkit report shows several together",
+            )
+
+
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
     """Return what differs so that the points of both cannot stand side by side: the old value and the new.
 
-    Options of a launch stand under their own names.
+    Options of a launch stand under their own names. Those that figures do not depend on may differ.
     """
     grows = {"schema", "name", "created", "sizes", "repeats", "values", "profile", "ssh_config", "source"}
     before, now = _as_kept(old), _as_kept(new)
-    names = [name for name in dict.fromkeys([*before, *now]) if name not in grows]
+    names = [name for name in dict.fromkeys([*before, *now]) if name not in grows.union(_FREE)]
     return {name: (before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)}
 
 

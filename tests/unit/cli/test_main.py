@@ -1,5 +1,6 @@
 """The one place that exits: what each kind of error says and ends in."""
 
+import io
 import os
 import signal
 import sys
@@ -102,6 +103,18 @@ def test_a_reader_of_the_output_that_goes_is_no_fault(monkeypatch, capsys, insta
     with os.fdopen(writing, "w") as out:
         monkeypatch.setattr(sys, "stdout", out)
         assert run(capsys, *words) == (0, "", "")
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "ascii"])
+def test_what_a_terminal_cannot_show_is_replaced(monkeypatch, installed, encoding):
+    installed(lambda: print("x\u2588\u0142"))
+    told = io.BytesIO()
+    with io.TextIOWrapper(told, encoding) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        with pytest.raises(SystemExit) as ended:
+            program.main(["probe"])
+        out.flush()
+        assert (ended.value.code, told.getvalue()) == (0, b"x??\n")
 
 
 def test_a_pipe_that_breaks_elsewhere_is_told(capsys, failing):

@@ -1,10 +1,14 @@
 import json
 import sys
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.report.trainings import PARTIAL, job_folder
+from tests.unit.launch.examples import RECORD
+from tests.unit.launch.recorded import Recorded
+from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
+from toolkit.cli import places
 from toolkit.cli.report import command
 from toolkit.errors import BadInput, Missing
 
@@ -40,6 +44,56 @@ def test_a_job_is_found_by_its_key(tmp_path, monkeypatch):
     assert json.loads(report("--json").stdout)["job"] == key
     with pytest.raises(BadInput, match="there is no job 'other'"):
         report("other")
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """Keep metrics of a job in some state, and say what its place has; ``None`` is one that is away."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def keep(state, metrics, there):
+        folder = job_folder(tmp_path / "toolkit" / "jobs" / RECORD.key, metrics)
+        record = msgspec.structs.replace(RECORD, state=state)
+        (folder / "record.json").write_bytes(msgspec.json.encode(record))
+
+        def opened(*_where):
+            if there is None:
+                raise Missing("login: no route to host")
+            return Recorded({f"{RECORD.spec.directory}/metrics.jsonl": there})
+
+        monkeypatch.setattr(places, "open_runner", opened)
+        return folder / "metrics.jsonl"
+
+    return keep
+
+
+@pytest.mark.parametrize(
+    ("state", "metrics"), [("running", PARTIAL), ("running", COMPLETE), ("failed", PARTIAL)]
+)
+def test_what_may_have_grown_is_fetched_again(kept, state, metrics):
+    newer = lines(HEADER, *EPOCHS, {**EPOCHS[1], "epoch": 3, "test_accuracy": 0.99}, END)
+    file = kept(state, metrics, newer)
+    assert json.loads(report("--json").stdout)["test_accuracy"] == 0.99
+    assert file.read_bytes() == newer
+
+
+def test_what_is_whole_of_a_job_that_has_ended_is_not_fetched(kept):
+    kept("completed", COMPLETE, None)
+    done = report("--json")
+    assert (json.loads(done.stdout)["complete"], done.stderr) == (True, "")
+
+
+def test_figures_from_before_stay_and_are_named_as_such_where_the_place_is_away(kept):
+    file = kept("running", PARTIAL, None)
+    done = report("--json")
+    assert json.loads(done.stdout)["complete"] is False
+    assert "no route to host; these are the figures that were brought before" in done.stderr
+    kept("running", PARTIAL, b"")
+    assert json.loads(report("--json").stdout)["epochs"] == 1
+    assert file.read_bytes() == PARTIAL
+    kept("running", PARTIAL, None).unlink()
+    with pytest.raises(Missing, match="no route to host"):
+        report()
 
 
 def test_a_partial_training_is_reported_as_such(tmp_path):

@@ -6,10 +6,11 @@ from click.testing import CliRunner
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE
-from tests.unit.study.studies import TIMELINE
+from tests.unit.study.studies import TIMELINE, point, study
 from toolkit.cli import scale, scale_point, scale_run
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing, ToolkitError
 from toolkit.launch import records
+from toolkit.model.study import Figures
 from toolkit.run.command import Completed
 from toolkit.study import folder
 
@@ -107,6 +108,16 @@ def points(tmp_path, name="mnist"):
         (["mnist", "--ranks", "1", "--prove", str(TIMELINE)], "a rank alone reduces nothing"),
         (["mnist", "--ranks", "2", "--prove", str(TIMELINE), "--compare", "mode=gloo"], "give one of them"),
         (["mnist", "--ranks", "2", "--prove", "none.json"], "none.json: cannot be read"),
+        (["job.yaml", "--ranks", "1"], "job.yaml: toolkit scale takes no job file"),
+        (["--ranks", "1", "--compare", "trainer=mnist,job.yml"], "job.yml: toolkit scale takes no job file"),
+        (["mnist", "--ranks", "2", "--nodes", "1", "--compare", "nodes=1,2"], "a study sets this itself"),
+        (["mnist", "--ranks", "2", "--compare", "ranks-per-node=1,2"], "a study sets this itself"),
+        (["mnist", "--ranks", "2", "--compare", "exclusive=yes,no"], "--exclusive write true or false"),
+        (
+            ["mnist", "--ranks", "2", "--compare", "A_B=a-b,a_b"],
+            "A_B: the files of a-b and a_b would have the same names",
+        ),
+        (["mnist", "--ranks", "2", "--profile", "--workdir", "/work"], "--workdir: --profile needs"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_there(tmp_path, words, said):
@@ -157,7 +168,17 @@ def test_one_command_runs_a_suggestion_beside_none_and_autotune_and_says_whether
     assert found[2] == {"HOROVOD_AUTOTUNE": "1"}
     assert "Suggested: HOROVOD_FUSION_THRESHOLD=2097152 HOROVOD_CYCLE_TIME=" in text
     assert "the suggestion makes no difference that these runs can tell" in text
-    assert {one.series for one in points(tmp_path)} == {"default", "suggested", "autotune"}
+    found = points(tmp_path, "mnist-proof")
+    assert {one.series for one in found} == {"default", "suggested", "autotune"}
+
+
+def test_a_proof_has_a_folder_beside_the_study_that_its_timeline_is_of(tmp_path, cluster, monkeypatch):
+    monkeypatch.setattr(scale_point, "reached", lambda _record: _entered(cluster))
+    scaled("mnist", "--ranks", "2", "--repeat", "1", "--profile")
+    timeline = tmp_path / "studies" / "mnist" / "timelines" / "r2-n2.json"
+    scaled("mnist", "--ranks", "2", "--repeat", "1", "--prove", str(timeline))
+    assert len(points(tmp_path)) == 2
+    assert len(points(tmp_path, "mnist-proof")) == 3
 
 
 def test_a_timeline_that_suggests_nothing_proves_nothing(tmp_path):
@@ -185,6 +206,100 @@ def test_another_study_is_not_mixed_into_one_that_is_there(cluster):
     assert isinstance(error, BadInput)
     assert "differs in batch" in error.message
     assert "--study" in error.fix
+
+
+def test_a_study_goes_on_with_another_time_limit_and_account(tmp_path, cluster):
+    cluster.ends = {1: "timeout", 2: "timeout"}
+    assert isinstance(run("mnist", "--ranks", "1", "--repeat", "1", "--time", "10").exception, CheckFailed)
+    cluster.ends = {}
+    scaled("mnist", "--ranks", "1", "--repeat", "1", "--time", "60", "--account", "b", "--retry", "2")
+    assert [(job.time, job.account) for job in cluster.jobs[1:]] == [("10", None), ("60", "b")]
+    assert folder.load(tmp_path / "studies" / "mnist").said["time"] == "60"
+
+
+def test_values_that_do_not_fit_beside_those_of_the_study_are_refused(tmp_path, cluster):
+    scaled("mnist", "--ranks", "1", "--repeat", "1", "--compare", "A=+1")
+    error = run("mnist", "--ranks", "1", "--repeat", "1", "--compare", "A=-1").exception
+    assert isinstance(error, BadInput)
+    assert "+1 and -1 would have the same names" in error.message
+    assert len(cluster.jobs) == 1
+
+
+def test_the_same_files_are_meant_from_any_folder(tmp_path, cluster, monkeypatch):
+    (tmp_path / "net.py").touch()
+    (tmp_path / "my.sif").touch()
+    (tmp_path / "parts").mkdir()
+    where = str(tmp_path / "kept")
+    words = ("--ranks", "1", "--repeat", "1", "--study", where)
+    scaled("net.py", *words, "--image", "my.sif", "--data", "parts")
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    monkeypatch.chdir(there)
+    scaled("../net.py", *words, "--image", "../my.sif", "--data", "../parts", "--nodes", "1")
+    (job,) = cluster.jobs
+    found = (job.trainer, job.image, job.data)
+    assert found == tuple(str(tmp_path.resolve() / name) for name in ("net.py", "my.sif", "parts"))
+
+
+def test_names_and_what_is_not_here_stay_as_they_are_typed(tmp_path, cluster):
+    (tmp_path / "mnist").touch()
+    scaled("mnist", "--ranks", "1", "--repeat", "1", "--image", "cluster:my", "--data", "cluster:few")
+    (job,) = cluster.jobs
+    assert (job.trainer, job.image, job.data) == ("mnist", "cluster:my", "cluster:few")
+
+
+def test_a_study_from_before_full_paths_were_kept_goes_on(tmp_path, cluster):
+    (tmp_path / "parts").mkdir()
+    words = ("mnist", "--ranks", "1", "--repeat", "1", "--data", "parts")
+    scaled(*words)
+    where = tmp_path / "studies" / "mnist"
+    made = folder.load(where)
+    folder.save(where, msgspec.structs.replace(made, said={**made.said, "data": "parts"}))
+    scaled(*words)
+    assert len(cluster.jobs) == 1
+
+
+def test_settings_do_not_make_several_jobs_of_a_run(tmp_path, cluster, monkeypatch):
+    (tmp_path / "toolkit.toml").write_text('[launch]\narray = "0-3"\nrequeue = true\nchain = 2\n')
+    monkeypatch.setenv("TOOLKIT_ELASTIC", "true")
+    monkeypatch.setenv("TOOLKIT_MIN_NODES", "1")
+    scaled("mnist", "--ranks", "2", "--repeat", "1")
+    (job,) = cluster.jobs
+    assert not any((job.array, job.requeue, job.chain, job.elastic, job.min_nodes))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "said"),
+    [
+        ('arguments = ["--optimizer", "sgd"]', ["mnist", "--ranks", "1"], "toolkit.toml:2: toolkit scale"),
+        ('trainer = "mnist"', ["--ranks", "1", "--pattern", "(x)", "--", "true"], "names the trainer mnist"),
+        ('workdir = "/a"', ["mnist", "--ranks", "2", "--profile"], "toolkit.toml:2: --profile needs"),
+    ],
+)
+def test_settings_that_a_study_would_overrule_are_named(tmp_path, settings, words, said):
+    (tmp_path / "toolkit.toml").write_text(f"[launch]\n{settings}\n")
+    error = run(*words).exception
+    assert isinstance(error, BadInput)
+    assert said in error.message
+    assert error.fix
+
+
+def test_arguments_of_settings_give_way_to_those_of_the_command_line(tmp_path, cluster):
+    (tmp_path / "toolkit.toml").write_text('[launch]\narguments = ["--optimizer", "sgd"]\n')
+    scaled("mnist", "--ranks", "1", "--repeat", "1", "--", "--seed", "1")
+    assert cluster.jobs[0].arguments == ("--seed", "1", "--epochs", "3")
+
+
+@pytest.mark.parametrize(
+    ("rate", "told"), [(0.4249, "0.425"), (42.0, "42"), (99.97, "100"), (1234567.0, "1,234,567")]
+)
+def test_slow_and_fast_runs_are_told_with_the_digits_that_count(rate, told):
+    steps = []
+    tell = type("Tell", (), {"step": staticmethod(steps.append)})
+    figures = Figures(seconds=(1.0,), rates=(rate,))
+    made, one = study([(1, 1)]), point(1, 1.0)
+    scale_run._tell_result(made, msgspec.structs.replace(one, figures=figures), 1, tell)
+    assert steps == [f"1 rank on 1 node, run 1: {told} images/s"]
 
 
 def test_a_run_that_fails_is_run_again_after_the_others(tmp_path, cluster):

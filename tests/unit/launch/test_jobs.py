@@ -179,6 +179,37 @@ def test_a_job_in_doubt_gets_its_number_when_it_is_asked_for():
     assert (record.id, record.state) == ("41", "running")
 
 
+SILENT = [AWAY, None, Missing("login: the SSH connection was lost")]
+
+
+@pytest.mark.parametrize("answer", SILENT)
+def test_a_job_in_doubt_is_not_called_forgotten_while_slurm_does_not_answer(answer):
+    lost = msgspec.structs.replace(NEW, state="unknown")
+    assert jobs.refresh(Recorded(squeue=[answer]), lost) == (lost, False)
+    assert jobs.refresh(Recorded(squeue=[""]), lost) == (lost, True)
+    with pytest.raises(Missing):
+        jobs.numbered(Recorded(squeue=[answer]), lost)
+
+
+def test_the_status_of_one_run_is_not_the_end_of_a_job_that_may_go_on_after_it():
+    spec = msgspec.structs.replace(RECORD.spec, chain=2)
+    lost = msgspec.structs.replace(NEW, state="unknown", spec=spec)
+    assert jobs.refresh(Recorded({EXIT_CODE: b"75\n"}, squeue=[AWAY]), lost) == (lost, False)
+
+
+def test_a_submission_in_doubt_is_looked_for_again_where_slurm_does_not_answer_at_once(monkeypatch):
+    monkeypatch.setattr(jobs, "_LOOK_PAUSES", (0.0, 0.0))
+    slurm = Recorded(sbatch=[None], squeue=[AWAY, f"41|{FOLDER}\n"])
+    assert jobs.submit(slurm, NEW, "x").id == "41"
+
+
+def test_slurm_is_not_asked_for_a_job_of_this_machine_alone():
+    local = msgspec.structs.replace(NEW, state="running", started="2026-11-21T10:00:00", nodes="there")
+    slurm = Recorded(squeue=[AWAY])
+    assert jobs.refresh(slurm, local) == (local, True)
+    assert slurm.ran == []
+
+
 def test_where_and_when_it_ran_and_how_often_is_kept():
     shown = "JobState=RUNNING Restarts=2 StartTime=2026-11-21T19:00:00 NodeList=node[1-2] ExitCode=0:0"
     ended = shown.replace("RUNNING", "COMPLETED") + " EndTime=2026-11-21T20:00:00"
@@ -217,6 +248,31 @@ def test_a_job_that_stopped_in_time_goes_on_under_the_number_of_its_successor():
     assert (record.state, record.id, record.numbers, record.restarts) == ("pending", "8", ("7", "8"), 1)
 
 
+@pytest.mark.parametrize("answer", SILENT)
+def test_a_job_that_stopped_in_time_has_not_ended_while_slurm_does_not_say_what_follows(answer):
+    running = msgspec.structs.replace(RECORD, state="running")
+    records.save(running)
+    slurm = Recorded(scontrol=[STOPPED], squeue=[answer, f"7|{FOLDER}\n8|{FOLDER}\n"])
+    assert jobs.refresh(slurm, running) == (running, False)
+    assert records.find(None).state == "running"
+    assert jobs.refresh(slurm, running)[0].numbers == ("7", "8")
+
+
+def test_a_job_that_is_complete_has_ended_whatever_slurm_says_of_others():
+    chained = msgspec.structs.replace(RECORD, spec=msgspec.structs.replace(RECORD.spec, chain=2))
+    assert jobs.refresh(Recorded(scontrol=[DONE], squeue=[AWAY]), chained)[0].state == "completed"
+
+
+@pytest.mark.parametrize("answer", SILENT)
+def test_nothing_is_submitted_again_while_slurm_does_not_say_what_goes_on(answer):
+    ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[answer])
+    with pytest.raises(Missing, match=r"does not say whether .* goes on already") as caught:
+        jobs.resubmit(slurm, ended)
+    assert caught.value.fix.endswith(f"toolkit jobs resume {RECORD.key}")
+    assert not any(words[0] == "sbatch" for words in slurm.ran)
+
+
 def test_a_job_that_failed_has_no_successor_that_it_is_asked_for():
     slurm = Recorded(scontrol=[FAILED], squeue=[f"8|{FOLDER}\n"])
     assert jobs.refresh(slurm, RECORD)[0].state == "failed"
@@ -225,14 +281,14 @@ def test_a_job_that_failed_has_no_successor_that_it_is_asked_for():
 
 def test_going_on_does_not_wait_again_for_the_time_to_begin():
     spec = msgspec.structs.replace(RECORD.spec, begin="now+1hour")
-    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"])
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[""])
     jobs.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", spec=spec))
     assert slurm.ran[-1] == ("sbatch", "--parsable", "--begin=now", f"{FOLDER}/job.sh")
 
 
 def test_going_on_submits_the_same_script_under_the_same_record():
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
-    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"])
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[""])
     record = jobs.resubmit(slurm, ended)
     assert slurm.ran[-1] == ("sbatch", "--parsable", f"{FOLDER}/job.sh")
     assert (record.key, record.id, record.numbers, record.state) == (RECORD.key, "9", ("7", "9"), "pending")
@@ -247,12 +303,12 @@ def test_what_cannot_go_on_is_told_and_its_record_stays():
     with pytest.raises(Missing, match=r"job\.sh is not there any more"):
         jobs.resubmit(Recorded(), ended)
     with pytest.raises(CheckFailed, match="refused"):
-        jobs.resubmit(Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[(1, "", REFUSAL)]), ended)
+        jobs.resubmit(Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[(1, "", REFUSAL)], squeue=[""]), ended)
     assert records.find(None) == RECORD
 
 
 def test_ctrl_c_while_a_job_is_submitted_again_says_that_it_may_run():
-    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[KeyboardInterrupt()])
+    slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[KeyboardInterrupt()], squeue=[""])
     with pytest.raises(Interrupted, match="the job may have been submitted") as caught:
         jobs.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", exit_code=75))
     assert caught.value.fix.startswith(f"toolkit jobs resume {RECORD.key} ")

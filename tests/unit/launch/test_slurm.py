@@ -127,6 +127,13 @@ def test_tasks_of_an_array_are_of_its_folder_and_so_are_those_that_went_on_from_
     assert slurm.parse_mine("48_0|/w\n48_[1-3%2]|/w\n60_1|/w/1\n61|/w/a\n62_1|/w/1/1\n", "/w") == ["48", "60"]
 
 
+def test_a_job_is_found_where_slurm_tells_what_a_symbolic_link_comes_to():
+    key = "mnist-20261122-063253-1eef55"
+    text = f"41|/gpfs/scratch/ada/toolkit/runs/{key}\n42_1|/gpfs/scratch/ada/toolkit/runs/{key}/1\n"
+    others = f"43|/work/ada/toolkit/runs/{key}/a\n44|/work/ada/toolkit/runs/x-{key}\n45|\n"
+    assert slurm.parse_mine(text + others, f"/work/ada/toolkit/runs/{key}") == ["41", "42"]
+
+
 def test_of_an_array_what_goes_on_counts_first_and_then_what_failed():
     def lines(*states):
         return "\n".join(f"JobId={n} JobState={state} ExitCode=0:0" for n, state in enumerate(states))

@@ -24,6 +24,11 @@ def test_what_is_done_and_what_is_left_are_told():
     assert in_words(now, since=75) == "epoch 5 of 12, 4,321 images/s, about 5 s left"
 
 
+def test_a_speed_below_one_is_no_speed_of_0():
+    slow = {**epoch(1), "images_per_second": 0.4231}
+    assert "epoch 2 of 12, 0.423 images/s" in in_words(pace(lines(HEADER, slow)))
+
+
 def test_before_the_first_epoch_nothing_is_guessed():
     assert in_words(pace(lines(HEADER))) == "epoch 1 of 12"
 

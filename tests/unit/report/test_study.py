@@ -205,6 +205,40 @@ def test_a_study_without_a_figure_is_no_report(tmp_path):
         read([kept(tmp_path, study([(1, 1)]), [])])
 
 
+@pytest.fixture
+def slow(tmp_path):
+    """A study whose epochs take an hour, at less than one sample a second."""
+    times = [(1, 3457.2), (1, 3480.0), (2, 2381.0)]
+    points = [point(n, s, number=i, nodes=1) for i, (n, s) in enumerate(times, 1)]
+    return read([kept(tmp_path, study([(1, 1), (2, 1)], repeats=2), points)])
+
+
+def test_slow_rates_and_long_times_are_told_with_the_digits_that_count(slow):
+    (first, *_), text, tex = study_tables.rows(slow), text_of(slow), study_tables.latex_of(slow)
+    assert first.rate < 1
+    assert re.search(r"1 +1 +3,469 +3,457-3,480 +0\.288 ", text)
+    assert r"$3\,469 \pm 11$ & 0.288 &" in tex
+    shown = page(slow, [])
+    assert "<td>3,469<small>3,457 &ndash; 3,480</small></td>" in shown
+    assert "<td>0.288<small>0.287 &ndash; 0.289</small></td>" in shown
+    assert not re.search(r"\de\+", text + tex + shown)
+
+
+def test_studies_of_epochs_and_of_units_have_a_heading_for_both(tmp_path, whole):
+    figures = msgspec.structs.replace(point(1, 4.0).figures, samples=None, epochs=(), parameters=None)
+    command = study([(1, 1)], said={}, words=("bench",), name="bench", unit="tokens")
+    folders = [
+        kept(tmp_path / "one", study([(1, 1)]), [point(1, 4.0)]),
+        kept(tmp_path / "two", command, [point(1, 4.0, figures=figures)]),
+    ]
+    both = read(folders)
+    assert "s/epoch or 1,000 tokens" in text_of(both)
+    assert "<th>s/epoch or 1,000 tokens</th>" in page(both, [])
+    assert "s/epoch or 1,000 tokens &" in study_tables.latex_of(both)
+    assert next(iter(plots(both))).title == "Time of an epoch or 1,000 tokens, seconds"
+    assert "s/epoch " in text_of(whole)
+
+
 def test_a_study_of_a_command_counts_in_its_own_unit(tmp_path):
     figures = msgspec.structs.replace(point(1, 4.0).figures, samples=None, epochs=(), parameters=None)
     kept(

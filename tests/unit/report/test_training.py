@@ -1,5 +1,5 @@
 from tests.unit.launch.examples import RECORD
-from tests.unit.report.trainings import BENCHMARK, COMPLETE, PARTIAL
+from tests.unit.report.trainings import BENCHMARK, COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
 from toolkit.report.result import parse_metrics, summarise
 from toolkit.report.training import epochs_table, summary
 
@@ -22,6 +22,13 @@ def test_the_summary_says_what_ran_and_what_came_of_it():
         "image          sha256:00",
         f"job            {RECORD.key} ({RECORD.id})",
     ]
+
+
+def test_a_speed_below_one_is_no_speed_of_0():
+    slow = lines(HEADER, *({**one, "images": 2, "images_per_second": 0.4231} for one in EPOCHS), END)
+    training = parse_metrics(slow)
+    assert epochs_table(training).endswith(" 0.423")
+    assert "speed          0.7 images/s over 6.0 s" in summary(summarise(training, None))
 
 
 def test_a_partial_training_says_so_first():

@@ -1,31 +1,66 @@
 import pytest
 
-from tests.unit.report.trainings import COMPLETE, EPOCHS, HEADER, PARTIAL, lines
+from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.study import collect
 
 
 def test_the_first_epoch_is_left_out_and_an_epoch_is_one_pass_over_the_data():
-    found = collect.of_metrics(COMPLETE, 1)
+    found = collect.of_metrics(COMPLETE, 1, 2)
     # Two ranks train on 120,000 images in the 2 seconds of the second epoch: two passes.
     assert found.seconds == (1.0,)
     assert found.rates == (60000.0,)
     assert [e.test_accuracy for e in found.epochs] == [0.97, 0.98]
     assert (found.samples, found.global_batch, found.parameters) == (60000, 64, 407050)
-    assert len(collect.of_metrics(COMPLETE, 0).seconds) == 2
+    assert len(collect.of_metrics(COMPLETE, 0, 2).seconds) == 2
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "no metrics"),
-        (PARTIAL, "finished 1 epochs, and the first 1 are left out"),
+        (PARTIAL, "the training did not come to its end"),
+        (lines(HEADER, EPOCHS[0], END), "finished 1 epochs, and the first 1 are left out"),
         (lines(HEADER, *EPOCHS, {"record": "resumed"}), "went on from a checkpoint"),
     ],
 )
 def test_metrics_without_a_figure_that_counts_are_told(content, said):
     with pytest.raises(CheckFailed, match=said):
-        collect.of_metrics(content, 1)
+        collect.of_metrics(content, 1, 2)
+
+
+def world(size, strategy):
+    return lines({**HEADER, "world_size": size, "strategy": strategy}, *EPOCHS, END)
+
+
+@pytest.mark.parametrize(
+    ("size", "strategy", "ranks"),
+    [
+        (2, "horovod", 64),
+        (1, "horovod", 2),
+        (1, "single", 4),
+        (1, "mirrored", 4),
+        (2, "hybrid", 4),
+        (2, "multiworker", 4),
+        (2, "mpi-aggregate", 4),
+        (2, "horovod", 1),
+    ],
+)
+def test_figures_of_another_number_of_ranks_are_refused(size, strategy, ranks):
+    with pytest.raises(
+        CheckFailed, match=rf"^{ranks} ranks? w\w+ asked for, and the training was one of {size}:"
+    ):
+        collect.of_metrics(world(size, strategy), 1, ranks)
+
+
+@pytest.mark.parametrize(
+    ("size", "strategy", "ranks"),
+    [(1, "single", 1), (1, "mirrored", 1), (4, "hybrid", 4), (4, "mpi-aggregate", 4), (1, "ps", 4)],
+)
+def test_figures_of_all_ranks_count_and_those_of_servers_and_workers_are_of_one_coordinator(
+    size, strategy, ranks
+):
+    assert collect.of_metrics(world(size, strategy), 1, ranks).seconds == (1.0,)
 
 
 def test_figures_are_found_in_the_lines_of_rank_0():
@@ -33,6 +68,13 @@ def test_figures_are_found_in_the_lines_of_rank_0():
     found = collect.of_output(text, r"img/sec: ([0-9.,]+)", 1)
     assert found.rates == (1250.5, 1000.0)
     assert found.seconds == (1000 / 1250.5, 1.0)
+
+
+@pytest.mark.parametrize("count", ["1 rank", "2 ranks"])
+def test_figures_of_a_run_that_slurm_started_again_are_left_out(count):
+    began = f"job: 7, {count} on node9, mode srun-pmix\n"
+    text = f"{began}0: node1 100\n0: node1 200\nsrun: error: node failed\n{began}0: node1 300\n0: node1 400\n"
+    assert collect.of_output(text, r"node\d+ ?([0-9]*)", 1).rates == (400.0,)
 
 
 def test_a_named_group_says_that_it_is_a_time():
@@ -63,7 +105,7 @@ def test_a_pattern_that_is_none_is_refused(pattern, said):
 
 
 def test_what_a_rank_waited_for_samples_is_a_part_of_its_time_without_the_warm_up():
-    waited = [{**epoch, "input_seconds": 1.0} for epoch in EPOCHS]
-    assert collect.of_metrics(lines(HEADER, *waited), 1).waiting == 0.5
-    assert collect.of_metrics(lines(HEADER, *waited), 0).waiting == 0.375
-    assert collect.of_metrics(COMPLETE, 1).waiting is None
+    waited = lines(HEADER, *({**epoch, "input_seconds": 1.0} for epoch in EPOCHS), END)
+    assert collect.of_metrics(waited, 1, 2).waiting == 0.5
+    assert collect.of_metrics(waited, 0, 2).waiting == 0.375
+    assert collect.of_metrics(COMPLETE, 1, 2).waiting is None

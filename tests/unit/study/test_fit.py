@@ -77,6 +77,11 @@ def test_one_size_has_no_model_and_two_have_no_check():
     assert fit.check(curve_of({1: [3.0], 2: [2.0]})) is None
 
 
+def test_nothing_is_foretold_from_two_sizes():
+    assert fit.further(curve_of({1: [3.0], 2: [2.0]})) == ()
+    assert fit.further(curve_of({1: [3.0], 2: [2.0], 4: [1.5]})) == (8, 16, 32)
+
+
 def test_equal_figures_give_equal_reports():
     curve = bsc()
     assert fit.fit(curve) == fit.fit(curve)

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.study.studies import study
 from toolkit.errors import BadInput
 from toolkit.launch.trainers import TRAINERS
-from toolkit.model.study import Point, Size
+from toolkit.model.study import OWN, Point, Size
 from toolkit.study import folder, sweep
 
 
@@ -120,6 +120,41 @@ def test_series_differ_in_an_option_or_a_variable():
     assert made.said["env"] == {"A": "1"}
 
 
+def test_series_may_differ_in_what_is_on_or_off():
+    made = study([(2, 1)], compare="exclusive", values=("true", "false"))
+    found = [sweep.asked_of(made, one)[0]["exclusive"] for one in sweep.points(made)]
+    assert found == [True, False]
+
+
+def test_a_point_is_one_job_of_its_size_whatever_else_is_said():
+    made = study([(4, 2)], said={"trainer": "mnist", "nodes": 7, "ranks_per_node": 7, "array": "0-3"})
+    said, _ = sweep.asked_of(made, Point(ranks=4, nodes=2))
+    assert (said["nodes"], said["ranks_per_node"]) == (2, 2)
+    assert (said["array"], said["elastic"], said["min_nodes"]) == ("", False, 0)
+    assert (said["requeue"], said["chain"]) == (False, 0)
+
+
+@pytest.mark.parametrize(
+    ("compare", "said", "fix"),
+    [
+        *((name, "a study sets this itself", "") for name in OWN if name != "nodes"),
+        ("nodes", "--compare nodes: a study sets this itself", "--nodes 1,2"),
+        ("modules", "several values at once", "--study"),
+        ("env", "several values at once", "--study"),
+    ],
+)
+def test_no_series_is_made_of_what_a_study_sets_itself_or_of_lists(compare, said, fix):
+    with pytest.raises(BadInput, match=said) as refused:
+        sweep.check(study([(2, 1)], compare=compare, values=("1", "2")))
+    assert fix in refused.value.fix
+
+
+@pytest.mark.parametrize("values", [("+1", "-1"), ("a-b", "a_b"), ("images/x.sif", "images_x.sif")])
+def test_series_whose_files_would_have_one_name_are_refused(values):
+    with pytest.raises(BadInput, match="would have the same names"):
+        sweep.check(study([(2, 1)], compare="A", values=values))
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -144,6 +179,15 @@ def test_a_study_may_grow_and_must_not_change():
     assert sweep.differences(old, msgspec.structs.replace(old, sizes=(Size(8, 1),), repeats=9)) == {}
     other = msgspec.structs.replace(old, batch=4, said={**old.said, "image": "a.sif"})
     assert sweep.differences(old, other) == {"batch": (None, 4), "image": (None, "a.sif")}
+
+
+def test_what_figures_do_not_depend_on_may_change():
+    old = study([(1, 1)])
+    said = {"time": "04:00:00", "account": "b", "qos": "long", "reservation": "r", "begin": "now",
+            "mail_type": "END", "mail_user": "me"}  # fmt: skip
+    assert sweep.differences(old, msgspec.structs.replace(old, said=old.said | said)) == {}
+    other = msgspec.structs.replace(old, said=old.said | {"partition": "gpu"})
+    assert list(sweep.differences(old, other)) == ["partition"]
 
 
 def test_a_study_that_was_read_back_is_the_same_one(tmp_path):

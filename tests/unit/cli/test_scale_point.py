@@ -1,0 +1,91 @@
+"""How the figures of a job that has ended come to its point, whatever of it is here already."""
+
+import contextlib
+
+import msgspec
+import pytest
+
+from tests.unit.launch.examples import RECORD
+from tests.unit.launch.recorded import Recorded
+from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
+from tests.unit.study.studies import study
+from toolkit.cli import scale_point
+from toolkit.errors import Lost
+from toolkit.launch import records
+from toolkit.model.study import Point
+from toolkit.study import folder
+
+DONE = msgspec.structs.replace(RECORD, state="completed", exit_code=0)
+POINT = Point(ranks=2, nodes=2, state="submitted", tries=1, job=RECORD.key)
+METRICS = f"{RECORD.spec.directory}/metrics.jsonl"
+OUTPUT = f"{RECORD.spec.directory}/output.log"
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def there(monkeypatch):
+    """The files of the job's folder on the cluster; none, and it is not reached."""
+    files = {}
+
+    @contextlib.contextmanager
+    def reached(_record):
+        if not files:
+            raise Lost("login: the SSH connection was lost")
+        yield Recorded(files)
+
+    monkeypatch.setattr(scale_point, "reached", reached)
+    return files
+
+
+def settled(tmp_path, **more):
+    made = study([(2, 2)], **more)
+    folder.save(tmp_path / "study", made)
+    return scale_point.settle(tmp_path / "study", made, POINT, DONE)
+
+
+@pytest.mark.parametrize("kept", [None, b"", PARTIAL, COMPLETE[:-5], b"{"])
+def test_metrics_that_were_not_brought_here_whole_are_read_once_more(tmp_path, there, kept):
+    if kept is not None:
+        records.keep(DONE, records.METRICS, kept)
+    there[METRICS] = COMPLETE
+    point = settled(tmp_path)
+    assert (point.state, point.why) == ("measured", "")
+    assert point.figures.seconds == (1.0,)
+    assert (records.folder(DONE.key) / records.METRICS).read_bytes() == COMPLETE
+
+
+def test_output_that_was_not_brought_here_is_read_once_more(tmp_path, there):
+    there[OUTPUT] = b"0: img/sec: 100\n0: img/sec: 250\n"
+    point = settled(tmp_path, said={}, words=("bench",), pattern="img/sec: ([0-9]+)")
+    assert point.figures.rates == (250.0,)
+
+
+def test_metrics_that_are_whole_are_not_asked_for(tmp_path, there):
+    records.keep(DONE, records.METRICS, COMPLETE)
+    assert settled(tmp_path).state == "measured"
+
+
+def test_metrics_without_a_result_there_too_are_those_of_a_failure(tmp_path, there):
+    there[METRICS] = lines(HEADER, *EPOCHS)
+    point = settled(tmp_path)
+    assert (point.state, point.figures) == ("failed", None)
+    assert "did not come to its end" in point.why
+    there[METRICS] = b""
+    records.keep(DONE, records.METRICS, b"")
+    assert "wrote no metrics" in settled(tmp_path).why
+
+
+def test_a_run_whose_files_cannot_be_reached_is_not_thrown_away(tmp_path, there):
+    with pytest.raises(Lost):
+        settled(tmp_path)
+
+
+def test_a_training_of_fewer_ranks_than_were_asked_for_is_a_failure(tmp_path, there):
+    records.keep(DONE, records.METRICS, lines({**HEADER, "world_size": 1}, *EPOCHS, END))
+    point = settled(tmp_path)
+    assert (point.state, point.figures) == ("failed", None)
+    assert point.why.startswith("2 ranks were asked for, and the training was one of 1: ")

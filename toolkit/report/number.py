@@ -1,0 +1,16 @@
+"""How a measured number is shown to a person."""
+
+from math import floor, isfinite, log10
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Say a number with three digits, or all that it has before the point; never as a power of ten.
+
+    >>> [number(value) for value in (0.4231, 8.0, 25.44, 3457.2)]
+    ['0.423', '8', '25.4', '3,457']
+    """
+    if value == 0 or not isfinite(value):
+        return f"{value:.0f}"
+    places = max(0, digits - 1 - floor(log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
