@@ -7,14 +7,15 @@ if TYPE_CHECKING:
 
 # The colours of Okabe and Ito stay apart for eyes that take some colours for others; markers say the same.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+# One more than there are colours, so that both together are alike again after 56 lines only.
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
 PREDICTED = (0, (4, 3))
 """How a line is dashed that nobody measured."""
 
 
 def color(number: int) -> str:
-    """Return the colour of a line; marker and colour together are alike again after 7 lines only."""
+    """Return the colour of a line, which the eighth shares with the first."""
     return _COLORS[number % len(_COLORS)]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.study.studies import BSC, SHARES, kept, point, study
 from toolkit.errors import CheckFailed
-from toolkit.report import study_tables
+from toolkit.report import plot_style, study_tables
 from toolkit.report.study import read
 from toolkit.report.study_page import page
 from toolkit.report.study_plots import plots
@@ -112,6 +112,10 @@ def test_every_plot_is_a_drawing_with_its_words_as_words(drawn):
         assert plot.title in words
     time = next(plot for plot in drawn if plot.name == "epoch-time")
     assert "predicted, 95 %" in words_of(time)
+
+
+def test_no_two_of_many_lines_look_alike():
+    assert len({(plot_style.color(n), plot_style.marker(n)) for n in range(56)}) == 56
 
 
 def test_equal_figures_give_equal_files(whole, drawn):
