@@ -2,7 +2,7 @@
 
 import json
 
-from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, cases
+from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, cases, in_turns
 from tests.benchmarks.train.page import page
 from tests.benchmarks.train.result import Figure, Result
 from tests.benchmarks.train.run import shortened
@@ -29,6 +29,19 @@ def test_a_ratio_is_the_median_of_those_of_each_round():
     dense = next(one for one in COMPARISONS if (one.ours, one.theirs) == ("dense", "dense, tutorial"))
     assert result.ratio(dense) == 2.0
     assert json.loads(result.encoded())["ratios"][dense.title] == 2.0
+
+
+def test_a_close_race_is_run_in_turns():
+    order = [case.name for case in in_turns(cases(epochs=2, steps=1))]
+    assert [name for name in order if name in ("cnn", "cnn, tutorial")] == ["cnn, tutorial", "cnn"] * 3
+    assert order.count("dense, tutorial") == 1
+    assert {*order} == {*NAMES}
+
+
+def test_one_that_ran_more_often_counts_by_its_rounds():
+    result = found(**{"cnn": [1.0, 10.0, 20.0, 3.0, 30.0, 300.0], "cnn, XLA": [5.0, 15.0]})
+    xla = next(one for one in COMPARISONS if one.ours == "cnn, XLA")
+    assert result.ratio(xla) == 0.5
 
 
 def test_the_page_has_every_case_with_its_rounds_and_accuracy():

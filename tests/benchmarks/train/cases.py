@@ -1,6 +1,8 @@
 """What is timed, and what is compared with what."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 INSIDE = "/bench"
 DATA, FEW = "/data", "/few"
@@ -8,17 +10,23 @@ _TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 6
 _ITERATIONS = 5
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
+_TURNS = 3
+"""How often a close race is run in a round: a machine may be slower for a minute by more than it is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that is run: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container."""
+    """One thing that is run: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container.
+
+    Cases of one ``race`` follow each other, and are run in turns.
+    """
 
     name: str
     words: tuple[str, ...]
     copies: int = 1
     cores: int | None = None
     sif: bool = False
+    race: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +39,14 @@ class Comparison:
     wanted: float | None = None
 
 
-def trainer(name: str, module: str, *options: str) -> Case:
-    return Case(name, (*_TRAINER, module, *options))
+def trainer(name: str, module: str, *options: str, race: str = "") -> Case:
+    return Case(name, (*_TRAINER, module, *options), race=race)
+
+
+def in_turns(every: Sequence[Case]) -> Iterator[Case]:
+    """Return the cases of a round, those of a race several times, one beside the other."""
+    for race, together in groupby(every, key=lambda case: case.race):
+        yield from list(together) * (_TURNS if race else 1)
 
 
 def cases(epochs: int, steps: int) -> list[Case]:
@@ -40,13 +54,13 @@ def cases(epochs: int, steps: int) -> list[Case]:
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     # One part in a hundred is looked for here, and epochs of a second differ by ten times that.
-    long = trainer("dense, long", "mnist", "--data", DATA, "--epochs", str(_LONG * epochs))
+    long = trainer("dense, long", "mnist", "--data", DATA, "--epochs", str(_LONG * epochs), race="SIF")
     wide = ("--batch-size", "128", "--learning-rate", "0.002")
-    cnn = trainer("cnn", "mnist_cnn", "--data", FEW, "--batch-size", "32", *sizes)
+    cnn = trainer("cnn", "mnist_cnn", "--data", FEW, "--batch-size", "32", *sizes, race="cnn")
     wide_cnn = trainer("cnn, batch 128", "mnist_cnn", "--data", FEW, "--batch-size", "128", *sizes)
     timed = ("--warm-up", "2", "--steps", str(steps), "--iterations", str(_ITERATIONS), "--batch-size", "8")
-    resnet = trainer("resnet50", "imagenet_synthetic", *timed)
-    one_core = replace(resnet, name="resnet50, two alone", copies=2, cores=1)
+    resnet = trainer("resnet50", "imagenet_synthetic", *timed, race="resnet50")
+    one_core = replace(resnet, name="resnet50, two alone", copies=2, cores=1, race="two ranks")
     return [
         Case("dense, tutorial", _script("tutorial", "dense", DATA, epochs, 32)),
         dense,
@@ -54,12 +68,12 @@ def cases(epochs: int, steps: int) -> list[Case]:
         replace(dense, name="dense, batch 128", words=(*dense.words, *wide)),
         long,
         replace(long, name="dense, long, SIF", sif=True),
-        Case("cnn, tutorial", _script("tutorial", "cnn", FEW, epochs, 32)),
+        Case("cnn, tutorial", _script("tutorial", "cnn", FEW, epochs, 32), race="cnn"),
         cnn,
-        replace(cnn, name="cnn, XLA", words=(*cnn.words, "--xla", "on")),
+        replace(cnn, name="cnn, XLA", words=(*cnn.words, "--xla", "on"), race=""),
         Case("cnn, tutorial, batch 128", _script("tutorial", "cnn", FEW, epochs, 128)),
         wide_cnn,
-        Case("resnet50, Keras", _script("plain_resnet", 8, steps, _ITERATIONS)),
+        Case("resnet50, Keras", _script("plain_resnet", 8, steps, _ITERATIONS), race="resnet50"),
         resnet,
         one_core,
         replace(

@@ -29,9 +29,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(one.rate for one in self.figures[name])
 
     def ratio(self, one: Comparison) -> float:
-        """Return how many times as fast ours is: the median over rounds, in each of which both ran."""
-        pairs = zip(self.figures[one.ours], self.figures[one.theirs], strict=True)
-        return statistics.median(ours.rate / theirs.rate for ours, theirs in pairs)
+        """Return how many times as fast ours is: the median over the turns, in each of which both ran.
+
+        Of one that ran more often than the other, as a race of its own, the median of a round stands for it.
+        """
+        ours, theirs = self.figures[one.ours], self.figures[one.theirs]
+        turns = min(len(ours), len(theirs))
+        pairs = zip(_medians(ours, turns), _medians(theirs, turns), strict=True)
+        return statistics.median(mine / other for mine, other in pairs)
 
     def encoded(self) -> bytes:
         """Return the JSON that is kept: the ratios first, then everything."""
@@ -42,3 +47,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
             "raw": msgspec.to_builtins(self),
         }
         return msgspec.json.format(msgspec.json.encode(head), indent=2)
+
+
+def _medians(figures: list[Figure], parts: int) -> list[float]:
+    """Return the median rate of each of so many equal parts, one after the other."""
+    size = len(figures) // parts
+    return [
+        statistics.median(one.rate for one in figures[part * size : (part + 1) * size])
+        for part in range(parts)
+    ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from docker import DockerClient
 
 from tests.benchmarks.image.timed import load
-from tests.benchmarks.train.cases import DATA, FEW, INSIDE, Case, cases
+from tests.benchmarks.train.cases import DATA, FEW, INSIDE, Case, cases, in_turns
 from tests.benchmarks.train.page import page
 from tests.benchmarks.train.result import Figure, Result
 from toolkit.data import cache_dir
@@ -51,7 +51,7 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, steps: int, only: 
         few = shortened(digits, Path(folder), _FEW)
         binds = {str(Path(__file__).parent / "inside"): INSIDE, str(digits): DATA, str(few): FEW}
         for number in range(1, rounds + 1):
-            for case in cases(epochs, steps):
+            for case in in_turns(cases(epochs, steps)):
                 if only in case.name:
                     figure = timed(client, image, sif, binds, case)
                     figures.setdefault(case.name, []).append(figure)
