@@ -1,4 +1,4 @@
-"""What large batches do, and what mends it: ``python -m tests.benchmarks.learning.run [--only curves|xla]``.
+"""What large batches do, and steps in turns: ``python -m tests.benchmarks.learning.run [--only PART]``.
 
 It trains MNIST's dense network by the recipes below in the training image, some minutes in all, writes
 build/bench/learning.json and docs/images/learning.svg, and prints the tables of docs/learning.md.
@@ -30,6 +30,8 @@ RECIPES: tuple[dict[str, Any], ...] = (
     {**_LARGE, "name": "batch 4096, scaled, warm-up", "scaling": "linear", "warmup_epochs": 5.0},
     {**_LARGE, "name": "batch 4096, scaled by the root", "scaling": "sqrt"},
 )
+TURNS = {"xla": ("without XLA", "with XLA"), "dropout": ("drawn by Keras", "drawn from bytes")}
+"""What is timed in turns, and what both sides are called."""
 
 
 def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
@@ -65,16 +67,18 @@ def accuracies(curves: list[dict[str, Any]]) -> list[str]:
     return rows
 
 
-def speeds(found: list[dict[str, Any]]) -> list[str]:
-    """Return a table of speeds with and without XLA."""
+def speeds(found: list[dict[str, Any]], without: str, with_it: str) -> list[str]:
+    """Return a table of speeds with and without something."""
     rows = [
-        "| model | batch | images/s of a core | with XLA | ratio (least to most) |",
+        f"| model | batch | images/s, {without} | {with_it} | ratio (least to most) |",
         "|---|---|---|---|---|",
     ]
     for one in found:
         ratios = sorted(one["ratios"])
         span = f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
-        rows.append(f"| {one['model']} | {one['batch']} | {one['off']:,.0f} | {one['on']:,.0f} | {span} |")
+        rows.append(
+            f"| {one['model']} | {one['batch']} | {one['without']:,.0f} | {one['with']:,.0f} | {span} |"
+        )
     return rows
 
 
@@ -82,21 +86,22 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.learning.run", description=__doc__)
     parser.add_argument("--recipe", default="tf2.15-cpu", help="the training image's")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=9, help="turns with and without XLA")
-    parser.add_argument("--only", choices=("curves", "xla"), help="a part of it")
+    parser.add_argument("--rounds", type=int, default=9, help="turns with and without what is compared")
+    parser.add_argument("--only", choices=("curves", *TURNS), help="a part of it")
     arguments = parser.parse_args(words)
     file = ROOT / "build" / "bench" / "learning.json"
     known = json.loads(file.read_text()) if file.is_file() else {}
     print(f"{os.cpu_count()} cores with a load of {os.getloadavg()[0]:.1f}\n", flush=True)
     try:
-        if arguments.only != "xla":
+        if arguments.only in (None, "curves"):
             lines = "\n".join(json.dumps({**one, "seeds": arguments.seeds}) for one in RECIPES)
             known["curves"] = inside(arguments.recipe, "inside", lines)
             print(*accuracies(known["curves"]), sep="\n")
             draw(known["curves"], ROOT / "docs" / "images" / "learning.svg")
-        if arguments.only != "curves":
-            known["xla"] = inside(arguments.recipe, "xla", str(arguments.rounds))
-            print(*speeds(known["xla"]), sep="\n")
+        for what, names in TURNS.items():
+            if arguments.only in (None, what):
+                known[what] = inside(arguments.recipe, "turns", what, str(arguments.rounds))
+                print(*speeds(known[what], *names), sep="\n")
     except ToolkitError as error:
         print(error, file=sys.stderr)
         return 1

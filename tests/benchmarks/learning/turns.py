@@ -1,0 +1,78 @@
+"""Inside the training image: steps with and without something in turns; a line of JSON for each case.
+
+XLA on one core, by the time that the process had of it, which neighbours on the machine disturb least; dropout by the
+clock and on all cores, as draws are one thread's work that others wait for.
+
+Usage: turns.py DATA xla|dropout ROUNDS
+"""
+
+import json
+import os
+import statistics
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import tensorflow as tf
+
+from toolkit.trainers import mnist, mnist_cnn
+from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.learning import build
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.training.loop import Loop
+from toolkit.trainers.training.trial import Alone
+
+CASES = {
+    "xla": (("dense", mnist, 32, 300), ("dense", mnist, 256, 60), ("convolutions", mnist_cnn, 32, 20)),
+    "dropout": (("convolutions", mnist_cnn, 32, 60), ("convolutions", mnist_cnn, 128, 15)),
+}
+
+
+@contextmanager
+def keras_draws():
+    with mock.patch.object(build, "draw_bytes"):
+        yield
+
+
+def loops(what, module, data, batch):
+    """Return two loops that are alike but for what is compared, by ``without`` and ``with``."""
+
+    def loop(xla="off"):
+        learning = Learning(0.001, xla=xla)
+        return Loop(module.TRAINER.model, data, Alone(), learning, batch=batch, epochs=1, seed=1)
+
+    if what == "xla":
+        return {"without": loop(), "with": loop("on")}
+    with keras_draws():
+        keras = loop()
+    return {"without": keras, "with": loop()}
+
+
+def main() -> None:
+    clock = time.perf_counter
+    if sys.argv[2] == "xla":
+        clock = time.process_time
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    data, _ = mnist.load(Path(sys.argv[1]))
+    data = Samples(data.inputs[:20_000], data.classes[:20_000])
+    for name, module, batch, steps in CASES[sys.argv[2]]:
+        both = loops(sys.argv[2], module, data, batch)
+        speeds = {name: [] for name in both}
+        for loop in both.values():
+            loop.timed(steps)
+        for _ in range(int(sys.argv[3])):
+            for key, loop in both.items():
+                begun = clock()
+                loop.timed(steps)
+                speeds[key].append(steps * batch / (clock() - begun))
+        ratios = [one / other for one, other in zip(speeds["with"], speeds["without"], strict=True)]
+        medians = {key: statistics.median(found) for key, found in speeds.items()}
+        print(json.dumps({"model": name, "batch": batch, **medians, "ratios": ratios}), flush=True)
+
+
+main()
