@@ -1,7 +1,7 @@
 """Inside the training image: steps with and without something in turns; a line of JSON for each case.
 
-XLA on one core, by the time that the process had of it, which neighbours on the machine disturb least; dropout by the
-clock and on all cores, as draws are one thread's work that others wait for.
+XLA on one core, by the time that the process had of it, which neighbours on the machine disturb least.
+Dropout by the clock and on all cores, as draws are one thread's work that others wait for.
 
 Usage: turns.py DATA xla|dropout ROUNDS
 """
