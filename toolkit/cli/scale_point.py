@@ -33,7 +33,8 @@ def submit(where: Path, study: Study, point: Point, opener: Opener, tell: Tell, 
     """Submit a point, and keep which job it is before there is one.
 
     Raises:
-        BadInput: for an option that cannot be, Missing: for something that is not there.
+        BadInput: for an option that cannot be, or an image that is not that of the runs before.
+        Missing: for something that is not there.
     """
     said, words = sweep.asked_of(study, point)
     config = Path(study.ssh_config) if study.ssh_config else None
@@ -44,6 +45,7 @@ def submit(where: Path, study: Study, point: Point, opener: Opener, tell: Tell, 
     point = msgspec.structs.replace(point, state="planned", tries=point.tries + 1, why="", job=None)
     try:
         job = prepare(runner, made, flags, sources, tell, remote=place.remote)
+        _check_image(where, study, point, job.record)
         # Whoever is killed between here and the answer of sbatch finds the job by this.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
@@ -54,6 +56,20 @@ def submit(where: Path, study: Study, point: Point, opener: Opener, tell: Tell, 
     finally:
         runner.close()
     return point
+
+
+def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
+    """Refuse an image that was built anew under the same name: its figures are of another program."""
+    for other in folder.load_points(where, study):
+        origin = other.origin
+        if other.state != "measured" or other.series != point.series or origin is None:
+            continue
+        if origin.image_digest and record.image_digest and origin.image_digest != record.image_digest:
+            raise BadInput(
+                f"{where} holds runs of {origin.image} as it was before ({origin.image_digest[:19]}), "
+                f"and it is another image now ({record.image_digest[:19]})",
+                fix="measure the new one in a folder of its own: --study DIR",
+            )
 
 
 def job_of(point: Point) -> JobRecord | None:

@@ -77,6 +77,7 @@ def follow(
         while True:
             for status in (_states_here if here else _states)(runner, record, look):
                 on_state(status)
+                _wait_for_word(runner, record, status)
                 record = jobs.noted(record, status)
             _settle(reader)
             if metrics:
@@ -193,6 +194,14 @@ class _Queue:
             self._asked = time.monotonic()
             self._place = jobs.place_in_queue(self._runner, self._record, status.partition) or (0, 0)
         return dataclasses.replace(status, place=self._place)
+
+
+def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None:
+    """Let no end be written down before Slurm says whether another job goes on from there."""
+    began = time.monotonic()
+    while jobs.may_go_on(record, status) and not jobs.says_which(runner, record):
+        _give_up(runner, time.monotonic() - began)
+        time.sleep(_FIRST_QUERY)
 
 
 def _give_up(runner: Runner, silent: float) -> None:

@@ -134,18 +134,18 @@ def refresh(
         return (record if record.spec.goes_on else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     seen(record, status)
-    if _may_go_on(record, status) and not _answers(runner, record):
+    if may_go_on(record, status) and not says_which(runner, record):
         return record, False
     return conclude(runner, noted(record, status)), status.answer != "silent"
 
 
-def _may_go_on(record: JobRecord, status: JobStatus) -> bool:
+def may_go_on(record: JobRecord, status: JobStatus) -> bool:
     """Tell whether this end may be that of one run alone, with another number behind it."""
     ended = status.state in FINAL_STATES and status.state != "completed"
     return ended and (record.spec.goes_on or status.exit_code == STOPPED)
 
 
-def _answers(runner: Runner, record: JobRecord) -> bool:
+def says_which(runner: Runner, record: JobRecord) -> bool:
     """Tell whether Slurm says which jobs there are: an end that is written down is not asked about again."""
     try:
         successors.numbers(runner, record)

@@ -27,6 +27,7 @@ class Cluster:
 
     def __init__(self, monkeypatch):
         self.jobs, self.ends, self.most = [], {}, 0
+        self.digest = RECORD.image_digest
         monkeypatch.setattr(scale_point, "check", lambda _made, _flags: None)
         monkeypatch.setattr(scale_point, "prepare", self.prepared)
         monkeypatch.setattr(scale_point, "submitted", self.submitted)
@@ -45,7 +46,9 @@ class Cluster:
     def prepared(self, _runner, made, *_more, **_named):
         self.jobs.append(made.job)
         key = f"mnist-{len(self.jobs)}"
-        record = msgspec.structs.replace(RECORD, key=key, id=str(len(self.jobs)), state="pending")
+        record = msgspec.structs.replace(
+            RECORD, key=key, id=str(len(self.jobs)), state="pending", image_digest=self.digest
+        )
         return type("Prepared", (), {"record": record})
 
     def submitted(self, job, *_more):
@@ -198,6 +201,17 @@ def test_a_study_grows_and_runs_what_is_new_alone(tmp_path, cluster):
     scaled("mnist", "--ranks", "2", "--repeat", "2")
     assert [(p.ranks, p.number) for p in points(tmp_path)] == [(1, 1), (2, 1), (1, 2), (2, 2)]
     assert len(cluster.jobs) == 4
+
+
+def test_an_image_that_was_built_anew_is_not_mixed_into_a_study(tmp_path, cluster):
+    scaled("mnist", "--ranks", "1", "--repeat", "1")
+    cluster.digest = "sha256:" + "ef" * 32
+    error = run("mnist", "--ranks", "2", "--repeat", "1").exception
+    assert isinstance(error, BadInput)
+    assert "it is another image now (sha256:efefefefefef)" in error.message
+    assert "--study" in error.fix
+    assert [point.state for point in points(tmp_path)] == ["measured", "planned"]
+    scaled("mnist", "--ranks", "2", "--repeat", "1", "--study", "anew")
 
 
 def test_another_study_is_not_mixed_into_one_that_is_there(cluster):

@@ -122,6 +122,15 @@ def test_a_job_that_had_itself_submitted_again_is_followed_under_its_new_number(
     assert records.find("8").state == "completed"
 
 
+def test_the_end_of_one_run_is_not_that_of_the_job_while_slurm_does_not_say_what_follows():
+    queue = f"7|{DIRECTORY}\n8|{DIRECTORY}\n"
+    slurm = Recorded(scontrol=[RUNNING, STOPPED, RUNNING, DONE], squeue=[AWAY, AWAY, queue])
+    told = []
+    record = follow(slurm, msgspec.structs.replace(RECORD, numbers=("7",)), print, on_again=told.append)
+    assert [one.id for one in told] == ["8"]
+    assert record.state == "completed"
+
+
 def test_a_job_that_stopped_for_time_and_is_not_started_again_has_ended():
     record = follow(Recorded(scontrol=[RUNNING, STOPPED], squeue=[f"7|{DIRECTORY}\n"]), RECORD, print)
     assert (record.state, record.exit_code, record.ended) == ("failed", 75, "2026-11-21T20:00:00")
