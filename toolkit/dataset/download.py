@@ -7,19 +7,25 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from io import FileIO
 from pathlib import Path
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run import http
+from toolkit.run.http import without_login
+from toolkit.run.registry.session import pause_before
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
 """Seconds that any transfer may take; a large one may take longer."""
 _SLOWEST = 50_000
 """Bytes a second below which a source counts as too slow; the next one may be faster."""
+_WAITS = 4
+"""How often in a row a busy server is waited for."""
 
 
 class Full(CheckFailed):
@@ -58,13 +64,13 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
             part.truncate(0)
         resumed = _fill(url, part, size, tell)
         if (done := os.fstat(part.fileno()).st_size) < size:
-            raise Missing(f"{url}: ends after {done} of {size} bytes")
+            raise Missing(f"{without_login(url)}: ends after {done} of {size} bytes")
         found = _digest(part)
         if found != sha256:
             part.truncate(0)
             if not resumed:  # else what an earlier run left was not the beginning of this
                 raise CheckFailed(
-                    f"{url} has a wrong checksum: SHA-256 {found} instead of {sha256}",
+                    f"{without_login(url)} has a wrong checksum: SHA-256 {found} instead of {sha256}",
                     fix="do not use that source; it was changed, or someone changes it on the way",
                 )
 
@@ -72,20 +78,25 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
 def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
     """Take all that is there, and tell whether an earlier run had begun; a break is gone on from at once."""
     resumed = os.fstat(part.fileno()).st_size > 0
-    reached = 0
+    reached = waited = 0
     while True:
         begun = part.seek(0, os.SEEK_END)
         try:
             _take(url, part, begun, most, tell)
-        except http.Refused:
-            if not begun:
+        except http.Refused as error:
+            if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
             part.truncate(0)  # nothing follows it there: it was all, or is of another file
+        except http.Busy as error:
+            waited += 1
+            if waited > _WAITS:
+                raise
+            time.sleep(pause_before(waited, error.retry_after))
         except Missing:
             # An attempt that brought nothing is the last one.
             if (now := part.seek(0, os.SEEK_END)) <= max(begun, reached):
                 raise
-            reached = now
+            reached, waited = now, 0
         else:
             return resumed
 
@@ -100,7 +111,7 @@ def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
             done += len(chunk)
             if done > most:
                 part.truncate(0)
-                raise CheckFailed(f"{url} is longer than its {most} bytes")
+                raise CheckFailed(f"{without_login(url)} is longer than its {most} bytes")
             _write(part, chunk)
             tell.detail(f"{name} {done / 1e6:.0f} MB")
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SUMS = "SHA256SUMS"
 INDEX = "bundle.json"
 INSTALL = "install.sh"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]*")
+"""The names of files and folders that a bundle is read with."""
 _EXECUTABLE = 0o755
 _PLAIN = 0o644
 
@@ -86,7 +88,7 @@ def bundle(
     ``pythons`` are the versions that toolkit will run with there; this one's where none is named.
 
     Raises:
-        BadInput: if a recipe has no lock that fits it, or a file is not what it should be.
+        BadInput: if a recipe has no lock that fits it, a file is not what it should be, or two have one name.
         Missing: if something of it cannot be fetched.
         CheckFailed: if the disk is full; nothing is left.
     """
@@ -94,7 +96,11 @@ def bundle(
         raise BadInput(f"-o {target}: a folder; name the file to write, as in {target / 'toolkit.tar'}")
     writable(target.parent, "-o")
     pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
-    locks = {name: (named := load(name), fitting_lock(named, name)) for name in recipes}
+    sifs = tuple(dict.fromkeys(sifs))
+    known = {place: load(place) for place in recipes}
+    _require_names("--sif", tuple(sif.name for sif in sifs))
+    _require_names("RECIPES", tuple(named.name for named in known.values()))
+    locks = {place: (named, fitting_lock(named, place)) for place, named in known.items()}
     for place, (_, lock) in locks.items():
         if lock.base.published:
             raise BadInput(
@@ -166,6 +172,26 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
     file.seek(0)
     entry.mode = _EXECUTABLE if name == INSTALL or name.endswith(".sif") else _PLAIN
     return entry
+
+
+def _require_names(option: str, names: tuple[str, ...]) -> None:
+    """Refuse, before any work, what could not be unpacked, or would be written over another.
+
+    Raises:
+        BadInput: naming the first.
+    """
+    for number, name in enumerate(names):
+        if not NAME.fullmatch(name):
+            raise BadInput(
+                f"{option}: {name!r} is no name that a bundle can hold: letters (of ASCII), digits and "
+                "._+~:%@=- only, and a letter or digit first",
+                fix="rename the file",
+            )
+        if name in names[:number]:
+            raise BadInput(
+                f"{option}: two of them are called {name}, and a bundle holds one",
+                fix="leave one out, or rename its file",
+            )
 
 
 def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:

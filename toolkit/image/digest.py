@@ -1,6 +1,8 @@
 """The checksum that stands beside a SIF, in the form that sha256sum writes and checks."""
 
 import hashlib
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from toolkit.errors import CheckFailed
@@ -36,11 +38,41 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def behind_links(target: Path) -> Path:
+    """Return the file that a name leads to: it is written anew, and a link to it stays a link."""
+    # Path.resolve fails at a link to itself.
+    return Path(os.path.realpath(target))
+
+
 def publish(part: Path, target: Path, digest: str) -> None:
-    """Give a SIF its name and then its checksum; between the two it has none, never a wrong one."""
-    noted = digest_file(target)
-    noted.unlink(missing_ok=True)
-    part.replace(target)
-    with workspace.beside(noted) as line:
-        line.write_text(f"{digest}  {target.name}\n", "utf-8")
-        line.replace(noted)
+    """Give a SIF its name and then its checksum; between the two it has none, never a wrong one.
+
+    ``part`` lies in the folder of :func:`behind_links`, as a rename does not cross disks.
+    """
+    checksums = _checksums(target)
+    for noted in checksums:
+        noted.unlink(missing_ok=True)
+    part.replace(behind_links(target))
+    _write(checksums, digest)
+
+
+def note(target: Path, digest: str) -> None:
+    """Write the checksum of a SIF that is there."""
+    _write(_checksums(target), digest)
+
+
+def _checksums(target: Path) -> dict[Path, str]:
+    """Return where the checksum of a SIF is written, a link's own too, and the name that it gives."""
+    real = behind_links(target)
+    found = {digest_file(real): real.name}
+    linked = digest_file(target)
+    if linked.is_file() and behind_links(linked) != behind_links(digest_file(real)):
+        found[linked] = target.name
+    return found
+
+
+def _write(checksums: Mapping[Path, str], digest: str) -> None:
+    for noted, name in checksums.items():
+        with workspace.beside(noted) as line:
+            line.write_text(f"{digest}  {name}\n", "utf-8")
+            line.replace(noted)

@@ -18,8 +18,9 @@ from toolkit.image.digest import sha256
 from toolkit.image.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.http import Body, Refused, opened
+from toolkit.run.http import Body, Busy, Refused, opened, without_login
 from toolkit.run.mirrors import Mirrors, joined, of_machine
+from toolkit.run.registry.session import pause_before
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20
@@ -118,10 +119,16 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
             return _take(url, file, part, stop)
         except Refused:
             raise
-        except Missing:
-            if stop.wait(pause):
+        except Missing as error:
+            if stop.wait(_before_next(error, pause)):
                 raise
     return _take(url, file, part, stop)
+
+
+def _before_next(error: Missing, pause: float) -> float:
+    """Return the seconds to wait after a failure: ours, or those that a busy server asks for."""
+    asked = error.retry_after if isinstance(error, Busy) else ""
+    return max(pause, pause_before(1, asked)) if asked else pause
 
 
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
@@ -137,16 +144,16 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
             _write(part, chunk)
             if file.size and os.fstat(part).st_size > file.size:
                 os.ftruncate(part, 0)
-                raise _Wrong(f"{url}: longer than the {file.size} bytes that the lock names")
+                raise _Wrong(f"{without_login(url)}: longer than the {file.size} bytes that the lock names")
     size = os.fstat(part).st_size
     if file.size and size < file.size:
-        raise Missing(f"{url}: ends after {size} of {file.size} bytes")
+        raise Missing(f"{without_login(url)}: ends after {size} of {file.size} bytes")
     found = sha256(Path(f"/proc/self/fd/{part}"))
     if found != file.sha256:
         os.ftruncate(part, 0)
         if begun:  # what an earlier run left was not the beginning of this file
             return _take(url, file, part, stop)
-        raise _Wrong(f"{url}: SHA-256 {found} instead of {file.sha256}")
+        raise _Wrong(f"{without_login(url)}: SHA-256 {found} instead of {file.sha256}")
     os.fsync(part)
     return None
 

@@ -59,7 +59,7 @@ def load_lock(name: str) -> Lock | None:
         return msgspec.json.decode(file.read_bytes(), type=Lock)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{file}: this is no lock: {error}", fix=mend(name)) from error
 
 
@@ -90,6 +90,14 @@ def stale(lock: Lock, recipe: Recipe) -> str:
 def mend(name: str) -> str:
     """Return the command that makes a lock."""
     return f"toolkit image lock {name}"
+
+
+def lock_to_replace(name: str) -> tuple[Lock | None, str]:
+    """Return the lock that a new one is compared with; ``None`` and why, if what is there cannot be read."""
+    try:
+        return load_lock(name), ""
+    except BadInput as error:
+        return None, error.message
 
 
 def save_lock(lock: Lock, file: Path) -> None:

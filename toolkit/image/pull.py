@@ -11,7 +11,7 @@ import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import oci, workspace
-from toolkit.image.digest import digest_file, sha256
+from toolkit.image.digest import behind_links, digest_file, note, publish, sha256
 from toolkit.image.ociarchive import write_archive
 from toolkit.image.sif import full_disks
 from toolkit.model.progress import Tell
@@ -43,6 +43,8 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
 def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, platform: str = "") -> Pulled:
     """Write an image to ``target``: a SIF where it is one, else an archive that docker loads.
 
+    Where ``target`` is a symbolic link, the file behind it is written.
+
     Raises:
         Missing: if there is no such image, or the registry cannot be reached; the next call goes on.
         CheckFailed: if what came is not what was asked for, or the disk is full; ``target`` stays as it was.
@@ -50,7 +52,8 @@ def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, plat
     """
     if target.is_dir():
         raise BadInput(f"-o {target}: a folder; name the file to write")
-    writable(target.parent, "-o")
+    real = behind_links(target)
+    writable(real.parent, "-o")
     tell.step(f"Asking {source.host} for {source}")
     with opened(source, access) as session:
         text, manifest = _one(session, source, platform)
@@ -59,7 +62,7 @@ def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, plat
             raise CheckFailed(
                 f"{source}: it is neither a SIF nor an image: {manifest.media_type or 'no media type'}"
             )
-        with _room(target) as room, full_disks(target.parent):
+        with _room(real) as room, full_disks(real.parent):
             if layer is not None:
                 reused = _pull_sif(session, source, layer, target, room, tell)
             else:
@@ -69,7 +72,7 @@ def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, plat
         path=str(target),
         form="sif" if layer else "oci-archive",
         digest=digest_of(text),
-        sha256=digest_file(target).read_text("utf-8").partition(" ")[0],
+        sha256=digest_file(real).read_text("utf-8").partition(" ")[0],
         bytes=target.stat().st_size,
         reused=reused,
     )
@@ -141,12 +144,12 @@ def _pull_sif(
     wanted = layer.digest.removeprefix("sha256:")
     if target.is_file() and target.stat().st_size == layer.size and sha256(target) == wanted:
         tell.step(f"{target} is this image already")
-        _note(target, wanted)
+        note(target, wanted)
         return True
     _fetch(session, source, (layer,), room, tell)
     part = room / wanted
     part.chmod(0o755)
-    _publish(part, target, wanted)
+    publish(part, target, wanted)
     return False
 
 
@@ -162,11 +165,11 @@ def _pull_image(
     _fetch(session, source, manifest.blobs, room, tell, copies=2)
     tell.step(f"Writing {target.name}")
     part = room / _PULLED
-    with full_disks(target.parent):
+    with full_disks(room.parent):
         write_archive(
             part, text, manifest, room, f"{source.host}/{source.repository}:{source.tag or 'pulled'}"
         )
-    _publish(part, target, sha256(part))
+    publish(part, target, sha256(part))
     return False
 
 
@@ -200,17 +203,3 @@ def _fetch(
             fetch_blob(session, source, blob, part, on_got)
             part.replace(whole)
         before += blob.size
-
-
-def _publish(part: Path, target: Path, digest: str) -> None:
-    """Give the file its name and then its checksum; between the two it has none, never a wrong one."""
-    digest_file(target).unlink(missing_ok=True)
-    part.replace(target)
-    _note(target, digest)
-
-
-def _note(target: Path, digest: str) -> None:
-    noted = digest_file(target)
-    with workspace.beside(noted) as line:
-        line.write_text(f"{digest}  {target.name}\n", "utf-8")
-        line.replace(noted)

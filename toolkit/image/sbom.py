@@ -58,6 +58,12 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
 }
 """What a component loads or is built against, of those that an image has."""
 
+_NOT_KEPT = ("cuda",)
+"""Archives that only a compiler of the build is taken from: nothing of them is in the image."""
+
+_UNREAD = "Debian packages of the published base"
+"""What a lock does not name: a published base is one digest to it."""
+
 _Item = dict[str, object]
 
 
@@ -84,12 +90,17 @@ def sbom(lock: Lock, built_with: Mapping[Component, Sequence[str]] | None = None
                 "name": lock.recipe,
                 "version": lock_sha256(lock)[:12],
                 "properties": _properties(
-                    {"toolkit:lock": lock_sha256(lock), "toolkit:recipe": lock.recipe_sha256}
+                    {
+                        "toolkit:lock": lock_sha256(lock),
+                        "toolkit:recipe": lock.recipe_sha256,
+                        **({} if lock.base.packages else {"toolkit:not-read": _UNREAD}),
+                    }
                 ),
             },
         },
         "components": [found[ref] for ref in sorted(found)],
         "dependencies": _dependencies(root, found, refs),
+        **_gaps(lock, root, refs),
     }
     return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
 
@@ -103,7 +114,7 @@ def _files(lock: Lock) -> dict[str, _Item]:
         found.setdefault(*_component(file, pypi(file), "library"))
     # A source archive does not stay, but what was compiled from it does, whichever stage unpacked it.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
-    for file in (*lock.run.sources, *lock.build.sources):
+    for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
         wheel = providers.get(cast("Component", file.name)) == "pypi"
         told = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
         found.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", told))
@@ -193,6 +204,14 @@ def _dependencies(
     needed = {ref for refs_needed in needs.values() for ref in refs_needed}
     edges = {root: sorted(set(found) - needed), **needs}
     return [{"ref": ref, "dependsOn": edges[ref]} for ref in sorted(edges)]
+
+
+def _gaps(lock: Lock, root: str, refs: Mapping[Component, str]) -> dict[str, object]:
+    """Say that the list is not whole where the lock does not name the packages of the base."""
+    if lock.base.packages:
+        return {}
+    lacking = [root, *(refs[component] for component in refs if component == "base")]
+    return {"compositions": [{"aggregate": "incomplete", "assemblies": lacking}]}
 
 
 def _properties(values: Mapping[str, str]) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image import papers, singularityd, workspace
-from toolkit.image.digest import check_digest, publish, sha256
+from toolkit.image.digest import behind_links, check_digest, publish, sha256
 from toolkit.image.ociconfig import OciConfig, epoch, read_config
 from toolkit.image.packing import DEFAULT, Packing
 from toolkit.image.pseudo import pseudo_file
@@ -70,6 +70,8 @@ def convert(
 ) -> Converted:
     """Write the image as ``target``, and its checksum beside it, unless they are there already.
 
+    Where ``target`` is a symbolic link, the file behind it is written.
+
     Raises:
         CheckFailed: if the conversion fails, the disk is full or the result is not whole; nothing is left.
         BadInput: if there is no file to be written at ``target``.
@@ -80,8 +82,8 @@ def convert(
         raise Missing(f"{image} is not in the Docker engine", fix="toolkit image build RECIPE")
     if target.is_dir():
         raise BadInput(f"{target} is a folder; name the file to write, as in {target / 'image.sif'}")
-    config = read_config(source)
-    if not fresh and (kept := reusable(target, config, packing)):
+    config, real = read_config(source), behind_links(target)
+    if not fresh and (kept := reusable(real, config, packing)):
         tell.step(f"{target} is from this image already")
         return Converted(
             path=str(target),
@@ -91,9 +93,9 @@ def convert(
             packing=packing.name,
             reused=True,
         )
-    writable(target.parent, "-o")
+    writable(real.parent, "-o")
     began = time.time()
-    with workspace.beside(target) as part, full_disks(target.parent):
+    with workspace.beside(real) as part, full_disks(real.parent):
         write(client, image, source, part, tell, packing=packing)
         tell.step("Checking the SIF: its table, its labels, a command inside")
         runtime: Runtime = find() or contained(client, tell)

@@ -3,8 +3,8 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,7 +12,7 @@ import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import workspace
-from toolkit.image.digest import check_digest, publish, sha256
+from toolkit.image.digest import behind_links, check_digest, publish, sha256
 from toolkit.image.integrity import differences, metadata, signed_groups
 from toolkit.image.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
 from toolkit.model.progress import Tell
@@ -51,6 +51,9 @@ class Checked:
 def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedSif:
     """Sign all that is in a SIF; ``extra`` objects are added before, and are signed too.
 
+    Signatures that it has go on to hold: what is added to a signed SIF is in a group of its own. Behind a
+    symbolic link the file itself is signed.
+
     A copy is signed, checked and then renamed to the SIF: whatever happens, at its name there is the old file
     or the new one, whole. What runs from the old one meanwhile keeps it.
 
@@ -60,23 +63,27 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     """
     if not sif.is_file():
         raise BadInput(f"{sif}: no such file")
+    real = behind_links(sif)
     check_digest(sif)
+    if sif.is_symlink():
+        check_digest(real)
     with sif.open("rb") as file:
         signed_groups(read_table(file, sif), sif)
     maker = signing_key(key)
     workspace.require_space(
-        sif.parent, sif.stat().st_size, "the signed copy", "make room there; the old one goes at the end"
+        real.parent, sif.stat().st_size, "the signed copy", "make room there; the old one goes at the end"
     )
-    with _untouched(sif), workspace.beside(sif) as part:
+    with _untouched(real), workspace.beside(real) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
         shutil.copyfile(sif, part)
         with part.open("r+b") as file:
-            add(file, sif, *extra)
+            add(file, sif, *_apart(read_table(file, sif), extra))
+            before = {entry.number for entry in read_table(file, sif).used}
             add(file, sif, *_signatures(file, sif, maker))
             os.fsync(file.fileno())
         with part.open("rb") as file, verifier(None) as keys:
-            own = [c for c in signatures(file, sif, keys) if c.signature.fingerprint == maker.fingerprint]
-        if not own or not all(checked.holds for checked in own):
+            made = [*_signatures_but(file, read_table(file, sif), keys, before)]
+        if not made or not all(checked.holds for checked in made):
             raise CheckFailed(f"{sif}: the signature was made and does not hold", fix="sign it again")
         digest = sha256(part)
         shutil.copymode(sif, part)
@@ -110,16 +117,30 @@ def is_signed(sif: Path) -> bool:
 
 def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
     """Check every signature of a SIF against a key and against the bytes."""
-    table = read_table(file, path)
-    for entry in table.used:
-        if entry.kind == SIGNATURE:
-            yield _checked(file, table, entry, keys)
+    yield from _signatures_but(file, read_table(file, path), keys, frozenset())
 
 
 def uncovered(file: BinaryIO, path: Path, covered: set[int]) -> str:
     """Return why signatures about some groups do not cover the whole file, empty text if they do."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no signature that holds covers group {left[0]} of its objects" if left else ""
+
+
+def _apart(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
+    """Put objects into a group of their own if the SIF is signed: a signature speaks for whole groups."""
+    if not any(entry.kind == SIGNATURE for entry in table.used):
+        return extra
+    group = 1 + max(entry.group for entry in table.used)
+    return tuple(replace(thing, group=group) for thing in extra)
+
+
+def _signatures_but(
+    file: BinaryIO, table: Table, keys: Verifier, known: Collection[int]
+) -> Iterator[Checked]:
+    """Check the signatures whose objects' numbers are not among ``known``."""
+    for entry in table.used:
+        if entry.kind == SIGNATURE and entry.number not in known:
+            yield _checked(file, table, entry, keys)
 
 
 def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object]:

@@ -6,7 +6,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -14,27 +14,30 @@ import msgspec
 
 from toolkit.data import cache_dir, config_dir, shipped
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image.bundle import INDEX, SUMS, BundledImage, Index
+from toolkit.image.bundle import INDEX, NAME, SUMS, BundledImage, Index
 from toolkit.image.digest import sha256
+from toolkit.image.lock import SUFFIX
 from toolkit.image.sif import full_disks
 from toolkit.model.progress import Tell
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-_LINE = re.compile(
-    r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._+~:%@=-]*(?:/[A-Za-z0-9][A-Za-z0-9._+~:%@=-]*)*)"
-)
+_LINE = re.compile(rf"([0-9a-f]{{64}})  ({NAME.pattern}(?:/{NAME.pattern})*)")
 _MOST = 16 << 20
 
 
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
-    """What was put in place; ``waiting`` are images for which no engine answered."""
+    """What was put in place; ``waiting`` are images for which no engine answered.
+
+    ``kept`` are the recipes of which the person has another one, or another lock: theirs stays.
+    """
 
     schema: str = "toolkit.unbundled/1"
     source: str
     files: int
     recipes: tuple[str, ...]
+    kept: tuple[str, ...] = ()
     images: tuple[str, ...]
     waiting: tuple[str, ...]
     sifs: tuple[str, ...]
@@ -43,7 +46,8 @@ class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
 def unbundle(source: Path, client: "DockerClient | None", tell: Tell) -> Unbundled:
     """Install a bundle's contents from its archive, or from the folder that it was unpacked into.
 
-    What is there already stays, so that it can be repeated.
+    What is there already stays, so that it can be repeated; a person's own recipes and locks do even where
+    the bundle has others.
 
     Raises:
         BadInput: if it is no bundle.
@@ -58,7 +62,7 @@ def unbundle(source: Path, client: "DockerClient | None", tell: Tell) -> Unbundl
         for number, name in enumerate(files, 1):
             _place(folder / name, cache_dir() / name, sums[name])
             tell.detail(f"{number} of {len(files)}")
-        recipes = _recipes(folder, sums)
+        recipes, kept = _recipes(folder, sums)
         loaded = [_load(client, folder, image, sums, tell) for image in index.images] if client else []
         for name in index.sifs:
             _verify(folder / name, sums[name])
@@ -66,6 +70,7 @@ def unbundle(source: Path, client: "DockerClient | None", tell: Tell) -> Unbundl
             source=str(source),
             files=len(files),
             recipes=recipes,
+            kept=kept,
             images=tuple(loaded),
             waiting=() if client else tuple(image.name for image in index.images),
             sifs=tuple(str(source / name) for name in index.sifs) if source.is_dir() else index.sifs,
@@ -159,15 +164,39 @@ def _place(source: Path, target: Path, digest: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _recipes(folder: Path, sums: Mapping[str, str]) -> tuple[str, ...]:
-    """Put recipes and locks among the person's own where this installation has others."""
+def _recipes(folder: Path, sums: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Put recipes and locks among the person's own where this installation has others.
+
+    Return the files that were placed, and the recipes of which nothing was, as the person has another file.
+    """
+    names = [name for name in sums if PurePosixPath(name).parent.name == "recipes"]
+    kept = _others(names, sums)
     placed = []
-    for name in (name for name in sums if PurePosixPath(name).parent.name == "recipes"):
-        own = shipped("recipes") / PurePosixPath(name).name
-        if not own.is_file() or sha256(own) != sums[name]:
+    for name in names:
+        came = shipped("recipes") / PurePosixPath(name).name
+        # Beside another recipe a lock would not fit, so that a recipe and its lock are placed together.
+        if _recipe(name) not in kept and not (came.is_file() and sha256(came) == sums[name]):
             _place(folder / name, config_dir() / name, sums[name])
             placed.append(PurePosixPath(name).name)
-    return tuple(placed)
+    return tuple(placed), kept
+
+
+def _others(names: Sequence[str], sums: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the recipes of which the person has another file, or a link or folder in its place."""
+    own = {name: config_dir() / name for name in names}
+    return tuple(
+        sorted(
+            {
+                _recipe(name)
+                for name, file in own.items()
+                if os.path.lexists(file) and not (file.is_file() and sha256(file) == sums[name])
+            }
+        )
+    )
+
+
+def _recipe(name: str) -> str:
+    return PurePosixPath(name).name.removesuffix(".toml").removesuffix(SUFFIX)
 
 
 def _load(

@@ -8,6 +8,7 @@ from pathlib import Path
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.based import write_base
 from toolkit.image.context import whole_context
+from toolkit.image.digest import behind_links
 from toolkit.image.dockerarchive import write_archive
 from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.identity import labels
@@ -22,30 +23,44 @@ def write_folder(
 ) -> Path:
     """Write a new folder with the text and all that it needs, whole or not at all; return the text's file.
 
+    A folder that is there and empty is filled, and stays the same one: a shell may stand in it.
+
     Raises:
-        BadInput: if there is something of that name.
+        BadInput: if there is a file of that name, or the folder is not empty.
         CheckFailed: if it cannot be written.
     """
-    if folder.exists() and any(folder.iterdir()):
+    real = behind_links(folder)
+    if real.exists() and not real.is_dir():
+        raise BadInput(f"-o: {folder} is a file", fix="name a new folder")
+    if real.exists() and any(real.iterdir()):
         raise BadInput(f"-o: {folder} is not empty", fix="name a new folder")
     text = (
-        definition(making, labels(making), context=f"{folder.resolve()}/", jobs=jobs)
+        definition(making, labels(making), context=f"{real}/", jobs=jobs)
         if singularity
         else dockerfile(making)
     )
     name = DEFINITION if singularity else "Dockerfile"
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    part = (real if real.is_dir() else real.parent) / f".{real.name}.{os.getpid()}.part"
     tell.step(f"Writing {folder}")
     try:
-        _write_files({name: text.encode(), **whole_context(making, files)}, beside)
+        _write_files({name: text.encode(), **whole_context(making, files)}, part)
         if not making.lock.base.published:
-            _write_base(making, files, beside / "base.tar", tell, archive=singularity)
-        beside.replace(folder)
+            _write_base(making, files, part / "base.tar", tell, archive=singularity)
+        _settle(part, real)
     except OSError as error:
         raise CheckFailed(f"{folder} cannot be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
     return folder / name
+
+
+def _settle(part: Path, folder: Path) -> None:
+    """Give what is whole its name, or move it up into the folder that is there."""
+    if not folder.is_dir():
+        part.replace(folder)
+        return
+    for path in tuple(part.iterdir()):
+        path.replace(folder / path.name)
 
 
 def _write_files(files: Files, folder: Path) -> None:

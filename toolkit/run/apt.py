@@ -13,6 +13,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
 from toolkit.run.containers import Box, Ran, run_once
+from toolkit.run.http import without_login
 from toolkit.run.mirrors import MIRROR, Mirrors, of_machine
 from toolkit.run.surroundings import proxies
 
@@ -84,7 +85,9 @@ def files_of(
         timeout=_SECONDS,
         network="host",
     )
-    ran = run_once(client, box, ("sh", "-c", _ASK, "sh", *groups), tell.detail)
+    ran = run_once(
+        client, box, ("sh", "-c", _ASK, "sh", *groups), lambda line: tell.detail(without_login(line))
+    )
     if not ran.ok:
         raise _refused(ran, release)
     return read(ran.lines)
@@ -147,9 +150,10 @@ def _file(found: re.Match[str]) -> LockedFile:
 
 def _refused(ran: Ran, release: str) -> CheckFailed:
     how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"ended with status {ran.status}"
-    errors = [line for line in ran.lines if line.startswith(("E:", "W:", "Err:"))]
+    lines = [without_login(line) for line in ran.lines]
+    errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]
     return CheckFailed(
         f"the package manager of {release} {how}",
-        detail=(errors or list(ran.lines))[-8:],
+        detail=(errors or lines)[-8:],
         fix=f"see that the mirror answers; to use another one, set {MIRROR}=URL",
     )

@@ -1,6 +1,7 @@
 """The base image of a Debian release: the published one by digest, else one bootstrapped here."""
 
 import contextlib
+import dataclasses
 import os
 import re
 import tempfile
@@ -14,6 +15,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Command
 from toolkit.run.engine import connect, find_image
 from toolkit.run.engine_errors import speaking
+from toolkit.run.http import without_login
 from toolkit.run.local import LocalRunner
 from toolkit.run.mirrors import MIRROR
 
@@ -53,7 +55,7 @@ def ensure_base(
     ``fresh`` asks the registry first. ``published`` is the reference of the published image.
 
     Raises:
-        Missing: if no registry answers and mmdebstrap is not installed.
+        Missing: if no registry gives it and mmdebstrap is not installed.
     """
     if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
         raise BadInput(f"{release!r} is no name of a Debian release")
@@ -66,7 +68,7 @@ def ensure_base(
         return _describe(pulled, name, published)
     if kept := find_image(client, name):
         return _describe(kept, name, published)
-    tell.step(f"No registry answers: bootstrapping {name} with mmdebstrap")
+    tell.step(f"No registry gives it: bootstrapping {name} with mmdebstrap")
     return _describe(_bootstrap(client, release, name, tell), name, published)
 
 
@@ -99,7 +101,7 @@ def _describe(image: "Image", name: str, published: str) -> Base:
 
 
 def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
-    """Pull by the digest that the registry names; ``None`` where no registry answers soon."""
+    """Pull by the digest that the registry names; ``None`` where none gives it soon, which is told."""
     import docker
     import requests
 
@@ -109,7 +111,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
     try:
         digest = asking.images.get_registry_data(reference).id
     except (docker.errors.APIError, requests.exceptions.RequestException) as error:
-        tell.detail(str(error))
+        tell.step(f"The registry does not give {reference}: {_said(error)}")
         return None
     finally:
         asking.close()
@@ -117,6 +119,12 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
     repository = reference.partition(":")[0]
     with speaking(f"pulling {reference}"):
         return client.images.pull(f"{repository}@{digest}")
+
+
+def _said(error: Exception) -> str:
+    """Return the registry's own words, which the engine passes on; without an answer there are none."""
+    words = str(getattr(error, "explanation", None) or "").split()
+    return " ".join(words)[:300] or "no answer in time"
 
 
 def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "Image":
@@ -145,12 +153,14 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     words = ("mmdebstrap", "--variant=minbase", *excluded, kept, release, str(tar), *mirror)
     command = Command(words, timeout=_BOOTSTRAP_SECONDS)
     try:
-        done = LocalRunner().stream(command, tell.detail)
+        done = LocalRunner().stream(command, lambda line: tell.detail(without_login(line)))
     except Missing as error:
         raise Missing(
-            "no registry answers, and mmdebstrap, which would make the base image here, is not installed",
-            fix="sudo apt-get install mmdebstrap (Debian or Ubuntu), or pull once where a registry answers",
+            "no registry gives the base image, and mmdebstrap, which would make it here, is not installed",
+            fix="sudo apt-get install mmdebstrap (Debian or Ubuntu), or pull once where a registry gives it",
         ) from error
+    said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap names the mirror
+    done = dataclasses.replace(done, stderr=said)
     done.require(f"bootstrapping Debian {release}", f"to use another package mirror, set {MIRROR}=URL")
     with contextlib.suppress(OSError):
         tar.chmod(0o644)

@@ -48,6 +48,23 @@ def resuming(content: bytes, after: int) -> Answer:
     return answer
 
 
+def refusing(status: int, then: Answer, times: int = 1, retry_after: str = "0") -> Answer:
+    """Refuse the first requests, and answer the others."""
+    left = [times]
+
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+        if not left[0]:
+            then(request)
+            return
+        left[0] -= 1
+        request.send_response(status)
+        request.send_header("Retry-After", retry_after)
+        request.send_header("Content-Length", "0")
+        request.end_headers()
+
+    return answer
+
+
 def stalling(content: bytes, seconds: float) -> Answer:
     """Send the beginning and then nothing for a while."""
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tests.unit.dataset.server import cut, resuming, serving, whole
+from tests.unit.dataset.server import cut, refusing, resuming, serving, whole
 from toolkit.dataset.download import Full, downloaded
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Silent
@@ -86,6 +86,42 @@ def test_a_beginning_of_something_else_is_dropped_and_all_is_fetched_anew(take, 
     with serving({"/file": resuming(CONTENT, len(CONTENT))}) as (url, _):
         (store / f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part").write_bytes(left)
         assert take(url) == CONTENT
+
+
+def begun(store, url, content):
+    """Leave what an earlier run would have."""
+    store.mkdir()
+    (store / f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part").write_bytes(content)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429])
+def test_a_busy_server_is_waited_for_and_what_has_come_is_kept(take, store, status):
+    sent = []
+
+    def rest(request):
+        sent.append(request.headers.get("Range"))
+        resuming(CONTENT, len(CONTENT))(request)
+
+    with serving({"/file": refusing(status, rest)}) as (url, asked):
+        begun(store, url, CONTENT[:10_000])
+        assert take(url) == CONTENT
+    assert (len(asked), sent) == (2, ["bytes=10000-"])
+
+
+@pytest.mark.parametrize(("status", "times"), [(429, 5), (403, 1)])
+def test_a_server_that_gives_nothing_any_more_costs_nothing_that_has_come(take, store, status, times):
+    with serving({"/file": refusing(status, whole(CONTENT), 100)}) as (url, asked):
+        begun(store, url, CONTENT[:10_000])
+        with pytest.raises(Missing, match=str(status)):
+            take(url)
+    assert (len(asked), parts(store)) == (times, [10_000])
+
+
+def test_the_password_of_an_address_is_not_told(take):
+    for answer in (whole(b"x" * len(CONTENT)), whole(CONTENT * 50), whole(CONTENT[:9])):
+        with serving({"/file": answer}) as (url, _), pytest.raises((CheckFailed, Missing)) as caught:
+            take(url.replace("://", "://ada:s3cret@"))
+        assert "s3cret" not in str(caught.value)
 
 
 def test_what_is_whole_is_not_asked_for_again(take, store):

@@ -4,16 +4,19 @@ import tarfile
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.cli.image import command
 from toolkit.data import shipped
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import bundle as bundles
-from toolkit.image.bundle import INDEX, INSTALL, SUMS, Index, write
+from toolkit.image.bundle import INDEX, INSTALL, SUMS, Index, bundle, write
 from toolkit.image.unbundle import read_index, read_sums, unbundle
 from toolkit.model.progress import Silent
 
+QUIET = {"verbose": False, "quiet": True}
 EMPTY = Index(toolkit="1", pythons=("3.11",), machine="x86_64", recipes=(), images=(), sifs=())
 
 
@@ -134,3 +137,58 @@ def test_a_sif_that_is_none_is_named(tmp_path):
     (tmp_path / "short.sif").write_bytes(b"x" * 10)
     with pytest.raises(CheckFailed, match="cut short"):
         bundles._checked(tmp_path / "short.sif")
+
+
+@pytest.mark.parametrize(
+    "name", ["my image.sif", "a(1).sif", "\u00fcbung.sif", "_a.sif", "-a.sif", ".a.sif", "a\n.sif"]
+)
+def test_a_sif_that_could_not_be_unpacked_is_refused_before_any_work(tmp_path, name):
+    with pytest.raises(BadInput, match=r"--sif: .* is no name that a bundle can hold"):
+        bundle(None, (), tmp_path / "b.tar", Silent(), sifs=(tmp_path / name,))
+    with pytest.raises(BadInput):
+        read_sums(f"{LINE}{INDEX}\n{LINE}sif/{name}\n".encode(), tmp_path)
+
+
+def test_two_of_one_name_are_refused(tmp_path):
+    twice = (tmp_path / "one" / "a.sif", tmp_path / "two" / "a.sif")
+    with pytest.raises(BadInput, match=r"--sif: two of them are called a\.sif"):
+        bundle(None, (), tmp_path / "b.tar", Silent(), sifs=twice)
+    recipes = [tmp_path / folder / "mine.toml" for folder in ("one", "two")]
+    for recipe in recipes:
+        recipe.parent.mkdir()
+        recipe.write_bytes((shipped("recipes") / "mpi-only.toml").read_bytes())
+    with pytest.raises(BadInput, match="RECIPES: two of them are called mine,"):
+        bundle(None, tuple(map(str, recipes)), tmp_path / "b.tar", Silent())
+
+
+@pytest.fixture
+def own(made):
+    folder = made[0] / "config" / "toolkit" / "recipes"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_a_recipe_of_ones_own_stays_and_is_told(made, own):
+    (own / "mine.toml").write_bytes(b"of my own")
+    done = unbundle(made[0] / "bundle.tar", None, Silent())
+    assert (done.recipes, done.kept) == ((), ("mine",))
+    assert (own / "mine.toml").read_bytes() == b"of my own"
+    told = CliRunner().invoke(command, ["unbundle", str(made[0] / "bundle.tar")], obj=QUIET)
+    assert told.exit_code == 0
+    assert f"kept: your own mine in {own}" in told.stderr
+    (own / "mine.toml").unlink()
+    done = unbundle(made[0] / "bundle.tar", None, Silent())
+    assert (done.recipes, done.kept) == (("mine.toml",), ())
+
+
+def test_a_lock_is_not_placed_beside_another_recipe_nor_over_a_lock_of_ones_own(made, own):
+    folder, files, _ = made
+    (folder / "lock").write_bytes(b"lock")
+    write(folder / "bundle.tar", {**files, "recipes/mine.lock.json": folder / "lock"}, Silent())
+    (own / "mine.toml").write_bytes(b"of my own")
+    assert unbundle(folder / "bundle.tar", None, Silent()).kept == ("mine",)
+    assert [path.name for path in own.iterdir()] == ["mine.toml"]
+    (own / "mine.toml").unlink()
+    (own / "mine.lock.json").write_bytes(b"lock of my own")
+    assert unbundle(folder / "bundle.tar", None, Silent()).kept == ("mine",)
+    assert [path.read_bytes() for path in own.iterdir()] == [b"lock of my own"]

@@ -1,5 +1,6 @@
 """Files of a lock, fetched from a real server that can be told to misbehave."""
 
+import base64
 import hashlib
 import http.server
 import threading
@@ -8,9 +9,10 @@ import msgspec
 import pytest
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.image.fetch import fetched, is_right, path_of
+from toolkit.image.fetch import _before_next, fetched, is_right, path_of
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Silent
+from toolkit.run.http import Busy
 
 CONTENT = bytes(range(256)) * 4096
 
@@ -20,9 +22,18 @@ class Served(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range")))
+        self.server.shown.append(self.headers.get("Authorization"))
         if self.server.busy:
             self.server.busy -= 1
-            self.send_error(503)
+            self.send_response(self.server.busy_status)
+            self.send_header("Retry-After", "0")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if self.path in self.server.moved:
+            self.send_response(302)
+            self.send_header("Location", self.server.moved[self.path])
+            self.end_headers()
             return
         content = self.server.files.get(self.path)
         if content is None:
@@ -49,6 +60,8 @@ def server(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Served)
     made.files, made.asked, made.ranges, made.stops, made.busy = {"/a": CONTENT}, [], True, None, 0
+    made.busy_status, made.shown = 503, []
+    made.moved = {}
     threading.Thread(target=made.serve_forever, daemon=True).start()
     yield made
     made.shutdown()
@@ -147,11 +160,44 @@ def test_a_cache_that_takes_no_file_is_told_with_the_variable_that_moves_it(serv
     assert "TOOLKIT_CACHE_DIR" in caught.value.fix
 
 
-def test_a_server_that_gives_way_for_a_moment_is_asked_again(server):
+@pytest.mark.parametrize("status", [503, 408, 425, 429])
+def test_a_server_that_gives_way_for_a_moment_is_asked_again_for_the_rest(server, status):
     file = locked(server, "/a")
-    server.busy = 1
+    path_of(file).parent.mkdir(parents=True)
+    path_of(file).with_name(".a.whl.part").write_bytes(CONTENT[:500])
+    server.busy, server.busy_status = 1, status
     fetched([file], Silent())
-    assert [path for path, _ in server.asked] == ["/a", "/a"]
+    assert server.asked == [("/a", "bytes=500-"), ("/a", "bytes=500-")]
+    assert is_right(path_of(file), file)
+
+
+def test_a_busy_server_is_left_alone_as_long_as_it_asks_for_but_not_for_ever():
+    assert _before_next(Busy("x", "7"), 1.0) == 7
+    assert _before_next(Busy("x", "99999"), 1.0) == 30
+    assert _before_next(Busy("x", ""), 1.0) == _before_next(Missing("x"), 1.0) == 1.0
+
+
+def with_login(file):
+    return msgspec.structs.replace(file, origin=file.origin.replace("://", "://ada:s%40cret@"))
+
+
+def test_the_password_of_an_address_is_shown_to_its_server_and_in_no_message(server):
+    file = with_login(locked(server, "/a"))
+    fetched([file], Silent())
+    assert server.shown == ["Basic " + base64.b64encode(b"ada:s@cret").decode()]
+    path_of(file).unlink()
+    for content, stops in ((b"y" * len(CONTENT), None), (CONTENT * 2, None), (CONTENT, 10), (None, None)):
+        server.files["/a"], server.stops = content, stops
+        with pytest.raises((CheckFailed, Missing)) as caught:
+            fetched([file], Silent())
+        assert "cret" not in " ".join((caught.value.message, *caught.value.detail))
+        assert f"127.0.0.1:{server.server_port}/a" in " ".join(caught.value.detail)
+
+
+def test_a_server_that_sends_us_elsewhere_does_not_pass_our_password_on(server):
+    server.moved = {"/moved": f"http://localhost:{server.server_port}/a"}
+    fetched([with_login(locked(server, "/moved"))], Silent())
+    assert [bool(shown) for shown in server.shown] == [True, False]
 
 
 def test_a_file_that_is_not_there_is_asked_for_once(server):

@@ -2,8 +2,10 @@
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from tests.unit.image.locks import file, lock
+from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.lock import fitting_lock, load_lock, lock_path, moved, save_lock, stale
 from toolkit.image.recipe import load, recipe_sha256
@@ -96,3 +98,59 @@ def test_what_moved_is_what_differs():
         ("run debian", "python3.11", "3.11.2-6+deb12u6", "3.11.2-7"),
     ]
     assert moved(old, old) == ()
+
+
+class Locked:
+    """Runs ``toolkit image lock`` with a resolver that gives one lock, and says what it was asked for."""
+
+    def __init__(self, monkeypatch):
+        self.asked = 0
+        monkeypatch.setattr("toolkit.cli.image.lock.connect", lambda: None)
+        monkeypatch.setattr("toolkit.cli.image.lock.lock_of", self.lock_of)
+
+    def lock_of(self, _client, named, *_given, **_options):
+        self.asked += 1
+        return lock(recipe=named.name, recipe_sha256=recipe_sha256(named.recipe))
+
+    def run(self, *words):
+        return CliRunner().invoke(command, ["lock", *words], obj={"verbose": False, "quiet": True})
+
+
+@pytest.fixture
+def locked(monkeypatch):
+    return Locked(monkeypatch)
+
+
+@pytest.mark.parametrize("text", [b"<<<<<<< HEAD\n{}", b'{"schema": "toolkit.lock/9"}', b"\xff", b"[" * 9999])
+def test_a_lock_that_cannot_be_read_is_mended_by_the_command_that_its_error_names(
+    mine, locked, tmp_path, text
+):
+    (tmp_path / "mine.lock.json").write_bytes(text)
+    with pytest.raises(BadInput, match="this is no lock") as caught:
+        load_lock(mine)
+    assert caught.value.fix == f"toolkit image lock {mine}"
+    done = locked.run(mine)
+    assert done.exit_code == 0, done.output
+    assert "mine.lock.json: this is no lock" in done.stderr
+    assert "a new one takes its place" in done.stderr
+    assert load_lock(mine) == fitting(mine)
+
+
+def test_a_lock_that_fits_is_kept_and_with_own_is_kept_in_ones_own_folder(mine, locked, tmp_path):
+    own = tmp_path / "config" / "toolkit" / "recipes" / "mpi-only.lock.json"
+    assert "fits its recipe already" in locked.run("mpi-only").stdout
+    done = locked.run("mpi-only", "--own")
+    assert f"{own}  written" in done.stdout
+    assert stale(load_lock("mpi-only"), load("mpi-only").recipe) == ""
+    assert lock_path("mpi-only") == own
+    assert own.is_file()
+    assert f"{own}  fits its recipe already" in locked.run("mpi-only", "--own").stdout
+    assert locked.asked == 0
+
+
+def test_a_recipe_that_was_given_by_its_path_has_no_lock_elsewhere(mine, locked, tmp_path):
+    done = locked.run(mine, "--own")
+    assert isinstance(done.exception, BadInput)
+    assert "--own" in done.exception.message
+    assert locked.asked == 0
+    assert not (tmp_path / "config").exists()

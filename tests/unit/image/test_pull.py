@@ -1,3 +1,5 @@
+import contextlib
+import hashlib
 import tarfile
 
 import pytest
@@ -6,12 +8,14 @@ from tests.unit.image.sifs import sif
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import oci
 from toolkit.image.cargo import loaded
+from toolkit.image.digest import check_digest
 from toolkit.image.ociarchive import write_archive
-from toolkit.image.pull import choose
+from toolkit.image.pull import choose, pull
 from toolkit.image.shrink import shrunk
 from toolkit.model.progress import Silent
 from toolkit.run.registry.manifest import (
     OCI_LAYER,
+    SIF_LAYER,
     Descriptor,
     Manifest,
     Platform,
@@ -19,6 +23,7 @@ from toolkit.run.registry.manifest import (
     for_image,
     read_manifest,
 )
+from toolkit.run.registry.name import parse_name
 from toolkit.run.registry.upload import Blob
 
 
@@ -114,3 +119,25 @@ def test_a_layer_that_the_registry_has_is_not_compressed_again(tmp_path, monkeyp
     assert (again.described, again.file) == (first.described, None)
     (anew,) = shrunk((layer,), tmp_path, lambda _: False, Silent())
     assert anew == first
+
+
+def test_behind_a_link_the_file_itself_is_fetched(tmp_path, monkeypatch):
+    content = b"a SIF"
+    layer = Descriptor(SIF_LAYER, digest_of(content), len(content))
+    monkeypatch.setattr("toolkit.image.pull.opened", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(
+        "toolkit.image.pull.fetch_manifest", lambda *_: (b"", Manifest(2, "", layers=(layer,)))
+    )
+    monkeypatch.setattr(
+        "toolkit.image.pull.fetch_blob", lambda _s, _n, _blob, part, _got: part.write_bytes(content)
+    )
+    real, link = tmp_path / "scratch" / "real.sif", tmp_path / "link.sif"
+    real.parent.mkdir()
+    link.symlink_to(real)
+    for reused in (False, True):
+        found = pull(parse_name("oras://h/a:1"), link, None, Silent())
+        assert (found.reused, found.sha256) == (reused, hashlib.sha256(content).hexdigest())
+        assert link.is_symlink()
+        assert check_digest(real) == found.sha256
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["link.sif"]
+    assert sorted(path.name for path in real.parent.iterdir()) == ["real.sif", "real.sif.sha256"]

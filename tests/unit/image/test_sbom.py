@@ -76,6 +76,32 @@ def test_what_only_the_build_needs_is_not_in_it():
     assert "g++" not in components(sbom(locks.lock()))
 
 
+def test_an_archive_that_only_the_build_needs_is_not_in_it():
+    lock = locks.lock()
+    build = msgspec.structs.replace(
+        lock.build, sources=(locks.file("cuda", "12.2", ".run"), *lock.run.sources)
+    )
+    chosen = (*lock.solution.chosen, locks.chosen("cuda", "12.2", "pypi"))
+    made = locks.lock(build=build, solution=msgspec.structs.replace(lock.solution, chosen=chosen))
+    (item,) = [i for name, i in components(sbom(made)).items() if name == "cuda"]
+    assert "hashes" not in item
+    assert "toolkit:compiled" not in properties(item)
+
+
+def test_that_the_packages_of_a_published_base_are_not_in_it_is_said():
+    published = LockedBase(name="debian:bookworm", release="12", published=f"debian@sha256:{'ab' * 32}")
+    content = sbom(locks.lock(base=published))
+    document = json.loads(content)
+    assert document["compositions"] == [
+        {"aggregate": "incomplete", "assemblies": ["image:small", "base:debian:bookworm"]}
+    ]
+    told = properties(document["metadata"]["component"])
+    assert told["toolkit:not-read"] == "Debian packages of the published base"
+    assert problems(content) is None
+    assert "compositions" not in json.loads(sbom(locks.lock()))
+    assert "not-read" not in sbom(locks.lock()).decode()
+
+
 def test_big_components_depend_on_each_other_and_the_image_on_the_rest():
     document = json.loads(sbom(locks.lock()))
     refs = {item["name"]: item["bom-ref"] for item in document["components"]}

@@ -1,6 +1,7 @@
 """What surrounds a conversion: options, full disks, and what a runtime's refusal means."""
 
 import errno
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -9,10 +10,11 @@ from tests.unit.image.sifs import sif as packed
 from tests.unit.image.sifs import squashfs
 from toolkit.errors import CheckFailed
 from toolkit.image import sif, singularityd, trial
-from toolkit.image.digest import digest_file, sha256
+from toolkit.image.digest import check_digest, digest_file, sha256
 from toolkit.image.ociconfig import OciConfig
 from toolkit.image.packing import DEFAULT, packing
 from toolkit.image.sifwrite import metadata_objects, partition_offset, write_head
+from toolkit.model.progress import Silent
 from toolkit.model.stack import STACK_PATH
 from toolkit.run.singularity import HostApptainer, Outcome
 
@@ -165,3 +167,33 @@ def test_a_file_that_is_no_sif_is_never_reused(tmp_path):
     assert sif.reusable(file, OURS, DEFAULT) == ""
     digest_file(file).write_text(f"{sha256(file)}  a.sif\n")
     assert sif.reusable(file, OURS, DEFAULT) == ""
+
+
+class Engine:
+    def version(self):
+        return {}
+
+
+def test_behind_a_link_the_file_itself_is_written_and_reused(tmp_path, monkeypatch):
+    (tmp_path / "scratch").mkdir()
+    real, link = tmp_path / "scratch" / "real.sif", tmp_path / "link.sif"
+    link.symlink_to(real)
+
+    def write(_client, _name, _source, part, _tell, **_options):
+        made(part, OURS)
+        digest_file(part).unlink()
+
+    source = SimpleNamespace(id="sha256:0")
+    for name, value in (
+        ("find_image", lambda *_: source),
+        ("read_config", lambda _: OURS),
+        ("write", write),
+        ("find", lambda: Refusing("/bin/apptainer", "")),
+        ("verify", lambda *_: ""),
+    ):
+        monkeypatch.setattr(sif, name, value)
+    for reused in (False, True):
+        assert sif.convert(Engine(), "x:y", link, Silent()).reused == reused
+        assert link.is_symlink()
+        assert check_digest(real) == sha256(link)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.sif", "scratch"]

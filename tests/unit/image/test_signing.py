@@ -252,3 +252,55 @@ def test_whatever_ends_the_signing_the_old_file_stays_and_nothing_beside_it(keys
         assert left_over(sif.parent) == {"image.sif"}
     sign(sif, "builder@example.org", Silent())
     assert checked(sif)[0].holds
+
+
+def full(number: int) -> Object:
+    return Object(JSON, f'{{"full":{number}}}'.encode(), "provenance-full.intoto.json")
+
+
+@pytest.mark.parametrize("second", [USER, "Centre <centre@example.org>"])
+def test_an_object_that_a_later_signature_adds_leaves_the_earlier_ones_good(
+    keys: Keys, tmp_path: Path, second: str
+):
+    sif = write_sif(tmp_path / "image.sif", slots=16)
+    first, later = keys.fingerprint(USER), keys.fingerprint(USER) if second == USER else keys.make(second)
+    sign(sif, first, Silent())
+    for number in range(2):
+        sign(sif, later, Silent(), extra=(full(number),))
+    found = checked(sif)
+    assert [one.holds for one in found] == [True] * 6
+    assert [one.group for one in found] == [1, 1, 2, 1, 2, 3]
+    assert [one.signature.fingerprint for one in found] == [first, *[later] * 5]
+    with sif.open("rb") as file:
+        assert uncovered(file, sif, {1, 2, 3}) == ""
+        table = read_table(file, sif)
+        assert [entry.group for entry in table.used if entry.name.startswith(b"provenance-full")] == [2, 3]
+
+
+def test_an_object_that_the_first_signature_adds_is_in_the_group_of_the_others(keys: Keys, sif: Path):
+    sign(sif, keys.fingerprint(USER), Silent(), extra=(full(1),))
+    (one,) = checked(sif)
+    assert (one.holds, one.group) == (True, 1)
+
+
+def test_a_new_signature_is_not_judged_by_an_old_one_of_the_same_key(keys: Keys, sif: Path):
+    sign(sif, keys.fingerprint(USER), Silent())
+    with sif.open("r+b") as file:
+        add(file, sif, Object(JSON, b"{}", "late"))
+    digest_file(sif).unlink()
+    sign(sif, keys.fingerprint(USER), Silent())
+    assert [one.holds for one in checked(sif)] == [False, True]
+
+
+def test_behind_a_link_the_file_itself_is_signed(keys: Keys, tmp_path: Path):
+    for name in ("scratch", "home"):
+        (tmp_path / name).mkdir()
+    real, link = write_sif(tmp_path / "scratch" / "real.sif"), tmp_path / "home" / "image.sif"
+    link.symlink_to(real)
+    made = sign(link, keys.fingerprint(USER), Silent())
+    assert link.is_symlink()
+    assert link.readlink() == real
+    assert is_signed(real)
+    assert made.sha256 == check_digest(real) == sha256(real)
+    assert left_over(link.parent) == {"image.sif"}
+    assert left_over(real.parent) == {"real.sif", "real.sif.sha256"}

@@ -1,6 +1,7 @@
 """The folder that an image is built from elsewhere."""
 
 import hashlib
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -66,3 +67,26 @@ def test_the_folder_is_the_same_whenever_it_is_written(bare, tmp_path):
             [(p.relative_to(tmp_path / name), hashlib.sha256(p.read_bytes()).digest()) for p in files]
         )
     assert sums[0] == sums[1]
+
+
+@pytest.mark.parametrize("name", [".", "link"])
+def test_an_empty_folder_is_filled_and_stays_the_same_one(bare, tmp_path, monkeypatch, name):
+    here = tmp_path / "here"
+    here.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(here if name == "." else tmp_path)
+    (tmp_path / "link").symlink_to(here)
+    inode = here.stat().st_ino
+    target = write(bare, Path(name), singularity=True)
+    assert target.samefile(here / "Singularity.def")
+    assert f"{here}/parts /build/parts" in target.read_text()
+    assert here.stat().st_ino == inode
+    assert (tmp_path / "link").is_symlink()
+    assert not [path.name for path in here.iterdir() if path.name.startswith(".")]
+
+
+def test_a_file_in_place_of_the_folder_is_refused(bare, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(BadInput, match="file is a file"):
+        write(bare, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"

@@ -2,8 +2,11 @@
 
 import pytest
 
-from toolkit.errors import Missing
-from toolkit.run.apt import read, sources_list
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.progress import Silent
+from toolkit.run import apt
+from toolkit.run.apt import files_of, read, sources_list
+from toolkit.run.containers import Ran
 
 SAID = """
 Get:1 http://mirror.example/debian bookworm InRelease [151 kB]
@@ -44,3 +47,20 @@ def test_without_a_mirror_the_variable_that_names_one_is_told():
     with pytest.raises(Missing, match="no mirror of Debian") as caught:
         sources_list("bookworm", {})
     assert "TOOLKIT_DEBIAN_MIRROR=URL" in caught.value.fix
+
+
+def test_the_password_of_a_mirror_is_not_told_when_it_fails(monkeypatch):
+    heard = []
+
+    class Heard(Silent):
+        def detail(self, text):
+            heard.append(text)
+
+    def failing(_client, _box, _words, on_line):
+        on_line("E: Failed to fetch https://ada:s3cret@mirror.example/debian/x")
+        return Ran(100, ("E: Failed to fetch https://ada:s3cret@mirror.example/debian/x",), timed_out=False)
+
+    monkeypatch.setattr(apt, "run_once", failing)
+    with pytest.raises(CheckFailed) as caught:
+        files_of(None, "image", "bookworm", {"run": ("hello",)}, Heard(), from_nothing=False)
+    assert heard == list(caught.value.detail) == ["E: Failed to fetch https://mirror.example/debian/x"]

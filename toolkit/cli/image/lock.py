@@ -6,7 +6,8 @@ import click
 import msgspec
 
 from toolkit.cli.image.common import JSON, cluster_options, print_json
-from toolkit.image.lock import Moved, load_lock, lock_path, moved, own_path, save_lock, stale
+from toolkit.errors import BadInput
+from toolkit.image.lock import Moved, lock_path, lock_to_replace, moved, own_path, save_lock, stale
 from toolkit.image.locking import lock_of
 from toolkit.image.recipe import load
 from toolkit.model.facts import HostFacts
@@ -38,16 +39,35 @@ def command(
       toolkit image lock tf2.15-cpu --upgrade
     """
     named = load(recipe)
-    file, old = own_path(recipe) if own else lock_path(recipe), load_lock(recipe)
-    kept = old is not None and not upgrade and host is None and not stale(old, named.recipe)
-    if kept and old is not None:
-        _told(old, file, (), as_json=as_json, kept=True)
+    file = _own(recipe) if own else lock_path(recipe)
+    old, unreadable = lock_to_replace(recipe)
+    if unreadable:
+        click.echo(f"{unreadable}; a new one takes its place", err=True)
+    if old is not None and not upgrade and host is None and not stale(old, named.recipe):
+        kept = file.is_file()
+        if not kept:
+            save_lock(old, file)
+        _told(old, file, (), as_json=as_json, kept=kept)
         return
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         lock = lock_of(client, named, tell, host, newer_base=upgrade)
     save_lock(lock, file)
     _told(lock, file, moved(old, lock) if old else (), as_json=as_json, kept=False)
+
+
+def _own(recipe: str) -> Path:
+    """Return where the person's own lock goes.
+
+    Raises:
+        BadInput: for a recipe that was given by its path, whose lock is looked for beside it alone.
+    """
+    if "/" in recipe or recipe.endswith(".toml"):
+        raise BadInput(
+            f"--own: {recipe} is a file, and the lock of a recipe of yours is kept beside it",
+            fix="leave --own out, or give the name of a recipe that came with toolkit",
+        )
+    return own_path(recipe)
 
 
 def _told(lock: Lock, file: Path, changes: tuple[Moved, ...], *, as_json: bool, kept: bool) -> None:

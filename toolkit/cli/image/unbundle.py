@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.image.common import JSON, print_json
+from toolkit.data import config_dir
 from toolkit.errors import Missing
 from toolkit.image.unbundle import unbundle
 from toolkit.report.progress import Progress
@@ -30,9 +31,15 @@ def command(ctx: click.Context, source: Path, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return
+    own = config_dir() / "recipes"
     click.echo(f"{done.files} files are in place, {len(done.images)} images are in the engine")
     for name in done.recipes:
         click.echo(f"  recipe: {name}")
+    for name in done.kept:
+        click.echo(f"  kept: your own {name} in {own}, which differs from the bundle's", err=True)
+        click.echo(
+            f"  fix: to take the bundle's, move yours away, then: toolkit image unbundle {source}", err=True
+        )
     if done.waiting:
         click.echo(f"  not loaded: {', '.join(done.waiting)}: {why}", err=True)
         click.echo(f"  fix: start an engine, then: toolkit image unbundle {source}", err=True)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.registry.challenge import read_challenges
 
 if TYPE_CHECKING:
     import requests
@@ -25,12 +26,14 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "requests.Response") -> str:
-    """Return what a registry says of an error, on one line."""
+    """Return what a registry says of an error, on one line; answers to HEAD say it in a header alone."""
     try:
         said = msgspec.json.decode(answer.content[: 1 << 16], type=_Errors)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
-        return ""
+        said = _Errors()
+    challenges = read_challenges(answer.headers.get("WWW-Authenticate", ""))
     words = "; ".join(": ".join(filter(None, (e.code, e.message))) for e in said.errors[:3])
+    words = words or "; ".join(c.parameters["error"] for c in challenges if "error" in c.parameters)
     return "".join(c if c.isprintable() else " " for c in words)[:300]
 
 
@@ -57,6 +60,22 @@ def refused(host: str, status: int, words: str, source: str) -> Missing | CheckF
             fix="run the same command again later; it goes on where it was",
         )
     return CheckFailed(f"{host} answers {status}{said}")
+
+
+def denied(host: str, scope: str, words: str, who: str) -> Missing:
+    """Say that a registry knows who asks, and does not allow it: many tell an absent image by the same words.
+
+    ``scope`` is what was asked for, and ``who`` has no login where it is empty.
+    """
+    kind, _, rest = scope.partition(" ")[0].partition(":")
+    repository, _, actions = rest.partition(":")
+    where = f"{host}/{repository}" if kind == "repository" else host
+    verb = "write" if "push" in actions else "read"
+    may = f"{who} may not {verb} it" if who else f"it takes a login to {verb} it"
+    return Missing(
+        f"{where}: there is no such image, or {may}{f': {words}' if words else ''}",
+        fix=f"look at the name; or ask its owner for access; as another user: docker login {host}",
+    )
 
 
 def unreachable(host: str, error: Exception) -> Missing:

@@ -1,6 +1,7 @@
 """Manifests and the presence of blobs in a registry."""
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.manifest import (
     DOCKER_LIST,
     DOCKER_MANIFEST,
@@ -12,7 +13,7 @@ from toolkit.run.registry.manifest import (
     read_manifest,
 )
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import Session
+from toolkit.run.registry.session import TRIES, Session, pause_before
 
 _ACCEPT = f"{OCI_MANIFEST}, {OCI_INDEX}, {DOCKER_MANIFEST}, {DOCKER_LIST}"
 
@@ -26,28 +27,43 @@ def fetch_manifest(session: Session, name: RegistryName, wanted: str) -> tuple[b
     """Return a manifest's bytes and what they say; ``wanted`` is a tag or a digest.
 
     Raises:
-        Missing: if there is no such image.
+        Missing: if there is no such image, or the registry breaks off again and again.
         CheckFailed: if what came is not what the digest, or the registry itself, names.
     """
-    where = f"/v2/{name.repository}/manifests/{wanted}"
-    with session.ask(
-        "GET",
-        where,
-        ok=(200, 404),
-        scope=scope(name.repository, "pull"),
-        headers={"Accept": _ACCEPT},
-        stream=True,
-    ) as answer:
-        if answer.status_code == 404:
-            raise Missing(f"{name}: there is no such image", fix="look at the name and the tag")
-        text: bytes = answer.raw.read(MOST_BYTES + 1, decode_content=True)
+    text, told = _read(session, name, wanted)
     if len(text) > MOST_BYTES:
         raise CheckFailed(f"{name}: its manifest is larger than {MOST_BYTES >> 20} MiB")
     found = digest_of(text)
-    told = wanted if wanted.startswith("sha256:") else answer.headers.get("Docker-Content-Digest", found)
+    told = wanted if wanted.startswith("sha256:") else told
     if told.startswith("sha256:") and told != found:
         raise wrong(f"{name}: its manifest", told, found)
     return text, read_manifest(text, str(name))
+
+
+def _read(session: Session, name: RegistryName, wanted: str) -> tuple[bytes, str]:
+    """Return a manifest and the digest that the registry tells; what breaks off is asked for again."""
+    import urllib3
+
+    for number in range(1, TRIES + 1):
+        with session.ask(
+            "GET",
+            f"/v2/{name.repository}/manifests/{wanted}",
+            ok=(200, 404),
+            scope=scope(name.repository, "pull"),
+            headers={"Accept": _ACCEPT},
+            stream=True,
+        ) as answer:
+            if answer.status_code == 404:
+                raise Missing(f"{name}: there is no such image", fix="look at the name and the tag")
+            try:
+                text: bytes = answer.raw.read(MOST_BYTES + 1, decode_content=True)
+            except urllib3.exceptions.HTTPError as error:
+                if number == TRIES:
+                    raise unreachable(session.host, error) from error
+            else:
+                return text, answer.headers.get("Docker-Content-Digest", "")
+        session.wait(pause_before(number))
+    raise AssertionError("the last try returns or raises")
 
 
 def put_manifest(session: Session, name: RegistryName, text: bytes, media_type: str) -> str:

@@ -11,7 +11,16 @@ from urllib.parse import urljoin, urlsplit
 
 from toolkit import __version__
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.registry.answers import BUSY, error_words, is_distrusted, is_plain, refused, unreachable
+from toolkit.run.http import without_login
+from toolkit.run.registry.answers import (
+    BUSY,
+    denied,
+    error_words,
+    is_distrusted,
+    is_plain,
+    refused,
+    unreachable,
+)
 from toolkit.run.registry.credentials import find_login
 from toolkit.run.registry.name import RegistryName, is_loopback
 from toolkit.run.registry.tokens import Tokens
@@ -113,7 +122,7 @@ class Session:
                 answer.close()
                 continue
             with answer:
-                raise refused(self.host, answer.status_code, error_words(answer), self._tokens.source)
+                raise self._refusal(answer, scope)
         raise AssertionError("the last try returns or raises")
 
     def wait(self, seconds: float) -> None:
@@ -130,10 +139,23 @@ class Session:
             url = urljoin(f"{self.base}/", where)
             scheme = urlsplit(url).scheme
         except ValueError as error:
-            raise CheckFailed(f"{self.host} sends us to {where[:80]!r}, which is no address") from error
+            raise CheckFailed(
+                f"{self.host} sends us to {without_login(where)[:80]!r}, which is no address"
+            ) from error
         if scheme not in {"https", urlsplit(self.base).scheme}:
-            raise CheckFailed(f"{self.host} sends us to {url[:80]!r}, which is not protected by TLS")
+            raise CheckFailed(
+                f"{self.host} sends us to {without_login(url)[:80]!r}, which is not protected by TLS"
+            )
         return url
+
+    def _refusal(self, answer: "requests.Response", scope: str) -> Missing | CheckFailed:
+        words = error_words(answer)
+        if answer.status_code in {401, 403} and self._is_ours(answer.url) and self._tokens.granted(scope):
+            return denied(self.host, scope, words, self._tokens.user)
+        return refused(self.host, answer.status_code, words, self._tokens.source)
+
+    def _is_ours(self, url: str) -> bool:
+        return urlsplit(url).netloc == urlsplit(self.base).netloc
 
     def _send(
         self,
@@ -145,7 +167,7 @@ class Session:
         stream: bool,
         data: Any,  # noqa: ANN401 - see ask
     ) -> "requests.Response":
-        ours = urlsplit(url).netloc == urlsplit(self.base).netloc
+        ours = self._is_ours(url)
         timeout = _COMMIT_TIMEOUT if method == "PUT" else _TIMEOUT
 
         def once() -> "requests.Response":

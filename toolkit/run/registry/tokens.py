@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.registry.answers import refused, unreachable
+from toolkit.run.http import without_login
+from toolkit.run.registry.answers import denied, error_words, refused, unreachable
 from toolkit.run.registry.challenge import Challenge, read_challenges
 from toolkit.run.registry.credentials import Login
 from toolkit.run.registry.name import is_loopback
@@ -35,6 +36,8 @@ class Tokens:
     ) -> None:
         self._http, self._host, self._login = http, host, login
         self._may_be_plain = may_be_plain
+        # Another host may be plain only where that was asked for (--plain-http), and then it is.
+        self._is_exposed = may_be_plain and not is_loopback(host)
         self._header = {"": ""}
         self._basic = False
 
@@ -42,6 +45,16 @@ class Tokens:
     def source(self) -> str:
         """Name where the login was found; empty text where there is none."""
         return self._login.source if self._login else ""
+
+    @property
+    def user(self) -> str:
+        """Name whose login it is, for a person; empty text where there is none."""
+        return (self._login.user or f"the login of {self._login.source}") if self._login else ""
+
+    def granted(self, scope: str) -> bool:
+        """Tell whether the server of tokens gave one for a scope, so that it knows who we are."""
+        own = self._login and self._login.bearer
+        return not self._basic and not own and bool(self._header.get(scope))
 
     def proof(self, scope: str) -> _Proof:
         """Return what adds the header for a scope."""
@@ -58,8 +71,8 @@ class Tokens:
         """Get ready to ask again after a refusal; tell whether there is anything new to show.
 
         Raises:
-            CheckFailed: if what the registry asks for makes no sense.
-            Missing: if the server of tokens cannot be reached.
+            CheckFailed: if what the registry asks for makes no sense, or a password would go over plain HTTP.
+            Missing: if the server of tokens cannot be reached, or gives us no token.
         """
         before = self._header[""] if self._basic else self._header.get(scope, "")
         for challenge in read_challenges(header):
@@ -67,6 +80,7 @@ class Tokens:
                 self._header[scope] = f"Bearer {self._token(challenge, scope)}"
                 return self._header[scope] != before
             if challenge.scheme == "basic" and self._login and self._login.password:
+                self._check_protected("the password")
                 self._basic = True
                 self._header[""] = basic(self._login)
                 return self._header[""] != before
@@ -74,6 +88,7 @@ class Tokens:
 
     def _token(self, challenge: Challenge, scope: str) -> str:
         if self._login and self._login.bearer:
+            self._check_protected("the token")
             return self._login.bearer
         realm = challenge.parameters.get("realm", "")
         self._check_realm(realm)
@@ -83,11 +98,13 @@ class Tokens:
         }
         answer = self._asked(realm, {key: value for key, value in asked.items() if value})
         with answer:
-            if answer.status_code in {401, 403}:
+            if answer.status_code == 401:
                 raise refused(self._host, 401, "", self.source)
+            if answer.status_code == 403:
+                raise denied(self._host, scope, error_words(answer), self.user)
             if answer.status_code != 200:
                 raise Missing(f"{self._host}: its server of tokens answers {answer.status_code}")
-            return read_token(answer.raw.read(_MOST, decode_content=True), self._host)
+            return read_token(_body(answer), self._host)
 
     def _asked(self, realm: str, asked: dict[str, str]) -> "requests.Response":
         import requests
@@ -113,19 +130,41 @@ class Tokens:
         except requests.exceptions.RequestException as error:
             raise unreachable(urlsplit(realm).netloc, error) from error
 
+    def _check_protected(self, secret: str) -> None:
+        if self._is_exposed:
+            raise CheckFailed(
+                f"{self._host} wants {secret} of {self.source} over plain HTTP,"
+                " where everybody on the way can read it",
+                fix=f"have the registry speak TLS and leave out --plain-http; or do without: docker logout"
+                f" {self._host}",
+            )
+
     def _check_realm(self, realm: str) -> None:
         try:
             parts = urlsplit(realm)
         except ValueError as error:
             raise CheckFailed(
-                f"{self._host} sends us for a token to {realm[:80]!r}, which is no address"
+                f"{self._host} sends us for a token to {without_login(realm)[:80]!r}, which is no address"
             ) from error
         plain = parts.scheme == "http" and (self._may_be_plain and is_loopback(parts.netloc))
         if not parts.netloc or "@" in parts.netloc or not (parts.scheme == "https" or plain):
+            shown = without_login(realm)[:80]
             raise CheckFailed(
-                f"{self._host} sends us for a token to {realm[:80]!r}, which is not protected by TLS",
+                f"{self._host} sends us for a token to {shown!r}, which is not protected by TLS",
                 fix="ask who runs the registry",
             )
+
+
+def _body(answer: "requests.Response") -> bytes:
+    """Read an answer; a line that breaks is told as requests tells it, so that it is asked for again."""
+    import requests
+    import urllib3
+
+    try:
+        text: bytes = answer.raw.read(_MOST, decode_content=True)
+    except urllib3.exceptions.HTTPError as error:
+        raise requests.exceptions.ChunkedEncodingError(error) from error
+    return text
 
 
 def basic(login: Login) -> str:

@@ -167,6 +167,125 @@ def test_no_password_goes_where_tls_does_not_protect_it(server, name, home, real
         session.ask("GET", "/x", ok=(200,), scope="a")
 
 
+FAR = "far.example:5000"
+
+
+def beyond(server, home, monkeypatch, entry):
+    """A registry that is not on this machine and speaks plain HTTP, behind a proxy that we see through."""
+    (home / "docker").mkdir()
+    (home / "docker" / "config.json").write_text(f'{{"auths": {{"{FAR}": {entry}}}}}')
+    monkeypatch.setenv("http_proxy", f"http://{server.host}")
+    for variable in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    server.answers[f"GET http://{FAR}/v2/"] = (200, {}, b"{}")
+    return parse_name(f"docker://{FAR}/a:1")
+
+
+@pytest.mark.parametrize(
+    ("entry", "challenge"),
+    [
+        ('{"auth": "YTpi"}', 'Basic realm="x"'),
+        ('{"registrytoken": "secret"}', 'Bearer realm="https://far.example/token"'),
+    ],
+)
+def test_nothing_secret_goes_to_another_machine_without_tls(server, home, monkeypatch, entry, challenge):
+    far = beyond(server, home, monkeypatch, entry)
+    server.answers[f"GET http://{FAR}/x"] = (401, {"WWW-Authenticate": challenge}, b"")
+    with (
+        opened(far, Access(plain_http=True)) as session,
+        pytest.raises(CheckFailed, match="plain HTTP") as told,
+    ):
+        session.ask("GET", "/x", ok=(200,), scope="a")
+    assert "--plain-http" in told.value.fix
+    assert len(server.asked) == 2
+    assert not any("Authorization" in headers for _, headers, _ in server.asked)
+
+
+def test_addresses_of_a_registry_are_told_without_a_password(server, name, home):
+    logged_in(home, server.host)
+    session = Session(name, Access())
+    with pytest.raises(CheckFailed, match=r"h\.example") as caught:
+        session.absolute("http://ada:s3cret@h.example/x")
+    assert "s3cret" not in str(caught.value)
+    realm = "https://ada:s3cret@h.example/token"
+    server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
+    with (
+        opened(name, Access(plain_http=True)) as session,
+        pytest.raises(CheckFailed, match=r"h\.example") as caught,
+    ):
+        session.ask("GET", "/x", ok=(200,), scope="a")
+    assert "s3cret" not in str(caught.value)
+
+
+MANIFEST = b'{"schemaVersion": 2}'
+BROKEN = (200, {"Content-Length": "1000"}, MANIFEST)
+
+
+def test_a_manifest_that_breaks_off_is_asked_for_again_but_not_for_ever(server, session, name):
+    server.answers["GET /v2/a/manifests/1"] = [BROKEN, (200, {}, MANIFEST)]
+    assert fetch_manifest(session, name, "1")[0] == MANIFEST
+    server.answers["GET /v2/a/manifests/1"] = BROKEN
+    with pytest.raises(Missing, match="cannot be reached: the connection broke off"):
+        fetch_manifest(session, name, "1")
+    assert len(server.asked) == 8
+
+
+DENIED = b'{"errors": [{"code": "DENIED", "message": "access is denied"}]}'
+HERE = "repository:ml/a:pull"
+
+
+def with_tokens(server, token):
+    challenge = f'Bearer realm="http://{server.host}/token"'
+    server.answers["GET /x"] = (401, {"WWW-Authenticate": challenge}, b"")
+    server.answers["GET /token"] = token
+
+
+def test_a_token_that_breaks_off_is_asked_for_again(server, session):
+    with_tokens(server, [(200, {"Content-Length": "1000"}, b"{"), (200, {}, b'{"token": "t"}')])
+    server.answers["GET /x"] = [server.answers["GET /x"]] * 2 + [(200, {}, b"")]
+    session.ask("GET", "/x", ok=(200,), scope=HERE).close()
+    with_tokens(server, (200, {"Content-Length": "1000"}, b"{"))
+    with pytest.raises(Missing, match="the connection broke off"):
+        session.ask("GET", "/x", ok=(200,), scope="another")
+
+
+def failure(name, scope):
+    with opened(name, Access(plain_http=True)) as session, pytest.raises(Missing) as caught:
+        session.ask("GET", "/x", ok=(200,), scope=scope)
+    return caught.value
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_who_may_not_read_an_image_is_told_so_and_not_that_the_password_is_wrong(server, name, home, status):
+    logged_in(home, server.host)
+    with_tokens(server, (200, {}, b'{"token": "t"}'))
+    server.answers["GET /x"] = [server.answers["GET /x"], (status, {}, DENIED)]
+    told = failure(name, HERE)
+    where = f"{server.host}/ml/a: there is no such image"
+    assert told.message == f"{where}, or a may not read it: DENIED: access is denied"
+    assert f"docker login {server.host}" in told.fix
+
+
+def test_a_server_of_tokens_that_allows_it_not_is_told_with_its_words(server, name, home):
+    with_tokens(server, (403, {}, DENIED))
+    assert "or it takes a login to write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
+    logged_in(home, server.host)
+    assert "or a may not write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
+
+
+def test_where_an_answer_has_no_body_its_header_has_the_words(server, name):
+    with_tokens(server, (200, {}, b'{"token": "t"}'))
+    realm = f'Bearer realm="http://{server.host}/token",error="insufficient_scope"'
+    server.answers["GET /x"] = (401, {"WWW-Authenticate": realm}, b"")
+    assert failure(name, HERE).message.endswith("or it takes a login to read it: insufficient_scope")
+
+
+def test_a_server_of_tokens_that_refuses_a_password_is_told_as_before(server, name, home):
+    logged_in(home, server.host)
+    with_tokens(server, (401, {}, b""))
+    assert "does not accept the user and password" in failure(name, HERE).message
+
+
 def test_a_wrong_password_is_told_with_its_file_and_not_shown(server, name, home):
     logged_in(home, server.host)
     server.answers["GET /x"] = (401, {"WWW-Authenticate": 'Basic realm="x"'}, b"")
