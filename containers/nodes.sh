@@ -18,10 +18,12 @@ script() {
 @toolkit@
 }
 
-# The nodes that can take a job, one a line: "idle~" and its like are asleep or do not answer.
+# The nodes of the partition, or of several with commas between them, that can take a job, one a line: "idle~" and its
+# like are asleep or do not answer.
 available() {
     awk -F'|' -v partition="$2" '
-        (partition == "" ? $3 ~ /\*$/ : $3 == partition || $3 == partition "*") && ($2 == "idle" || $2 == "'"$3"'") { print $1 }
+        { name = $3; sub(/\*$/, "", name) }
+        (partition == "" ? name != $3 : index("," partition ",", "," name ",")) && ($2 == "idle" || $2 == "'"$3"'") { print $1 }
     ' "$1" | sort -u
 }
 
@@ -101,7 +103,7 @@ main() {
     done
     if [ -z "$folder" ] || ! command -v srun >/dev/null; then
         script | sh -s
-        printf 'toolkit-nodes/1\n@srun 127\n'
+        printf '\ntoolkit-nodes/1\n@srun 127\n'
         [ -n "$folder" ] || printf '!there is no folder for temporary files\n'
         printf '@nodesend\n'
         [ -z "$folder" ] || rm -rf "$folder"
@@ -124,7 +126,7 @@ main() {
     status=$?
     asking=
     kill "$watch" 2>/dev/null
-    printf 'toolkit-nodes/1\n'
+    printf '\ntoolkit-nodes/1\n'
     cat "$folder/said"
     printf '\n@srun %d\n' "$status"
     # An error names the user's account and the controller's address at most; neither is told.

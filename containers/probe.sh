@@ -155,7 +155,8 @@ find_launchers='
     done
 '
 
-printf 'toolkit-probe/1\n'
+# A login shell may have printed something without a line break.
+printf '\ntoolkit-probe/1\n'
 
 ask architecture 2 'uname -m'
 ask kernel 2 'uname -r'

@@ -33,7 +33,7 @@ _COUNT = click.IntRange(min=1)
     help="Judge by this mode alone; --live: try it",
 )
 @click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
-@click.option("--partition", help="Slurm partition for --live")
+@click.option("--partition", help="Slurm partition of which a node is asked, and of --live's job")
 @click.option("--account", help="Slurm account for --live")
 @click.option("--fix", is_flag=True, help="Write what would have to change, as a file that launch takes")
 @click.option(
@@ -80,6 +80,7 @@ def command(
       toolkit doctor my.sif --host login --fix -o fix.toml
     """
     _check_options(image, facts, modes, live=live, fix=fix, output=output, undo=undo)
+    _check_queue(facts, partition, account, live=live)
     if undo is not None:
         from toolkit.cli.doctor_fix import undo as put_back
 
@@ -97,7 +98,7 @@ def command(
         ctx.exit(doctor_live.command(asked, doctor_live.Place(host, cluster, ssh_config), ctx.obj))
     from toolkit.engine.predict import examine, predict
 
-    known = _host(facts, host, cluster, ssh_config)
+    known = _host(facts, host, cluster, ssh_config, partition)
     if image is None:
         found = examine(known)
         _show_host(known, found, as_json=as_json)
@@ -112,6 +113,7 @@ def command(
     # Facts of a file are of another place than this one; which word of SSH leads there, nobody has said.
     there = "LOGIN_NODE" if facts else host
     place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
+    place += ["--partition", partition] if partition else []
     if fix:
         from toolkit.cli import doctor_fix
 
@@ -148,14 +150,29 @@ def _check_options(
         raise BadInput("--live and --fix need an IMAGE")
 
 
-def _host(facts: Path | None, host: str | None, cluster: str | None, ssh_config: Path | None) -> HostFacts:
+def _check_queue(facts: Path | None, partition: str | None, account: str | None, *, live: bool) -> None:
+    """Refuse a partition or an account that nothing would be done with."""
+    if facts is not None and partition is not None:
+        raise BadInput(
+            f"--partition {partition} with --facts: a file holds the facts of the nodes that were asked",
+            fix=f"toolkit probe --partition {partition} -o {facts}",
+        )
+    if account is not None and not live:
+        raise BadInput(f"--account {account}: without --live no job is submitted", fix="leave it out")
+
+
+def _host(
+    facts: Path | None, host: str | None, cluster: str | None, ssh_config: Path | None, partition: str | None
+) -> HostFacts:
+    from toolkit.probe.asking import of_job
     from toolkit.probe.probe import load, probe
 
     if facts is not None:
         return load(facts)
+    asked = of_job(partition)
     runner = open_runner(host, cluster, ssh_config)
     try:
-        return probe(runner)
+        return probe(runner, asked)
     finally:
         runner.close()
 

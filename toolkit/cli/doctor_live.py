@@ -22,6 +22,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial
 from toolkit.model.prediction import Mode, Plan, Prediction, Request, Verdict
+from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.report.live import live_page
 from toolkit.report.progress import Progress
@@ -90,7 +91,7 @@ def command(asked: Asked, place: Place, flags: dict[str, Any]) -> int:
         runner = open_runner(place.host, place.cluster, place.ssh_config)
         try:
             tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
-            image, host = inspect(asked.image), probe(runner)
+            image, host = inspect(asked.image), probe(runner, of_job(asked.partition))
             request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node)
             verdict = predict(host, image, request)
             bench = _bench(asked, place, runner, host, image, tell)

@@ -21,6 +21,7 @@ from toolkit.launch.surroundings import Around
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.progress import Tell
+from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel
@@ -83,7 +84,7 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     wanted = image_of(job.image or "", site)
     tell.step(f"Reading {wanted.name} and asking {runner.place} what it has")
     image = startable(look(runner, wanted, site, tell, remote=remote))
-    host = probe(runner)
+    host = probe(runner, of_job(job.partition))
     named = asking.job.origins.get("directory", "").startswith("site ")
     base = directory(runner, job.directory, remote=remote, variables=named)
     there, copied = to_be_copied(image, base)

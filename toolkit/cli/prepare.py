@@ -24,7 +24,7 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.reference import for_apptainer
 from toolkit.image.verify import before_launch
-from toolkit.launch import choose, plan, records, script, trainers
+from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
 from toolkit.launch.fix import judged
 from toolkit.launch.limits import check_limits
@@ -35,6 +35,7 @@ from toolkit.model.fix import Fix
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.progress import Tell
+from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel, sha256
@@ -134,7 +135,10 @@ def prepare(
     facts = image.facts
     image_check = signed(flags, image, tell)
     trainers.check_carried(job, facts)
-    host = probe(runner)
+    host = loaded.with_runtime(probe(runner, of_job(job.partition)), asked.site, job.modules or ())
+    assumed = loaded.assumed(host)
+    for line in assumed:
+        tell.step(f"{runner.place}: {line}")
     choice = _chosen(asked, flags, sources, host, facts, tell)
     if job.preflight and facts.stack is None:
         tell.step(f"The preflight is left out: {image.name} does not say that it has one")
@@ -155,7 +159,7 @@ def prepare(
         choice.because,
         asked.site.container.command if asked.site else plan.runtime_of(host),
         Around(asked.site, host, facts),
-        asked.explained() if flags.explain else (),
+        (*assumed, *(asked.explained() if flags.explain else ())),
     )
     return Prepared(record, text, (*program, *copied, *data))
 

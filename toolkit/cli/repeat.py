@@ -21,6 +21,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
+from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 from toolkit.run.stage import sha256
@@ -58,7 +59,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     )
     because = f"as in {record.key}, of which '{record.predicted}' was predicted"
     tell.step(f"Asking {runner.place} what it has")
-    host = probe(runner)
+    host = probe(runner, of_job(spec.partition))
     runtime = site.container.command if site else plan.runtime_of(host)
     around = Around(site, host, _in_image(runner, record, tell, remote=remote))
     return Prepared(made, script.job_script(spec, record.plan, because, runtime, around), ())

@@ -4,7 +4,7 @@ import posixpath
 
 from toolkit import knowledge
 from toolkit.knowledge import counts
-from toolkit.knowledge.pmix import Pair
+from toolkit.knowledge.pmix import Pair, is_plugin
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
@@ -78,10 +78,9 @@ def host_launcher(host: HostFacts) -> HostMpi | None:
 def pmix_type(host: HostFacts) -> str | None:
     """Return what to write behind ``--mpi=`` for PMIx, or ``None`` where Slurm has no PMIx."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
-    if "pmix" in types:
-        return "pmix"
-    versioned = sorted(t for t in types if t.startswith("pmix_v"))
-    return versioned[-1] if versioned else None
+    plugins = [t for t in types if is_plugin(t)]
+    # Slurm's own come first, the one that it takes for plain pmix before those of a release.
+    return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), t), default=None)
 
 
 def launcher_pair(

@@ -10,6 +10,7 @@ from typing import Literal
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, container_option, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
+from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import HostMpi
 from toolkit.versions import within
 
@@ -52,7 +53,7 @@ def offer(case: Case) -> Offer | None:
         case "srun-pmi2":
             return Offer(pmi=True)
         case "bind":
-            pmix = any(w.startswith("--mpi=pmix") for w in case.plan.launcher)
+            pmix = any(w.startswith("--mpi=") and is_plugin(w[6:]) for w in case.plan.launcher)
             return Offer(pmix="slurm" if pmix else "", pmi="--mpi=pmi2" in case.plan.launcher)
         case "mpirun-host":
             return _of_launcher(case, host_launcher(case.host))
@@ -68,7 +69,7 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
     default = step_default(case)
     if default is None:
         return None
-    inherited = default.startswith("pmix")
+    inherited = is_plugin(default)
     return Offer(pmix="slurm" if inherited else "", pmi=True, shared=inherited)
 
 

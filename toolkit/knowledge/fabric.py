@@ -28,7 +28,7 @@ class Releases(Row, frozen=True, kw_only=True):
 
 
 class Small(Row, frozen=True, kw_only=True):
-    """A size in bytes below which programs are known to fail."""
+    """A size in bytes below which programs fail, or may."""
 
     small: int
 
@@ -38,7 +38,7 @@ class FabricKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     fabric: tuple[Fabric, ...]
     openib: Releases
-    locked_memory: Row
+    locked_memory: Small
     shared_memory: Small
 
 

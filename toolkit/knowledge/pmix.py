@@ -1,5 +1,6 @@
 """``pmix.toml``: how PMIx servers and clients get on."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import msgspec
 from toolkit.knowledge.mpi import Count
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.prediction import Outcome
+
+_PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
 
 class Pair(Row, frozen=True, kw_only=True):
@@ -66,3 +69,11 @@ def pmix() -> PmixKnowledge:
 def pmix_of_file(path: str) -> str | None:
     """Tell the release of PMIx from the real file name of its library."""
     return pmix().library_file.get(Path(path).name)
+
+
+def is_plugin(name: str) -> bool:
+    """Tell whether this word behind ``srun --mpi=`` serves PMIx.
+
+    ``pmix`` and ``pmix_v5`` are Slurm's own, ``pspmix`` is that of ParaStation (slurm/sites/juwels.toml).
+    """
+    return _PLUGIN.fullmatch(name) is not None

@@ -6,6 +6,8 @@ from toolkit.errors import CheckFailed
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Plan, Prediction, Verdict
 
+_NOT_TOLD = {"unknown", "unavailable"}
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -60,5 +62,10 @@ def _lines(finding: Finding) -> list[str]:
 def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     if verdict.chosen and verdict.chosen != wanted:
         return f"leave --mode out: {verdict.chosen} is predicted to work (--force tries it all the same)"
+    if wanted and verdict.of(wanted).outcome == "unknown":
+        return "it may work, and --force tries it; toolkit doctor IMAGE tells more"
+    open_ones = [p.mode for p in verdict.predictions if p.outcome == "unknown"]
+    if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
+        return f"name the one that is to be tried: --mode {open_ones[0]} --force"
     errors = [f.fix for f in verdict.findings if f.severity == "error" and f.fix]
     return errors[0] if errors else "toolkit doctor IMAGE tells more"

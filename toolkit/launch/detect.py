@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.errors import BadInput, Missing
+from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.sitefields import MODULE, PATH, WORD, objections
 from toolkit.knowledge.strict import near
 from toolkit.model.facts import HostFacts
@@ -265,6 +266,6 @@ def _launch(host: HostFacts) -> Launch:
     """Return what Slurm offers: PMIx before PMI-2; the doctor judges it together with an image."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     default = (host.slurm.mpi_default if host.slurm else None) or ""
-    by_pmix = [name for name in (default, *types) if "pmix" in name]
+    by_pmix = [name for name in (default, *types) if is_plugin(name)]
     mode: Mode | None = "srun-pmix" if by_pmix else "srun-pmi2" if "pmi2" in types else None
     return Launch(mode=mode, mpi=by_pmix[0] if by_pmix else "pmi2" if mode else "")

@@ -10,6 +10,7 @@ import msgspec
 
 from toolkit.engine.plans import propose
 from toolkit.engine.predict import foresee, predict
+from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.remedies import Remedy, remedies
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import SCHEMA, Fix, LaunchFix
@@ -113,7 +114,7 @@ def _default(host: HostFacts) -> Mode:
     if host.slurm is None:
         return "mpirun-host"
     default = host.slurm.mpi_default or ""
-    if default.startswith("pmix"):
+    if is_plugin(default):
         return "srun-pmix"
     return "srun-pmi2" if default == "pmi2" else "srun-none"
 

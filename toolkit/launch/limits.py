@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from toolkit.errors import BadInput
 from toolkit.launch.header import minutes
 from toolkit.model.job import JobSpec
@@ -19,6 +21,7 @@ def check_limits(spec: JobSpec, site: Site, name: str) -> None:
     """
     if not site.partitions:
         return
+    spec = msgspec.structs.replace(spec, sbatch=(*site.defaults.sbatch, *spec.sbatch))
     for wanted in (spec.partition or "").split(","):
         partition = site.partition(wanted)
         if partition is None and wanted:
@@ -59,10 +62,20 @@ def _time(spec: JobSpec, partition: Partition) -> Iterator[str]:
 
 def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[str]:
     asked = spec.ranks_per_node * (spec.cpus_per_rank or 1)
-    # A rank may be given hardware threads in place of cores.
-    if asked > cores * (partition.threads or 1):
+    if asked > cores * _threads(spec, partition):
         each = f" with --cpus-per-rank {spec.cpus_per_rank}" if spec.cpus_per_rank else ""
         yield f"--ranks-per-node {spec.ranks_per_node}{each}: a node has {cores} cores"
+
+
+def _threads(spec: JobSpec, partition: Partition) -> int:
+    """Return how many ranks a core of a node may be given to.
+
+    Where a rank has a number of cores, the script asks for whole ones: one hardware thread of each. It does
+    not where several partitions are named, and an option of the person's or the site's own has the last word.
+    """
+    own = any(line.startswith(("--threads-per-core", "--hint")) for line in spec.sbatch)
+    whole = spec.cpus_per_rank and "," not in (spec.partition or "")
+    return 1 if whole and not own else partition.threads or 1
 
 
 def _memory(spec: JobSpec, partition: Partition) -> Iterator[str]:

@@ -184,7 +184,7 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Poin
         ("threads", part.threads, found.threads),
         ("memory_mb", part.memory_mb, found.memory_mb),
         ("gpus", part.gpus, found.gpus),
-        ("gpu", part.gpu, found.gpu),
+        ("gpu", part.gpu, found.gpu or None),
     ):
         if said:
             yield _limit(f"{path}.{name}", part.name, said, now)

@@ -12,7 +12,8 @@ _SECONDS = 60
 """Longest that the script may take: its questions share 40 s, the rest is the way there and back."""
 _WHERE = "@probe@\n"
 _NODES = re.compile(r"all|[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*", re.ASCII)
-_NAME = re.compile(r"[A-Za-z0-9_.,-]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
+"""Partitions: what a job may name has to be let pass here, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Asked:
     def seconds(self) -> int:
         """Longest that the answer may take."""
         return _SECONDS + self.wait
+
+
+def of_job(partition: str | None) -> Asked:
+    """Return the question to one compute node of the partition that a job goes to; of several, the first."""
+    return Asked(partition=(partition or "").partition(",")[0])
 
 
 def command(asked: Asked) -> Command:

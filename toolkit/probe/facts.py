@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, SlurmFacts
 from toolkit.probe.book import Book
 from toolkit.probe.evidence import TIMED_OUT, Section, Sections
@@ -113,8 +114,13 @@ def _environment(section: Section, book: Book) -> dict[str, str]:
 
 def _pmix(section: Section, found: SlurmFacts | None, book: Book) -> str | None:
     types = (found.mpi_types if found else None) or ()
-    if found and found.mpi_types is not None and not any(t.startswith("pmix") for t in types):
+    plugins = [t for t in types if is_plugin(t)]
+    if found and found.mpi_types is not None and not plugins:
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
+        return None
+    if plugins == ["pspmix"]:
+        # The server is a part of ParaStation's daemon, which need not load what a program here would.
+        book.unknown["pmix"] = "Slurm's plugin is ParaStation's pspmix, and its release of PMIx was not told"
         return None
     library = pmix.server(section, types)
     if library:

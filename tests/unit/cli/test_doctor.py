@@ -18,6 +18,7 @@ from toolkit.cli.places import open_runner
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.probe.probe import load
+from toolkit.run.command import Command, Completed
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 CLUSTER = str(EVIDENCE / "virtual-cluster-login.txt")
@@ -140,6 +141,46 @@ def test_where_no_command_helps_the_advice_is_wrapped_and_no_command_is_promised
 
 def test_facts_and_a_place_are_one_too_many(image, tmp_path):
     assert isinstance(raised(image, "--facts", CLUSTER, "--ssh-config", str(tmp_path / "c")), BadInput)
+
+
+class Place:
+    """A place that answers as it was recorded, and keeps what it was asked by."""
+
+    place = "login"
+
+    def __init__(self) -> None:
+        self.words: tuple[str, ...] = ()
+
+    def run(self, command: Command) -> Completed:
+        self.words = command.words
+        return Completed(command, 0, Path(CLUSTER).read_bytes(), b"")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_node_of_the_partition_is_asked_and_launched_in(image, monkeypatch):
+    place = Place()
+    monkeypatch.setattr("toolkit.cli.doctor.open_runner", lambda *_: place)
+    result = run(image, "--host", "login", "--partition", "gpu,long")
+    assert place.words == ("sh", "-s", "1", "5", "gpu")
+    assert result.stdout.rstrip().endswith("--host login --partition gpu,long -- COMMAND")
+    run("--host", "login")
+    assert place.words == ("sh", "-s", "1", "5")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--partition", "gpu", "--facts", CLUSTER], "--partition gpu with --facts"),
+        (["--partition", "a b", "--host", "login"], "--partition 'a b'"),
+        (["--account", "train", "--host", "login"], "--account train: without --live"),
+    ],
+)
+def test_a_partition_and_an_account_that_nothing_is_done_with_are_refused(image, words, said):
+    error = raised(image, *words)
+    assert isinstance(error, BadInput)
+    assert error.message.startswith(said)
 
 
 def test_the_ends_of_much_output_keep_their_line_numbers():

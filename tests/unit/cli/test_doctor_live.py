@@ -45,10 +45,18 @@ def test_a_folder_and_a_file_that_is_not_there(tmp_path):
 
 
 def test_an_image_without_mpi_has_nothing_to_try(image, monkeypatch):
-    monkeypatch.setattr(doctor_live, "probe", lambda _: HOST)
+    monkeypatch.setattr(doctor_live, "probe", lambda *_: HOST)
     result = run(image)
     assert isinstance(result.exception, Missing)
     assert "no MPI library" in result.exception.message
+
+
+def test_a_node_of_the_first_partition_of_the_job_is_asked(image, monkeypatch):
+    questions = []
+    monkeypatch.setattr(doctor_live, "probe", lambda _, asked: questions.append(asked.partition) or HOST)
+    run(image, "--partition", "gpu,long")
+    run(image)
+    assert questions == ["gpu", ""]
 
 
 def test_a_bad_partition_is_refused(image):

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tests.unit.image.sifs import DATA, sif
 from toolkit.cli import launch, layering, prepare
-from toolkit.errors import BadInput, Missing, ToolkitError
+from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.launch.checks import as_name
 from toolkit.launch.trainers import TRAINERS
 from toolkit.run.command import Completed
@@ -99,9 +99,13 @@ class Cluster(LocalRunner):
     def __init__(self, runtime="/usr/bin/apptainer"):
         answer = (EVIDENCE / "virtual-cluster-login.txt").read_bytes()
         self._answer = re.sub(rb"\|path \S*/(apptainer|singularity)\n", f"|path {runtime}\n".encode(), answer)
+        if not runtime:
+            self._answer = re.sub(rb"@ runtime\n(\|.*\n)*@rc 0\n", b"@ runtime\n@rc 127\n", answer)
+        self.asked = []
 
     def run(self, command):
         if command.words[:2] == ("sh", "-s"):
+            self.asked.append(command.words[2:])
             return Completed(command, 0, self._answer, b"")
         return super().run(command)
 
@@ -145,6 +149,49 @@ def test_the_script_calls_the_runtime_by_the_name_that_the_place_has(image, runt
     script = prepared(image, runner=Cluster(f"/opt/bin/{runtime}")).script
     assert f"command -v {runtime} " in script
     assert f"{runtime} exec" in script
+
+
+def profile(tmp_path, container):
+    (tmp_path / "toolkit" / "sites").mkdir(parents=True)
+    text = f'schema = "toolkit.site/1"\ntitle = "Mine"\ndirectory = "/big"\n[container]\n{container}\n'
+    (tmp_path / "toolkit" / "sites" / "mine.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("container", "said"),
+    [
+        ('command = "apptainer"\nmodules = ["apptainer"]', "module load apptainer brings it"),
+        ('command = "/opt/ap/bin/apptainer"', "the site profile names its path"),
+    ],
+)
+def test_a_runtime_that_only_the_job_has_is_taken_to_be_there(image, tmp_path, container, said):
+    profile(tmp_path, container)
+    tell = Told()
+    job = prepared(image, runner=Cluster(""), tell=tell, site="mine")
+    command = container.split('"')[1]
+    assert f"command -v {command} " in job.script
+    assert ("\nmodule load apptainer ||" in job.script) == ("modules" in container)
+    line = f"{command} is taken to be there, of unknown release: {said}"
+    assert f"cluster demo: {line}" in tell.steps
+    assert f"# {line}\n" in job.script
+
+
+def test_a_module_of_the_job_may_bring_the_runtime_too(image):
+    script = prepared(image, runner=Cluster(""), modules=("tools/apptainer/1.3",)).script
+    assert "module load tools/apptainer/1.3" in script
+    assert "command -v apptainer " in script
+
+
+def test_without_a_runtime_and_a_module_for_it_nothing_is_launched(image):
+    with pytest.raises(CheckFailed, match="Neither Apptainer nor Singularity"):
+        prepared(image, runner=Cluster(""), modules=("GCC",))
+
+
+@pytest.mark.parametrize(("partition", "words"), [(None, ()), ("gpus", ("gpus",)), ("fast,slow", ("fast",))])
+def test_a_node_of_the_jobs_partition_is_asked(image, partition, words):
+    place = Cluster()
+    prepared(image, runner=place, partition=partition)
+    assert place.asked == [("1", "5", *words)]
 
 
 def test_a_preflight_that_is_left_out_is_said(image):

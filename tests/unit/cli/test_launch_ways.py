@@ -254,7 +254,7 @@ def record(monkeypatch):
     records.save(kept)
     monkeypatch.setattr(launch, "open_runner", lambda *_: Place())
     monkeypatch.setattr(repeat, "check_image", lambda *_: None)
-    monkeypatch.setattr(repeat, "probe", lambda _: HostFacts(place="login"))
+    monkeypatch.setattr(repeat, "probe", lambda *_: HostFacts(place="login"))
     return kept
 
 
@@ -312,12 +312,26 @@ def test_another_ssh_configuration_leads_to_the_host_of_the_record(record, monke
 def test_what_the_place_has_counts_for_a_record_too(record, monkeypatch):
     slurm = SlurmFacts(settings={"TaskPlugin": "task/affinity"})
     host = HostFacts(place="login", tmpdir="/scratch", interfaces=("eth0", "ib0"), slurm=slurm)
-    monkeypatch.setattr(repeat, "probe", lambda _: host)
+    monkeypatch.setattr(repeat, "probe", lambda *_: host)
     kept_with(record, site="", cpus_per_rank=4, gpus_per_node=1)
     text = script("--from-job", record.key)
     for words in ("TMPDIR=/tmp", "NCCL_SOCKET_IFNAME=ib0", "--cpu-bind=cores"):
         assert words in text
     assert "KMP_AFFINITY" not in text
+
+
+def test_a_node_of_the_first_partition_of_a_record_is_asked(record, monkeypatch):
+    questions = []
+
+    def probed(_, asked):
+        questions.append(asked.partition)
+        return HostFacts(place="login")
+
+    monkeypatch.setattr(repeat, "probe", probed)
+    kept_with(record, site="", partition="gpu,long")
+    script("--from-job", record.key)
+    script("--from-job", record.key, "--partition", "long")
+    assert questions == ["gpu", "long"]
 
 
 def test_what_is_written_beside_the_image_of_a_record_counts(record, monkeypatch):

@@ -75,6 +75,21 @@ def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_node_of_the_first_partition_is_asked(image, monkeypatch):
+    questions = []
+
+    class Asked(Cluster):
+        def run(self, command):
+            questions.append(command.words)
+            return super().run(command)
+
+    monkeypatch.setattr(notebook, "open_runner", lambda *_: Asked())
+    done = run("--host", "h", "--image", image, "--partition", "gpu,long", "--dry-run")
+    assert done.exit_code == 0, done.exception
+    assert ("sh", "-s", "1", "5", "gpu") in questions
+    assert "\n#SBATCH --partition=gpu,long\n" in done.stdout
+
+
 def test_what_a_person_has_set_for_jobs_counts_here_too(image, monkeypatch):
     monkeypatch.setenv("TOOLKIT_ACCOUNT", "train")
     script = run("--host", "h", "--image", image, "--dry-run").stdout

@@ -16,6 +16,7 @@ from tests.unit.engine.examples import (
     with_,
     without,
 )
+from toolkit.engine.plans import pmix_type
 from toolkit.engine.predict import examine, predict
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import MODES, Request, Verdict
@@ -110,6 +111,18 @@ def test_the_plan_takes_the_newest_pmix_where_there_is_no_plain_one():
     plan = predict(host, IMAGE, Request()).of("srun-pmix").plan
     assert plan is not None
     assert plan.launcher == ("srun", "--mpi=pmix_v4")
+
+
+def test_the_plugin_of_parastation_serves_pmix_of_a_release_that_is_not_known():
+    slurm = with_(SLURM, mpi_types=("none", "pspmi", "pspmix"), mpi_default="pspmix")
+    verdict = predict(unread(with_(HOST, slurm=slurm), "pmix", "not told"), IMAGE, Request(nodes=2))
+    found = verdict.of("srun-pmix")
+    assert (found.outcome, found.because) == ("unknown", "what is not known: host.pmix: not told")
+    assert found.plan is not None
+    assert found.plan.launcher == ("srun", "--mpi=pspmix")
+    assert predict(with_(HOST, slurm=slurm), IMAGE, Request(nodes=2)).chosen == "srun-pmix"
+    both = with_(HOST, slurm=with_(SLURM, mpi_types=("pspmix", "pmix_v4")))
+    assert pmix_type(both) == "pmix_v4"
 
 
 def test_the_plan_takes_away_what_the_hosts_launcher_exports():

@@ -71,6 +71,18 @@ def test_what_is_not_there_cannot_be_forced():
         choose(VERDICT, "mpirun-host", force=True)
 
 
+def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
+    open_one = msgspec.structs.replace(OK, outcome="unknown", because="what is not known: x")
+    verdict = Verdict(predictions=(open_one, GONE), findings=(FINDING,), chosen=None)
+    with pytest.raises(CheckFailed, match="'unknown'") as caught:
+        choose(verdict, "srun-pmix", force=False)
+    assert "--force tries it" in caught.value.fix
+    with pytest.raises(CheckFailed, match="no launch mode") as caught:
+        choose(verdict, None, force=True)
+    assert caught.value.fix == "name the one that is to be tried: --mode srun-pmix --force"
+    assert choose(verdict, "srun-pmix", force=True).forced
+
+
 def test_nothing_works_and_each_reason_is_told():
     verdict = Verdict(predictions=(BAD, GONE), findings=(FINDING,), chosen=None)
     with pytest.raises(CheckFailed, match="no launch mode") as caught:

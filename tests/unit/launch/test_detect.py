@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.engine.plans import pmix_type
 from toolkit.errors import BadInput, Missing
 from toolkit.knowledge import sites
 from toolkit.knowledge.sitefields import objections
@@ -161,6 +162,8 @@ def test_what_slurm_offers_to_ranks_names_the_mode(types, default, mode, mpi):
     )
     launch = draft("centre", host, SITE).site.launch
     assert (launch.mode, launch.mpi) == (mode, mpi)
+    # A profile names no mode that the engine would say Slurm has no plugin for.
+    assert (launch.mode == "srun-pmix") == (pmix_type(host) is not None)
 
 
 def test_without_slurm_there_is_no_profile():

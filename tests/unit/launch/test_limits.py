@@ -45,6 +45,11 @@ def told(**changes):
             "--ranks-per-node 4 with --cpus-per-rank 25: a node has 48 cores",
             "open",
         ),
+        (
+            {"ranks_per_node": 4, "cpus_per_rank": 20},
+            "--ranks-per-node 4 with --cpus-per-rank 20: a node has 48 cores",
+            "open",
+        ),
         ({"memory": "100G"}, "--memory 100G: a node has 90000M for jobs", "devel or gpus or open"),
         (
             {"memory_per_cpu": "10G", "cpus_per_rank": 10},
@@ -92,6 +97,9 @@ def test_where_nobody_takes_it_less_has_to_be_asked_for():
     "changes",
     [
         {"time": "24:00:00", "nodes": 8, "ranks_per_node": 96},
+        {"ranks_per_node": 4, "cpus_per_rank": 12},
+        {"ranks_per_node": 4, "cpus_per_rank": 20, "sbatch": ("--hint=multithread",)},
+        {"ranks_per_node": 2, "cpus_per_rank": 40, "partition": "batch,open"},
         {"partition": "open", "nodes": 4000, "time": "9-00", "gpus_per_node": 64, "memory": "9T"},
         {"partition": "gpus", "gpus_per_node": 4, "gpu": "v100", "constraint": "ib"},
         {"partition": "gpus", "constraint": "[a*2&b*2]"},

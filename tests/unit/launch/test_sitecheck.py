@@ -140,6 +140,10 @@ def test_a_machine_that_changed_is_told(host, field, text):
     assert text in found[field].text
 
 
+def test_a_partition_with_gpus_of_several_types_tells_none():
+    assert states(**part(gpu=""))["partitions[0].gpu"].state == "undecided"
+
+
 def test_what_nobody_knows_is_undecided_and_never_a_fault():
     nothing = {p.field: p.state for p in points(SITE, HostFacts(place="x"), SiteFacts())}
     assert set(nothing.values()) == {"undecided"}

@@ -1,5 +1,6 @@
 """A place and its compute nodes in one answer: taken apart, grouped, and made into one view."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,12 +11,14 @@ from hypothesis import strategies as st
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.facts import HostFacts, SlurmFacts
 from toolkit.probe.answers import separate
-from toolkit.probe.asking import Asked, command
+from toolkit.probe.asking import Asked, command, of_job
 from toolkit.probe.bundle import Bundle, encode, load, read
 from toolkit.probe.evidence import parse
 from toolkit.probe.facts import host_facts
 from toolkit.probe.group import FIELDS, Group, differences, grouped, shown, told
 from toolkit.probe.view import view
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 RECORDED = (EVIDENCE / "virtual-cluster-nodes.txt").read_text()
@@ -215,6 +218,66 @@ def test_one_command_asks_the_place_and_its_nodes():
     assert "\nask kernel" in text
     assert command(Asked("0")).words == ("sh", "-s")
     assert command(Asked("007")).words[2] == "7"
+
+
+def one_question(text: bytes) -> bytes:
+    """Return the script with the first question of the probe alone, which takes no time."""
+    before, _, rest = text.partition(b"\nask kernel")
+    _, end, after = rest.partition(b"\nprintf '@end\\n'\n")
+    return before + end + after
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """Run the script where srun writes down its options, and sinfo knows four nodes."""
+    known = "node1|idle|a*\\nnode1|idle|b\\nnode2|mixed|b\\nnode3|idle|c\\nnode4|idle|ab\\n"
+    for name, does in (
+        ("srun", 'cat >/dev/null; printf "%s\\n" "$@" >"$0.words"'),
+        ("sinfo", f'printf "{known}"'),
+        ("scontrol", "exit 0"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+
+    def run(asked, before="", edit=lambda text: text):
+        made = command(asked)
+        words = ("sh", "-c", f'printf "{before}"; exec "$@"', "sh", *made.words)
+        there = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": ""}
+        text = edit(one_question(made.stdin or b""))
+        return LocalRunner().run(Command(words, stdin=text, env=there, timeout=30)).text
+
+    return run
+
+
+@pytest.mark.parametrize("nodes", ["0", "1"])
+def test_what_a_login_shell_prints_without_a_line_break_hides_nothing(slurm, nodes):
+    text = slurm(Asked(nodes, 1), before="Welcome!")
+    assert text.startswith("Welcome!")
+    assert read(text, "here", Asked(nodes, 1)).host.architecture
+
+
+def test_an_answer_that_ends_without_a_line_break_hides_no_node(slurm):
+    def unended(text):
+        return text.replace(b"printf '@end\\n'", b"printf '@end\\nbye'")
+
+    answers = separate(slurm(Asked("1", 1), edit=unended), Asked("1", 1))
+    assert answers.ended
+    assert answers.place.rstrip().endswith("bye")
+
+
+@pytest.mark.parametrize(
+    ("partition", "nodes"), [("a,b", "node1,node2"), ("b", "node1,node2"), ("c,x", "node3"), ("", "node1")]
+)
+def test_all_nodes_of_several_partitions_are_asked(slurm, tmp_path, partition, nodes):
+    slurm(Asked("all", 1, partition))
+    assert f"--nodelist={nodes}" in (tmp_path / "srun.words").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("partition", "asked"), [(None, ""), ("gpu", "gpu"), ("a+b@c,gpu", "a+b@c"), ("", "")]
+)
+def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
+    assert of_job(partition) == Asked(partition=asked)
 
 
 @pytest.mark.parametrize("wrong", ["", "-1", "a b", "$(id)", "node1;id", "*"])

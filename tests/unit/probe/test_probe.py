@@ -38,6 +38,20 @@ def test_a_machine_without_slurm():
     assert host.distribution == "debian 12 (bookworm)"
 
 
+@pytest.mark.parametrize(("types", "book"), [("pspmi\n|\tpspmix", "unknown"), ("pspmi", "absent")])
+def test_the_pmix_of_parastation_is_there_and_of_a_release_that_is_not_known(tmp_path, types, book):
+    text = (EVIDENCE / "virtual-cluster-login.txt").read_text()
+    before, _, after = text.partition("@ mpi-list\n")
+    answer = f"@ mpi-list\n|MPI plugin types are...\n|\tnone\n|\t{types}\n@rc 0\n"
+    file = tmp_path / "said.txt"
+    file.write_text(before + answer + after[after.index("@ slurm-config") :])
+    host = load(file)
+    assert host.slurm is not None
+    assert host.slurm.mpi_types == ("none", *types.split("\n|\t"))
+    assert host.pmix is None
+    assert "pmix" in getattr(host, book)
+
+
 def test_slurm_that_does_not_answer_is_unknown_and_not_absent():
     host = load(EVIDENCE / "slurm-not-configured.txt")
     assert host.slurm is None

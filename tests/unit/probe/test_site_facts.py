@@ -82,6 +82,42 @@ def test_partitions_of_unlike_nodes_with_gpus_and_limits():
 
 
 @pytest.mark.parametrize(
+    ("gres", "count", "kind"),
+    [
+        (["gpu:2080ti:8"], 8, "2080ti"),
+        (["gpu:3090:4(S:0-1)"], 4, "3090"),
+        (["craynetwork:4,gpu:1g.5gb:7"], 7, "1g.5gb"),
+        (["gpu:8(S:0,2)"], 8, ""),
+        (["gpu:v100:4", "gpu:a100:8"], 8, ""),
+        (["gpu:a100:2(S:0,1),gpu:t4:4"], 6, ""),
+        (["gpu:a100:2,gpu:a100:2", "(null)"], 4, "a100"),
+        (["gpu:v100:2", "gpu:4"], 4, ""),
+        (["gpu:many", "shard:8"], 0, ""),
+    ],
+)
+def test_gpus_of_a_node_and_their_type_where_there_is_one(gres, count, kind):
+    rows = "\n".join(f"gpus|2|up|16|64000|{of_row}|infinite|1-infinite|2|8|1" for of_row in gres)
+    (found,) = partitions(said(partitions=rows)) or ()
+    assert (found.gpus, found.gpu) == (count, kind)
+
+
+@pytest.mark.parametrize(
+    ("size", "nodes"),
+    [
+        ("1-1K", 1024),
+        ("1-1.50K", 1536),
+        ("1-2K", 2048),
+        ("2-1M", 1 << 20),
+        ("1-1025", 1025),
+        ("1-infinite", None),
+    ],
+)
+def test_numbers_that_sinfo_shortens_are_read_whole(size, nodes):
+    (found,) = partitions(said(partitions=f"big|3K|up|1K|1G+|(null)|infinite|{size}|2|8|1")) or ()
+    assert (found.max_nodes, found.nodes, found.cpus, found.memory_mb) == (nodes, 3072, 1024, 1 << 30)
+
+
+@pytest.mark.parametrize(
     "rows", ["", "debug", "a|b|c|d|e|f|g|h|i|j|k", "|" * 10, f"a|{'9' * 5000}|up|1|1|(null)"]
 )
 def test_rows_that_say_nothing_are_no_fault(rows):

@@ -197,14 +197,14 @@ def verbs_driver_missing(case: Case) -> Hit | None:
 def locked_memory_limited(case: Case) -> Hit | Lacks | None:
     """InfiniBand sends from memory that is locked in place. Where a process may lock little, registering it
     fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH often has another limit
-    than a job of Slurm.
+    than a job of Slurm. A limit of several GiB for each process is enough for what ranks send.
     """
     if not case.host.infiniband:
         return None
     if lacks := missing(case, "host.locked_memory"):
         return lacks
     limit = case.host.locked_memory
-    if limit is None or limit < 0:
+    if limit is None or limit < 0 or limit >= fabric.fabric().locked_memory.small:
         return None
     title = f"Processes may lock {limit // 1024} KiB of memory, RDMA wants no limit"
     return Hit(case.cite("host.infiniband", "host.locked_memory"), title=title)

@@ -17,6 +17,7 @@ from toolkit.engine.wireup import (
 )
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.mpi import Mismatch
+from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
@@ -208,7 +209,7 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
     default = step_default(case)
     if default is None:
         return Lacks(("host.slurm.mpi_default",))
-    if not default.startswith("pmix"):
+    if not is_plugin(default):
         return None
     return Hit(case.cite("host.slurm.mpi_default", "image.mpi"), row.outcome, row.because, source=row.source)
 

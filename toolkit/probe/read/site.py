@@ -7,8 +7,11 @@ from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFac
 from toolkit.probe.evidence import Section, Sections
 from toolkit.probe.read import machine, slurm
 
-_COUNT = re.compile(r"(\d{1,9})", re.ASCII)
-_GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[A-Za-z][\w.+-]*):)?(?P<count>\d{1,4})", re.ASCII)
+_COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([KMG]?)", re.ASCII)
+_THOUSANDS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+"""What ``sinfo`` shortens numbers by: 1024 nodes are ``1K``, 1536 are ``1.50K``."""
+_GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[\w.+-]+):)?(?P<count>\d{1,4})(?=$|[(,])", re.ASCII)
+"""A type may begin with a digit, as ``2080ti`` does: the count is what stands last."""
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
@@ -59,8 +62,9 @@ def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
 def _partition(
     name: str, rows: list[list[str]], features: dict[str, tuple[str, ...]] | None
 ) -> PartitionFacts:
-    gpus = [_GPUS.search(row[5]) for row in rows]
-    counts = [int(found["count"]) if found else 0 for found in gpus]
+    gpus = [list(_GPUS.finditer(row[5])) for row in rows]
+    # Of nodes with unlike GPUs no one type can be told.
+    kinds = {found["type"] or "" for of_row in gpus for found in of_row}
     first = rows[0]
     whole = len(first) > _SHORT + 4
     plain = name.removesuffix("*")
@@ -71,8 +75,8 @@ def _partition(
         nodes=sum(_number(row[1]) or 0 for row in rows),
         cpus=_most(row[3] for row in rows),
         memory_mb=_most(row[4] for row in rows),
-        gpus=max(counts),
-        gpu=next((found["type"] or "" for found in gpus if found), ""),
+        gpus=max(sum(int(found["count"]) for found in of_row) for of_row in gpus),
+        gpu=kinds.pop() if len(kinds) == 1 else "",
         max_time=_time(first[6]) if whole else "",
         max_nodes=_number(first[7].rpartition("-")[2]) if whole else None,
         cores=_most(_product(row[8], row[9]) for row in rows) if whole else None,
@@ -87,7 +91,7 @@ def _time(said: str) -> str:
 
 def _number(said: str) -> int | None:
     found = _COUNT.match(said)
-    return int(found[1]) if found else None
+    return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
 
 
 def _product(one: str, other: str) -> str:

@@ -42,7 +42,11 @@ FIRES = {
         case(of=image(verbs_providers=())),
         case(of=image(verbs_providers=("mlx4",), ucx_transports=("tcp",), libfabric_providers=())),
     ],
-    "locked-memory-limited": [case(host(locked_memory=8 * 2**20)), case(host(locked_memory=65536))],
+    "locked-memory-limited": [
+        case(host(locked_memory=8 * 2**20)),
+        case(host(locked_memory=65536)),
+        case(host(locked_memory=2**32 - 1024)),
+    ],
     "shared-memory-small": [case(host(shm=64 * 2**20))],
     "single-copy-unavailable": [
         case(ranks_per_node=2),
@@ -81,6 +85,8 @@ QUIET = {
     "locked-memory-limited": [
         case(),
         case(host(infiniband=(), locked_memory=65536)),
+        case(host(locked_memory=2**32)),
+        case(host(locked_memory=500 * 2**30)),
         case(absent(HOST, "locked_memory")),
     ],
     "shared-memory-small": [case(), case(absent(HOST, "shm"))],

@@ -18,6 +18,7 @@ from tests.unit.engine.whole import (
 )
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
+from toolkit.engine.wireup import Offer, offer
 
 MPICH_IMAGE = absent(image(mpi=MPICH), "pmix")
 REFUSES = ("PMIX_RANK", "unsupported PMI version")
@@ -125,6 +126,16 @@ OUTCOMES = {
 def test_mpich_that_knows_pmix_variables_aborts_where_another_runs_alone():
     wanted = ["singletons", "init-failure", "unknown"]
     assert [judge(of, RULES)[0].outcome for of in FIRES["image-lacks-pmix"]] == wanted
+
+
+def test_every_plugin_for_pmix_offers_it():
+    for name in ("pmix", "pmix_v5", "pspmix"):
+        bound = case(host(mpis=(OPT,)), mode="bind", launcher=("srun", f"--mpi={name}"))
+        assert offer(bound) == Offer(pmix="slurm")
+        by_variable = host(mpis=(HYDRA,), slurm=PLAIN, environment={"SLURM_MPI_TYPE": name})
+        inherited = offer(case(by_variable, mode="mpirun-host", unset=()))
+        assert inherited == Offer(pmix="slurm", pmi=True, shared=True)
+    assert offer(case(host(mpis=(OPT,)), mode="bind", launcher=("srun", "--mpi=pspmi"))) == Offer()
 
 
 def test_a_rank_outside_a_step_runs_alone_where_there_is_one_node():

@@ -1,0 +1,58 @@
+"""What a job has once its modules are loaded, which no probe does: the container runtime; pure."""
+
+import posixpath
+from collections.abc import Sequence
+
+import msgspec
+
+from toolkit.launch.plan import RUNTIME
+from toolkit.model.facts import ContainerRuntime, HostFacts
+from toolkit.model.site import Site
+
+_TAKEN = "is taken to be there"
+_RUNTIMES = ("apptainer", "singularity")
+
+
+def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str]) -> HostFacts:
+    """Return the facts of a place with the container runtime that the job script comes by.
+
+    A module loads it, or the profile names its path; ``modules`` are the job's own. Where a runtime was
+    found, where nobody could look, and where nothing brings one, the facts stay as they are. The script
+    ends with a sentence where the runtime is not there after all.
+    """
+    why = _why(site, modules)
+    if host.runtime is not None or "runtime" not in host.absent or not why:
+        return host
+    command = site.container.command if site else _named_in(why)
+    unread = f"{command} was not looked at: {why}"
+    return msgspec.structs.replace(
+        host,
+        runtime=ContainerRuntime(name=posixpath.basename(command), version="", path=command),
+        evidence={**host.evidence, "runtime": f"{command} {_TAKEN}, of unknown release: {why}"},
+        absent={name: line for name, line in host.absent.items() if name != "runtime"},
+        unknown={**host.unknown, **{f"runtime.{part}": unread for part in ("version", "settings", "setuid")}},
+    )
+
+
+def assumed(host: HostFacts) -> tuple[str, ...]:
+    """Return the line that says what :func:`with_runtime` took to be there, if it did."""
+    line = host.evidence.get("runtime", "")
+    return (line,) if _TAKEN in line else ()
+
+
+def _why(site: Site | None, modules: Sequence[str]) -> str:
+    """Say what brings a runtime; empty where nothing does."""
+    if site and "/" in site.container.command:
+        return "the site profile names its path"
+    if site and site.container.modules:
+        return _brings(site.container.modules[-1])
+    every = (*(site.modules if site else ()), *modules)
+    return next((_brings(m) for m in every if any(name in m.lower() for name in _RUNTIMES)), "")
+
+
+def _brings(module: str) -> str:
+    return f"module {module if module.startswith('swap ') else f'load {module}'} brings it"
+
+
+def _named_in(why: str) -> str:
+    return "apptainer" if "apptainer" in why.lower() else RUNTIME
