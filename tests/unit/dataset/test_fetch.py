@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.dataset.server import cut, packed, serving, stalling, whole
+from tests.unit.heard import Heard
 from toolkit.dataset import fetch
 from toolkit.dataset.catalogue import DataFile, Dataset, HttpSource, NpmSource
 from toolkit.dataset.fetch import get
@@ -47,17 +48,6 @@ def fetched(folder, *urls, tell=None):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-class Heard:
-    def __init__(self):
-        self.steps, self.details = [], []
-
-    def step(self, text):
-        self.steps.append(text)
-
-    def detail(self, text):
-        self.details.append(text)
 
 
 @pytest.mark.parametrize("place", ["/proc/x", "{tmp}/file", "{tmp}/file/below"])

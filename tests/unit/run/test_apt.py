@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.unit.heard import Heard
 from toolkit.errors import CheckFailed, Missing
-from toolkit.model.progress import Silent
 from toolkit.run import apt
 from toolkit.run.apt import files_of, read, sources_list
 from toolkit.run.containers import Ran
@@ -50,11 +50,7 @@ def test_without_a_mirror_the_variable_that_names_one_is_told():
 
 
 def test_the_password_of_a_mirror_is_not_told_when_it_fails(monkeypatch):
-    heard = []
-
-    class Heard(Silent):
-        def detail(self, text):
-            heard.append(text)
+    heard = Heard()
 
     def failing(_client, _box, _words, on_line):
         on_line("E: Failed to fetch https://ada:s3cret@mirror.example/debian/x")
@@ -62,5 +58,7 @@ def test_the_password_of_a_mirror_is_not_told_when_it_fails(monkeypatch):
 
     monkeypatch.setattr(apt, "run_once", failing)
     with pytest.raises(CheckFailed) as caught:
-        files_of(None, "image", "bookworm", {"run": ("hello",)}, Heard(), from_nothing=False)
-    assert heard == list(caught.value.detail) == ["E: Failed to fetch https://mirror.example/debian/x"]
+        files_of(None, "image", "bookworm", {"run": ("hello",)}, heard, from_nothing=False)
+    assert (
+        heard.details == list(caught.value.detail) == ["E: Failed to fetch https://mirror.example/debian/x"]
+    )

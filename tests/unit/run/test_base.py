@@ -4,8 +4,8 @@ import docker
 import pytest
 import requests
 
+from tests.unit.heard import Heard
 from toolkit.errors import CheckFailed
-from toolkit.model.progress import Silent
 from toolkit.run import base as bases
 from toolkit.run.base import _describe, ensure_base
 from toolkit.run.command import Completed
@@ -27,17 +27,6 @@ def test_a_published_base_is_known_by_its_own_name():
     image = SimpleNamespace(id=ID, attrs={"RepoDigests": [f"h/mine@{ID}", f"debian@{DIGEST}"]})
     base = _describe(image, "toolkit-base:bookworm", "debian:bookworm-slim")
     assert (base.published, base.reference) == (True, f"debian@{DIGEST}")
-
-
-class Heard(Silent):
-    def __init__(self):
-        self.steps, self.details = [], []
-
-    def step(self, text):
-        self.steps.append(text)
-
-    def detail(self, text):
-        self.details.append(text)
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,9 @@
 
 import pytest
 
+from tests.unit.heard import Heard
 from toolkit.errors import CheckFailed
 from toolkit.run.buildlog import BuildLog
-
-
-class Heard:
-    def __init__(self):
-        self.steps, self.details = [], []
-
-    def step(self, text):
-        self.steps.append(text)
-
-    def detail(self, text):
-        self.details.append(text)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.heard import Heard
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Silent
 from toolkit.run.command import Completed
@@ -39,14 +40,6 @@ def test_a_copy_that_arrives_damaged_is_removed_and_told(tmp_path):
     with pytest.raises(CheckFailed, match="arrived with other bytes"):
         stage(Lossy(), [Parcel.of(tmp_path / "a", str(there / "b"))], Silent())
     assert list(there.iterdir()) == []
-
-
-class Heard(Silent):
-    def __init__(self):
-        self.steps = []
-
-    def step(self, text):
-        self.steps.append(text)
 
 
 def broken_off(tmp_path, rest):

@@ -1,0 +1,14 @@
+"""A listener that keeps what it is told."""
+
+from toolkit.model.progress import Silent
+
+
+class Heard(Silent):
+    def __init__(self):
+        self.steps, self.details = [], []
+
+    def step(self, text):
+        self.steps.append(text)
+
+    def detail(self, text):
+        self.details.append(text)
