@@ -68,8 +68,7 @@ class _Watch:
         # When Slurm expects a job to start changes by the minute, and is worth no line of its own.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
-            todo = states.todo(status, self.name)
-            self._tell.step(f"Job {self.name} {states.in_words(status)}{'; ' if todo else ''}{todo}")
+            self._tell.step(states.sentence(status, self.name))
         self._said, self._status = shown, status
 
     def metrics(self, content: bytes) -> None:

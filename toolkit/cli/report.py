@@ -131,11 +131,11 @@ def _folder(job: str | None) -> Path:
 def _settled(record: "JobRecord", kept: Path) -> bool:
     """Tell whether nothing more can be written to what is kept here of a job's metrics."""
     from toolkit.model.job import FINAL_STATES
-    from toolkit.model.metrics import parse_metrics
+    from toolkit.model.metrics import are_whole
 
     try:
-        return record.state in FINAL_STATES and parse_metrics(kept.read_bytes()).complete
-    except (OSError, BadInput):
+        return record.state in FINAL_STATES and are_whole(kept.read_bytes())
+    except OSError:
         return False
 
 

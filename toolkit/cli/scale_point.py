@@ -16,7 +16,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch import records
 from toolkit.launch.jobs import output_of
 from toolkit.model.job import JobRecord
-from toolkit.model.metrics import parse_metrics
+from toolkit.model.metrics import are_whole
 from toolkit.model.progress import Tell
 from toolkit.model.study import Figures, Origin, Point, Shares, Study
 from toolkit.run.command import Command
@@ -115,7 +115,7 @@ def _figures(study: Study, record: JobRecord) -> Figures:
         output = _brought(record, records.OUTPUT, output_of(record), bool)
         return collect.of_output(output.decode("utf-8", "replace"), study.pattern, study.warm_up)
     there = posixpath.join(record.spec.directory, records.METRICS)
-    metrics = _brought(record, records.METRICS, there, _whole)
+    metrics = _brought(record, records.METRICS, there, are_whole)
     return collect.of_metrics(metrics, study.warm_up, record.spec.ranks)
 
 
@@ -132,13 +132,6 @@ def _brought(record: JobRecord, name: str, there: str, whole: Callable[[bytes], 
     if content:
         records.keep(record, name, content)
     return content or kept
-
-
-def _whole(metrics: bytes) -> bool:
-    try:
-        return parse_metrics(metrics).complete
-    except BadInput:
-        return False
 
 
 def _shares(where: Path, point: Point, record: JobRecord) -> Shares:

@@ -80,9 +80,7 @@ class _Reasons:
         if status.state != "pending" or not reason or in_turn(reason) or reason in self._said:
             return
         self._said.add(reason)
-        name = record.id or record.key
-        todo = states.todo(status, name)
-        self._tell.step(f"Job {name} {states.in_words(status)}{'; ' if todo else ''}{todo}")
+        self._tell.step(states.sentence(status, record.id or record.key))
 
 
 class _Door:

@@ -113,3 +113,11 @@ def _line(line: bytes, where: str) -> Header | Resumed | Epoch | End | None:
         return msgspec.json.decode(line, type=Header | Resumed | Epoch | End)
     except msgspec.DecodeError as error:
         raise BadInput(f"{where}: {error}") from error
+
+
+def are_whole(content: bytes) -> bool:
+    """Tell whether these are all metrics of a training that came to its end."""
+    try:
+        return parse_metrics(content).complete
+    except BadInput:
+        return False

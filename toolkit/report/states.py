@@ -9,6 +9,12 @@ _WIDE = 60
 """Characters of a list of nodes that are read at a glance."""
 
 
+def sentence(status: JobStatus, name: str) -> str:
+    """Say how a job is, and what can be done about it, as a sentence of its own; ``name`` is its number."""
+    advice = todo(status, name)
+    return f"Job {name} {in_words(status)}{'; ' if advice else ''}{advice}"
+
+
 def in_words(status: JobStatus) -> str:
     """Say the state of a job, as the end of a sentence that begins with its name."""
     if status.answer == "silent":
