@@ -16,8 +16,7 @@ from pathlib import Path
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run import http
-from toolkit.run.http import without_login
-from toolkit.run.registry.session import pause_before
+from toolkit.run.http import pause_before, without_login
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0

@@ -18,9 +18,8 @@ from toolkit.image.digest import sha256
 from toolkit.image.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.http import Body, Busy, Refused, opened, without_login
+from toolkit.run.http import Body, Busy, Refused, opened, pause_before, without_login
 from toolkit.run.mirrors import Mirrors, joined, of_machine
-from toolkit.run.registry.session import pause_before
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20

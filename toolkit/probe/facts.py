@@ -188,9 +188,20 @@ def _user_namespaces(section: Section, book: Book) -> bool | None:
             f"unshare -Ur true: {_refusal(section) or 'works for root, which proves nothing for others'}"
         )
     else:
-        reason = "works" if found else _refusal(section) or "is refused"
-        book.note("user_namespaces", f"unshare -Ur true: {reason}")
+        book.note("user_namespaces", _by_profile(section) or f"unshare -Ur true: {_tried(section, found)}")
     return found
+
+
+def _tried(section: Section, works: bool) -> str:
+    return "works" if works else _refusal(section) or "is refused"
+
+
+def _by_profile(section: Section) -> str:
+    """Return what AppArmor has to do with it, where it restricts user namespaces."""
+    if not runtime.restricted_by_apparmor(section):
+        return ""
+    allowed = next(iter(section.values("profile")), "no profile in /etc/apparmor.d")
+    return f"kernel.apparmor_restrict_unprivileged_userns = 1; {allowed} allows them to the starter"
 
 
 def _refusal(section: Section) -> str:

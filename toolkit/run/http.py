@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import http.client
+import random
 import re
 import time
 import urllib.error
@@ -20,6 +21,9 @@ _LATER = frozenset({408, 425, 429})
 """Answers of a server that wants to be asked again, and not at once (RFC 6585, section 4)."""
 _FOR_GOOD = frozenset(range(400, 500)) - _LATER
 """Answers that do not change by asking again (RFC 9110, section 15.5)."""
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+"""Seconds between tries."""
 _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 
 
@@ -107,6 +111,14 @@ def opened(
 def without_login(text: str) -> str:
     """Return a text in which no address has a user and password, so that it may be shown."""
     return _LOGIN.sub("", text)
+
+
+def pause_before(number: int, retry_after: str = "") -> float:
+    """Return the seconds to wait after failure ``number``, as the server asks or doubling, never for long."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return min(float(retry_after[:6]), _LONGEST_PAUSE)
+    spread: float = random.uniform(0.75, 1.25)  # noqa: S311 - not a secret
+    return min(_FIRST_PAUSE * 2.0 ** (number - 1), _LONGEST_PAUSE) * spread
 
 
 def _login(url: str) -> str:

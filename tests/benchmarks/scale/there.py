@@ -6,6 +6,7 @@ start them for a job; nothing stands behind them. So all that asks and submits c
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -143,7 +144,9 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
         what="the same: from its call of sbatch until `jobs show` has printed it",
         seconds=tuple(_until_shown(toolkit, job) for _ in range(3)),
     )
-    keys = _keys(toolkit)[-6:]
+    records = json.loads(toolkit("jobs", "list", "--json"))["jobs"][-6:]
+    keys = [one["key"] for one in records]
+    here = _on_the_login_node(toolkit.cluster, records[-1]["spec"]["image"])
     show = timed(
         "`toolkit jobs show`",
         lambda: toolkit("jobs", "show", keys[0], "--json"),
@@ -152,7 +155,18 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
     listed = timed("`toolkit jobs list`", lambda: toolkit("jobs", "list"), lambda _: "")
     for key in keys:
         toolkit("jobs", "cancel", key)
-    return [submitted, shown, show, listed]
+    return [submitted, shown, here, show, listed]
+
+
+def _on_the_login_node(made: Cluster, image: str) -> Taken:
+    """Measure as one who works on the login node: ``image`` is the path there."""
+    program = (Path(__file__).parent / "inside" / "submit.py").read_text()
+    said = on_login(made, f"python3 - {shlex.quote(image)}", program).strip().splitlines()
+    try:
+        seconds = json.loads(said[-1])
+    except (IndexError, ValueError):
+        raise RuntimeError("\n".join(said)) from None
+    return Taken(what="the same on the login node, without SSH", seconds=tuple(seconds))
 
 
 def _until_shown(toolkit: Program, job: tuple[str, ...]) -> float:

@@ -52,6 +52,23 @@ def test_the_pmix_of_parastation_is_there_and_of_a_release_that_is_not_known(tmp
     assert "pmix" in getattr(host, book)
 
 
+@pytest.mark.parametrize("profile", [True, False])
+def test_where_apparmor_restricts_user_namespaces_a_profile_of_the_starter_decides(tmp_path, profile):
+    text = (EVIDENCE / "virtual-cluster-login.txt").read_text()
+    before, _, after = text.partition("@ user-namespaces\n")
+    lines = ["|kernel/apparmor_restrict_unprivileged_userns = 1"]
+    lines += ["|profile /etc/apparmor.d/apptainer"] if profile else []
+    lines += ["|profiles read", "|unshare: write failed /proc/self/uid_map: Operation not permitted", "@rc 1"]
+    file = tmp_path / "said.txt"
+    file.write_text(
+        before + "@ user-namespaces\n" + "\n".join(lines) + "\n" + after[after.index("@ squashfuse") :]
+    )
+    host = load(file)
+    assert host.user_namespaces is profile
+    told = "/etc/apparmor.d/apptainer allows" if profile else "no profile in /etc/apparmor.d allows"
+    assert told in host.cite("user_namespaces")
+
+
 def test_slurm_that_does_not_answer_is_unknown_and_not_absent():
     host = load(EVIDENCE / "slurm-not-configured.txt")
     assert host.slurm is None

@@ -184,8 +184,14 @@ def test_what_root_may_says_nothing_of_others_unless_the_switches_allow_it():
 
 def test_apparmor_may_allow_to_apptainer_what_it_forbids_to_unshare():
     refused = "unshare: write failed /proc/self/uid_map: Operation not permitted"
+    profile = "profile /etc/apparmor.d/apptainer\nprofiles read"
     assert runtime.user_namespaces(said(f"{APPARMOR}\n{refused}", 1)) is None
+    assert runtime.user_namespaces(said(f"{APPARMOR}\n{profile}\n{refused}", 1)) is True
+    assert runtime.user_namespaces(said(f"{APPARMOR}\nasked as root\n{profile}")) is True
+    assert runtime.user_namespaces(said(f"{APPARMOR}\nprofiles read\n{refused}", 1)) is False
+    assert runtime.user_namespaces(said(f"{APPARMOR}\nasked as root\nprofiles read")) is False
     assert runtime.user_namespaces(said(f"user/max_user_namespaces = 10\n{refused}", 1)) is False
+    assert runtime.user_namespaces(said(f"user/max_user_namespaces = 0\n{profile}")) is False
 
 
 def test_distributions():

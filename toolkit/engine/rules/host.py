@@ -48,8 +48,9 @@ def runtime_absent(case: Case) -> Hit | None:
     "user-namespaces-off",
     "Containers cannot be started: no user namespaces, and no setuid installation",
     severity="error",
-    fix="administrator: allow user namespaces (sysctl user.max_user_namespaces), or install apptainer-suid",
-    source="Apptainer administrator guide, user namespaces",
+    fix="administrator: allow user namespaces (sysctl user.max_user_namespaces; where AppArmor restricts "
+    "them, a profile for Apptainer's starter), or install apptainer-suid",
+    source="Apptainer administrator guide, user namespaces; apptainer/apptainer issues 2027 and 2608",
     needs=("host.runtime",),
     then=("host.runtime.setuid", "host.user_namespaces"),
 )

@@ -41,23 +41,39 @@ def user_namespaces(section: Section) -> bool | None:
     """Tell whether an ordinary user may make a user namespace.
 
     ``unshare -Ur true`` was tried; where there is no ``unshare`` the kernel's switches can only say no.
-    What root may proves nothing for others, unless the switches are there and allow it. AppArmor
-    may forbid it to ``unshare`` and allow it to Apptainer, which has a profile of its own.
+    What root may proves nothing for others, unless the switches are there and allow it. Where AppArmor
+    restricts them (Ubuntu 24.04), ``unshare`` tells nothing: it is forbidden to all but the programs that a
+    profile of their own allows it to, as Apptainer's package brings one for its starter.
     """
-    switches = dict(_switch(line) for line in section.lines if " = " in line)
+    switches = _switches(section)
     off = (
         switches.get("user/max_user_namespaces") == "0"
         or switches.get("kernel/unprivileged_userns_clone") == "0"
     )
     if off:
         return False
-    restricted = switches.get("kernel/apparmor_restrict_unprivileged_userns") == "1"
+    if restricted_by_apparmor(section):
+        return _allowed_by_apparmor(section)
     if section.ok:
-        by_root = "asked as root" in section.lines
-        told = "user/max_user_namespaces" in switches
-        return True if not by_root or (told and not restricted) else None
-    refused = any(line.startswith("unshare: ") for line in section.lines)
-    return False if refused and not restricted else None
+        return (
+            True if "asked as root" not in section.lines or "user/max_user_namespaces" in switches else None
+        )
+    return False if any(line.startswith("unshare: ") for line in section.lines) else None
+
+
+def restricted_by_apparmor(section: Section) -> bool:
+    """Tell whether AppArmor forbids user namespaces to programs without a profile that allows them."""
+    return _switches(section).get("kernel/apparmor_restrict_unprivileged_userns") == "1"
+
+
+def _switches(section: Section) -> dict[str, str]:
+    return dict(_switch(line) for line in section.lines if " = " in line)
+
+
+def _allowed_by_apparmor(section: Section) -> bool | None:
+    if any(section.values("profile")):
+        return True
+    return False if "profiles read" in section.lines else None
 
 
 def _switch(line: str) -> tuple[str, str]:

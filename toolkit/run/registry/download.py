@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.http import pause_before
 from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.images import scope, wrong
 from toolkit.run.registry.manifest import Descriptor
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import Session, pause_before
+from toolkit.run.registry.session import Session
 
 if TYPE_CHECKING:
     import requests

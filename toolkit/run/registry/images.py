@@ -1,6 +1,7 @@
 """Manifests and the presence of blobs in a registry."""
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.http import pause_before
 from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.manifest import (
     DOCKER_LIST,
@@ -13,7 +14,7 @@ from toolkit.run.registry.manifest import (
     read_manifest,
 )
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import TRIES, Session, pause_before
+from toolkit.run.registry.session import TRIES, Session
 
 _ACCEPT = f"{OCI_MANIFEST}, {OCI_INDEX}, {DOCKER_MANIFEST}, {DOCKER_LIST}"
 

@@ -1,6 +1,5 @@
 """Talk to one registry: certificates, who we are, patience; every failure becomes one sentence."""
 
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 from toolkit import __version__
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.http import without_login
+from toolkit.run.http import pause_before, without_login
 from toolkit.run.registry.answers import (
     BUSY,
     denied,
@@ -38,8 +37,6 @@ _ANY = (200, 401, 403, 404)
 """What a registry may answer to whoever has not said what they want."""
 _FIRST_TRIES = 3
 """For a registry that has not answered yet: a name that is wrong should not take long to find."""
-_FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +193,6 @@ def opened(name: RegistryName, access: Access) -> Iterator[Session]:
         yield session
     finally:
         session.close()
-
-
-def pause_before(number: int, retry_after: str = "") -> float:
-    """Return the seconds to wait after failure ``number``, as the server asks or doubling, never for long."""
-    if retry_after.isascii() and retry_after.isdigit():
-        return min(float(retry_after[:6]), _LONGEST_PAUSE)
-    spread: float = random.uniform(0.75, 1.25)  # noqa: S311 - not a secret
-    return min(_FIRST_PAUSE * 2.0 ** (number - 1), _LONGEST_PAUSE) * spread
 
 
 def _passing(error: Exception) -> bool:

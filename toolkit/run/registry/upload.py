@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.http import pause_before
 from toolkit.run.registry import memory
 from toolkit.run.registry.images import has_blob, scope
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import Session, pause_before
+from toolkit.run.registry.session import Session
 
 if TYPE_CHECKING:
     import requests

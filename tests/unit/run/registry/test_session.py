@@ -7,7 +7,7 @@ from toolkit.run.registry.download import begins_at, fetch_blob
 from toolkit.run.registry.images import fetch_manifest, put_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
-from toolkit.run.registry.session import Access, Session, opened, pause_before
+from toolkit.run.registry.session import Access, Session, opened
 from toolkit.run.registry.trust import trusted
 from toolkit.run.registry.upload import Blob, arrived, send_blob, with_digest
 
@@ -399,9 +399,6 @@ def test_headers_of_transfers():
     )
     assert (begins_at(200, ""), begins_at(206, "bytes 5-9/10"), begins_at(206, "5-9")) == (0, 5, -1)
     assert with_digest("https://h/u?a=b%2Bc&d=", "sha256:1") == "https://h/u?a=b%2Bc&d=&digest=sha256%3A1"
-    assert pause_before(1, "7") == 7
-    assert pause_before(50, "999999999999") == 30
-    assert 0.3 < pause_before(1, "nonsense") < 0.7
 
 
 def test_a_ca_that_is_none_is_named(tmp_path):
