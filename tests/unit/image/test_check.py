@@ -1,6 +1,8 @@
 """What is tried in a finished image, and how its description is judged."""
 
 import json
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -76,3 +78,36 @@ def test_everything_in_the_recipe_is_imported_and_two_ranks_meet():
 def test_an_image_without_mpi4py_is_only_started():
     (only,) = trials(msgspec.structs.replace(RECIPE, want={"openmpi": "*"}))
     assert only[0] == ("python", "-c", "import sys")
+
+
+def installed(folder, name, module, text):
+    """Lay out a package as pip installs it."""
+    (folder / module).mkdir()
+    (folder / module / "__init__.py").write_text(text)
+    about = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (about / "RECORD").write_text(
+        f"{module}/__init__.py,,\n../../bin/{name},,\n{name}-1.0.dist-info/METADATA,,\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ""),
+        ("import gone", "import own_module of own-package: ModuleNotFoundError: No module named 'gone'"),
+        ("raise ValueError('Cannot load imports from non-existent stub')", "ValueError: Cannot load imports"),
+        ("raise ImportError('libcuda.so.1: cannot open shared object file')", ""),
+    ],
+)
+def test_what_packages_of_a_recipe_brought_is_imported(tmp_path, text, said):
+    installed(tmp_path, "own-package", "own_module", text)
+    recipe = msgspec.structs.replace(RECIPE, packages=("own-package[all]==1.0",))
+    (words, doing) = trials(recipe)[1]
+    assert doing == "import what own-package brought"
+    ran = subprocess.run(
+        (sys.executable, *words[1:]), env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert (ran.returncode != 0) == bool(said)
+    assert said in ran.stderr
