@@ -106,12 +106,14 @@ def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
     """Return what the loader of an image finds, of that which a mounted MPI may need from it.
 
     Debian's libpmix2 brings libmunge2, as its Depends of bookworm (4.2.2) and trixie (5.0.7) say; that of sid
-    (7.0.0~rc1) does not, and nothing else in these images would. ``None`` for those in between.
+    (7.0.0~rc1) does not, and nothing else in these images would, as a PMIx that an MPI brings along. ``None``
+    for those in between.
     """
     found = set(read["ldd_mpi_related"])
     if read["libfabric_found"].startswith("/usr/lib"):
         found.add("libfabric.so.1")
-    client = read["pmix_client_version"] if read["libpmix_files"] else ""
+    packaged = any(file.startswith("/usr/lib") for file in read["libpmix_files"])
+    client = read["pmix_client_version"] if packaged else ""
     if client and not within(client, ">=4.2,<5.1") and not within(client, ">=7.0.0rc1"):
         return None
     return tuple(sorted({*found, *(["libmunge.so.2"] if client and within(client, "<5.1") else [])}))
@@ -193,6 +195,7 @@ def host(cell: dict[str, Any]) -> HostFacts:
         interfaces=("eth0",),
         infiniband=(),
         mca_params=params,
+        munge=True,
         environment={k: v for k, v in env.items() if k != "HOME"},
     )
 

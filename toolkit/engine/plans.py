@@ -14,6 +14,8 @@ _SYSTEM = {"/", "/usr", "/usr/local"}
 """Prefixes that a container has of its own."""
 _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 """By what a launcher knows of an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
+_FORKS = {"mpich", "mvapich2"}
+"""Implementations whose launcher has to be told that it is alone in the container."""
 _SHARENS_SINCE = {"apptainer": ">=1.3"}
 """Runtimes that can put the ranks of a node into one namespace (apptainer/apptainer:CHANGELOG.md 1.3)."""
 
@@ -124,7 +126,7 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             return ("mpirun",)
         case "mpirun-container":
             path = (image.mpi.launcher if image.mpi else None) or "mpirun"
-            hydra = image.mpi is not None and image.mpi.implementation == "mpich"
+            hydra = image.mpi is not None and image.mpi.implementation in _FORKS
             # Hydra asks srun to start even local ranks, and the image has none; over several
             # nodes forking would put every rank on the first.
             forking = ("-launcher", "fork") if hydra and request.nodes == 1 else ()
@@ -255,14 +257,17 @@ PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
 """What every PMIx client has, in place of what a server of another release offers first."""
 
 
-_INSISTS = "<3.2.5a0"
+_INSISTS = ">=3.2.0a0,<3.2.4a0"
 
 
 def insists(image: ImageFacts) -> bool:
     """Tell whether the PMIx client ends where one of the components that the server names is not there.
 
-    Since 3.2.5 it takes those that it has (openpmix/openpmix#2927). In 4.0 to 4.2.2 the server's words for a
-    client with fewer components do no harm (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
+    It takes two things. From 3.2.0 on PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA parameters
+    (openpmix/openpmix:src/runtime/pmix_init.c); 2.2.5 to 3.1.5 choose from what they have. Up to 3.2.3 a
+    component that is named and missing is an error (src/mca/base/pmix_mca_base_component_find.c); from
+    3.2.4rc1 on, which is in Open MPI 4.1.5, abort_on_load_error is off (#2927). In 4.0 to 4.2.2 the server's
+    words for a client with fewer components do no harm (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
     return within(image.pmix or "", _INSISTS)
 
@@ -358,6 +363,9 @@ def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> 
         # of a relocated launcher's variables away is worse than none (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
+        elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
+            # The host set the one half before its launcher did.
+            names.append("PMIX_INSTALL_PREFIX")
         pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()
     return tuple(dict.fromkeys(names))

@@ -18,8 +18,9 @@ class Hit:
 
     ``outcome`` is ``None`` where the launch still works; ``title``, ``fix``, ``source`` and
     ``severity`` replace the rule's own where a row of knowledge or the case says it better.
-    ``anyway`` says that it ends a rank that believes to be alone as well: it is not silent then; ``late``
-    that the ranks do their work, and fail as they end.
+    ``anyway`` says that it comes before anything that a rank makes of its surroundings: it ends one that
+    believes to be alone as well, or no rank ever starts; ``late`` that the ranks do their work, and fail as
+    they end.
     """
 
     evidence: tuple[str, ...]

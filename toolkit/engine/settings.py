@@ -162,7 +162,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
         "path": lambda: _path(mpi, ok, bad),
         "interfaces": lambda: _interfaces(case, ok, bad),
         "transport": lambda: _transport(case, row, ok, bad),
-        "netmod": lambda: ok if value in (mpi.device or "").partition(":")[2].split(",") else bad,
+        "netmod": lambda: _netmod(mpi, ok, bad),
         "fabric": lambda: _needs_fabric(case, ok),
         "components": lambda: _components(case, row, ok, bad),
     }
@@ -178,6 +178,14 @@ def _path(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
     if mpi.plugins is None:
         return replace(ok, outcome=None, missing=("image.mpi.plugins",))
     return bad if mpi.plugins else ok
+
+
+def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
+    """MPICH chooses between network modules by their names; one alone is built in, and nothing chooses."""
+    there = [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
+    if not there:
+        return replace(ok, outcome=None, missing=("image.mpi.device",))
+    return ok if len(there) == 1 or ok.value.lower() in there else bad
 
 
 def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:

@@ -18,7 +18,8 @@ class Setting(Row, frozen=True, kw_only=True):
     ``components``: a list of components of ``framework``; one that the image lacks ends in ``outcome``.
     ``interfaces``: names of network interfaces; one that the host lacks ends in ``outcome``.
     ``path``: a folder of the host in which plugins are looked for. ``transport``: fabrics of the host
-    that must be there, unless one of ``value`` is named. ``netmod``: one of MPICH's network modules.
+    that must be there, unless one of ``value`` is named. ``netmod``: one of MPICH's network modules,
+    read where there are several.
     ``value``: the value itself decides. ``fabric``: read only where the host has a fast fabric, and what it
     does there was not measured. ``harmless``: no value changes how ranks start.
 

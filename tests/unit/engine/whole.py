@@ -160,6 +160,7 @@ _TELLS = {
     "munge": "/run/munge/munge.socket.2 is there: {}",
     "user_namespaces": "unshare -Ur true works: {}",
     "mpi.interfaces": "libmpi.so: {}",
+    "mpi.lacks": "libmpi.so: not found: {}",
     "mpi.launcher": "{}",
     "mpirun": "mpirun on PATH is {}",
     "mpi.version": "Open MPI or MPICH {}",

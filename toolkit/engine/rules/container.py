@@ -9,6 +9,8 @@ from toolkit.versions import within
 
 _HIDES_TMP = {"-c", "--contain", "-C", "--containall"}
 _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use
+_STORES = {">=5.0.2,<7.0a0": "shmem2", ">=7.0a0": "shmem3"}
+"""What PMIx servers offer before ``hash``, and keep in files below /tmp."""
 
 
 def _tmp_is_bound(case: Case) -> bool:
@@ -22,13 +24,18 @@ def _tmp_is_bound(case: Case) -> bool:
     "The container does not see the host's /tmp, where the PMIx server keeps its segments",
     severity="error",
     fix="add --bind /tmp, or set PMIX_MCA_gds=hash",
-    source="openpmix/openpmix:src/mca/gds/shmem2; tests/matrix: '--contain', 'job TmpDir=private'",
+    source=(
+        "openpmix/openpmix:src/mca/gds at v5.0.2 to v6.1.0 (shmem2) and at master (shmem3); "
+        "tests/matrix: '--contain', 'job TmpDir=private'"
+    ),
     needs=("image.mpi.interfaces", "image.pmix"),
-    then=("host.slurm.settings", "host.environment"),
+    then=("host.slurm.settings", "host.environment", "image.pmix_components"),
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def tmp_hidden(case: Case) -> Hit | Lacks | None:
-    """A PMIx 5 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use them."""
+    """A PMIx 5 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use them.
+    Nor does a client of PMIx 7, which has another store, use those of a PMIx 5 or 6: it reads by ``hash``.
+    """
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     hidden = {} if _tmp_is_bound(case) else options(case, _HIDES_TMP)
@@ -45,15 +52,27 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
     if found is None or not found.pmix or cleaned(case):
         return None
     server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
-    if not within(case.image.pmix or "", ">=5.0.2") or (server and within(server, "<5")):
+    if not _reads_files(case, server):
         return None
     if unsaid:
         return unsaid
     return Hit(
         (*dict.fromkeys(hidden.values()), *case.cite("image.pmix")),
         "init-failure",
-        f"with {next(iter(hidden))} the PMIx 5 client does not find the server's segments in /tmp",
+        f"with {next(iter(hidden))} the PMIx client does not find the server's segments in /tmp",
     )
+
+
+def _reads_files(case: Case, server: str | None) -> bool:
+    """Tell whether the client has the store that this server offers first; of an unknown one, its own."""
+    own = _store(case.image.pmix or "")
+    offered = _store(server) if server else own
+    return offered is not None and offered in (case.image.pmix_components.get("gds") or (own,))
+
+
+def _store(release: str) -> str | None:
+    """Return the store in files that a release of PMIx has."""
+    return next((store for bounds, store in _STORES.items() if within(release, bounds)), None)
 
 
 @rule(

@@ -1,13 +1,20 @@
 """Rules about the image: what its MPI speaks, and whether the image is what it says."""
 
 import posixpath
+import re
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.wireup import cleaned, offer, served
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
+from toolkit.model.facts import ImageMpi
+
+MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
+"""Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
+_OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
+"""Where Intel MPI has one of its own: its mpirun finds the first two (env/vars.sh), mpi4py all of them."""
 
 
 @rule(
@@ -58,15 +65,20 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     fix="add libfabric to the image's loader path (Debian: libfabric1), or mount the host's",
     source="recipes/knowledge/mpi.toml, [[libfabric]]; tests/matrix: 'libfabric.so.1 supplied'",
     needs=("image.mpi.version", "image.libfabric"),
+    then=("image.libraries", "image.programs"),
     modes=MPI_MODES,
 )
-def libfabric_missing(case: Case) -> Hit | None:
+def libfabric_missing(case: Case) -> Hit | Lacks | None:
     """Intel MPI has no transport of its own between nodes: it opens libfabric.so.1 when it starts. Before
-    2021.18 it does so even where it is alone, and ends with a segmentation fault.
+    2021.18 it does so even where it is alone, and ends with a segmentation fault. The one that it brings
+    lies where programs do not look unless LD_LIBRARY_PATH says so; its own mpirun does, and mpi4py 4.1.
     """
     mpi = case.image.mpi
-    if mpi is None or case.image.libfabric or _supplied(case):
+    if mpi is None or brings_libfabric(case):
         return None
+    found = _in_reach(case, mpi)
+    if found:
+        return found if isinstance(found, Lacks) else None
     alone = case.mode != "mpirun-container" and (not _server(case) or bool(cleaned(case)))
     for row in knowledge.mpi().libfabric:
         if row.of(mpi) and row.alone == alone and counts(row.nodes, case.request.nodes):
@@ -76,13 +88,30 @@ def libfabric_missing(case: Case) -> Hit | None:
     return None
 
 
+def _in_reach(case: Case, mpi: ImageMpi) -> bool | Lacks:
+    """Tell whether the libfabric of the image is where this launch looks for it."""
+    path = case.image.libfabric
+    own = [f"{mpi.prefix}/{below}" for below in _OWN_LIBFABRIC if mpi.implementation == "intelmpi"]
+    if path is None or posixpath.dirname(path) not in own:
+        return path is not None
+    users = [program for program, library in (case.image.programs or {}).items() if library == mpi.library]
+    if users and all(program.startswith(f"{mpi.prefix}/") and MPI4PY.match(program) for program in users):
+        return True
+    if "libfabric.so.1" in set(mpi.needs) - set(mpi.lacks or ()):
+        return True
+    if case.mode == "mpirun-container" and posixpath.dirname(path) in own[:2]:
+        return True
+    offered = case.image.libraries
+    return Lacks(("image.libraries",)) if offered is None else "libfabric.so.1" in offered
+
+
 def _server(case: Case) -> str:
     """Return what the library is wired up by: ``pmi``, ``pmix``, or nothing."""
     found = offer(case)
     return served(case, found) if found else ""
 
 
-def _supplied(case: Case) -> bool:
+def brings_libfabric(case: Case) -> bool:
     """Tell whether the folder of the host's libfabric is mounted, and the loader told to look there."""
     if not case.host.libfabric:
         return False

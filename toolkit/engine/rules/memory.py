@@ -12,6 +12,8 @@ from toolkit.model.facts import ImageMpi
 from toolkit.versions import within
 
 _NUMBERS = {"-p", "--pid", "--unshare-pid"}
+_SPARED = 41 / 55
+"""How many launches of two ranks whose processes are numbered apart came through."""
 _OWN_SHM = {"-c", "--contain", "-C", "--containall"}
 
 
@@ -126,16 +128,20 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     """Open MPI knows by its process number whether it made a piece of shared memory itself, and then takes
     the address that was written down for its own. Where every rank has a process namespace to itself, two of
     them get the same number by chance, in about one of four launches of two ranks, and end with a
-    segmentation fault. Intel MPI does not, in 24 launches, 6 of them with one number, nor did MPICH in any
-    cell; ``--ipc`` alone does no harm.
+    segmentation fault. Most of those work, so that their outcome is not changed; with three ranks on a node
+    some two have one number more often than not. Intel MPI does not crash, in 24 launches, 6 of them with one
+    number, nor did MPICH in any cell; ``--ipc`` alone does no harm.
     """
     mpi, found = case.image.mpi, options(case, _NUMBERS)
     if not found or case.request.ranks_per_node == 1 or mpi is None or mpi.implementation != "openmpi":
         return None
     if "--sharens" in case.plan.container:
         return None
-    because = f"with {', '.join(found)} ranks that happen to get one process number crash, one launch in four"
-    return Hit(tuple(dict.fromkeys(found.values())), "crash", because)
+    title = f"With {', '.join(found)} ranks crash that get one process number: 14 of 55 launches of two did"
+    evidence, ranks = tuple(dict.fromkeys(found.values())), case.request.ranks_per_node
+    if _SPARED ** (case.request.nodes * ranks * (ranks - 1) // 2) > 1 / 2:
+        return Hit(evidence, title=title, severity="warning")
+    return Hit(evidence, "crash", title, title)
 
 
 @rule(

@@ -56,7 +56,7 @@ def pmix_pair_fails(case: Case) -> Hit | None:
 )
 def pmix_components_named(case: Case) -> Hit | Lacks | None:
     """The server hands over which security and which store it offers (``munge,native``, ``shmem2,hash``). A
-    client before 3.2.5 ends at the first that it does not have. One that was built without munge has no
+    client 3.2.0 to 3.2.3 ends at the first that it does not have. One that was built without munge has no
     psec/munge, and none has the store of a PMIx 5.
     """
     found, launcher = offer(case), host_launcher(case.host)

@@ -199,12 +199,14 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     modes=("mpirun-host",),
 )
 def pmix_refused(case: Case) -> Hit | Lacks | None:
-    """MPICH 5 looks for PMIX_RANK first and ends when it finds one that it cannot use, PMI or not."""
+    """MPICH 5 looks for PMIX_RANK first and ends when it finds one that it cannot use, PMI or not. One that
+    was built with PMIx ends as well: of the two it does not know which is meant.
+    """
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or host.implementation not in HYDRA:
         return None
     row = mismatch(mpi, "pmix")
-    if "pmix" in (mpi.interfaces or ()) or row is None or _REFUSES not in mpi.markers:
+    if row is None or _REFUSES not in mpi.markers:
         return None
     default = step_default(case)
     if default is None:

@@ -3,6 +3,7 @@
 import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, LAUNCHER, MPICH, absent, case, host, image, mpi, unread
+from toolkit.engine.predict import foresee
 
 OPT = msgspec.structs.replace(
     LAUNCHER,
@@ -37,13 +38,16 @@ FIRES = {
         case(provider(prefix="/work/-/mpi"), mode="bind"),
     ],
     "bind-has-no-effect": [bound(of=image(mpi=MPICH))],
-    "bind-glibc-older": [bound(provider(glibc_needed="2.38"))],
+    "bind-glibc-older": [bound(provider(glibc_needed="2.38")), bound(of=absent(IMAGE, "glibc"))],
     "bind-library-missing": [
         bound(provider(outside=("libfabric.so.1",)), absent(IMAGE, "libfabric")),
         bound(provider(outside=("libmunge.so.2",)), image(libraries=("libz.so.1",))),
     ],
     "bind-modules-differ": [bound(provider(**WITH_UCX)), bound(provider(**{**WITH_UCX, "ucx": "1.19.0"}))],
-    "bind-plugins-missing": [bound(provider(plugins="/srv/openmpi/lib"))],
+    "bind-plugins-missing": [
+        bound(provider(plugins="/srv/openmpi/lib")),
+        bound(provider(plugins="/srv/openmpi/lib", version="4.1.4")),
+    ],
     "bind-abi-split": [
         bound(provider(version="4.1.8"), OMPI_6),
         bound(provider(relocatable=True), OMPI_6),
@@ -56,6 +60,7 @@ QUIET = {
         bound(),
         case(mode="bind"),
         bound(provider(glibc_needed="2.38", needs=()), image(mpi=MPICH)),
+        bound(provider(needs=()), absent(image(mpi=MPICH), "glibc")),
         bound(host(mpis=())),
     ],
     "bind-library-missing": [
@@ -102,3 +107,15 @@ OUTCOMES = {
     "bind-plugins-missing": "init-failure",
     "bind-abi-split": "init-failure",
 }
+
+
+def test_components_of_another_release_of_one_series_may_do():
+    told = [foresee(c.host, c.original, c.request, c.plan).outcome for c in FIRES["bind-plugins-missing"]]
+    assert told == ["init-failure", "unknown"]
+
+
+def test_what_is_made_for_glibc_does_not_run_on_musl():
+    of = bound(of=absent(IMAGE, "glibc"))
+    told = foresee(of.host, of.original, of.request, of.plan)
+    assert told.outcome == "loader-failure"
+    assert told.because.endswith("needs glibc 2.34, and the image has none")

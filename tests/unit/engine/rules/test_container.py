@@ -18,7 +18,9 @@ from tests.unit.engine.whole import (
     with_,
 )
 
-PMIX_5 = with_(IMAGE, pmix="5.0.7")
+PMIX_5 = with_(IMAGE, pmix="5.0.7", pmix_components={"gds": ("hash", "shmem2")})
+PMIX_7 = with_(IMAGE, pmix="7.0.0~rc1-2+b1", pmix_components={"gds": ("hash", "shmem3")})
+SERVER_7 = host(pmix="7.0.0")
 PRIVATE = host(slurm=msgspec.structs.replace(SLURM, settings={"JobContainerType": "job_container/tmpfs"}))
 NO_TMP = runtime(settings={"mount tmp": "no"})
 NO_BINDS = runtime(settings={"mount tmp": "no", "user bind control": "no"})
@@ -30,6 +32,8 @@ FIRES = {
         case(of=PMIX_5, binds=("/scratch:/tmp",)),
         case(PRIVATE, PMIX_5),
         case(of=PMIX_5, mode="mpirun-host", container=("--contain",)),
+        case(of=with_(PMIX_5, pmix_components={}), container=("--contain",)),
+        case(SERVER_7, PMIX_7, container=("--contain",)),
     ],
     "tmp-not-mounted": [
         case(NO_TMP),
@@ -47,6 +51,10 @@ QUIET = {
         case(container=("--contain",)),
         case(of=PMIX_5, container=("--containall",)),
         case(OLD_SERVER, PMIX_5, "mpirun-host", container=("--contain",)),
+        case(of=PMIX_7, container=("--contain",)),
+        case(of=with_(PMIX_7, pmix_components={}), container=("--contain",)),
+        case(SERVER_7, PMIX_5, container=("--contain",)),
+        case(host(pmix="5.0.1"), PMIX_5, container=("--contain",)),
         case(host(mpis=()), IMAGE, "mpirun-host", container=("--contain",)),
     ],
     "tmp-not-mounted": [

@@ -25,6 +25,13 @@ MPICH_501 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.1"))
 NO_DEFAULT = msgspec.structs.replace(HOST.slurm, mpi_default=None)
 BESIDE = {"binds": ("/opt/ofi/lib:/host/ofi",), "env": {"LD_LIBRARY_PATH": "/host/ofi"}}
 
+OWN = "/opt/impi/opt/mpi/libfabric/lib/libfabric.so.1"
+ONEAPI = msgspec.structs.replace(INTEL, prefix="/opt/impi", version="2021.13")
+BROUGHT = image(mpi=ONEAPI, libfabric=OWN, libraries=("libc.so.6",))
+STUB = "/opt/impi/lib/python3.11/site-packages/mpi4py/MPI.mpich.cpython-311-x86_64-linux-gnu.so"
+PYTHON = with_(BROUGHT, libfabric="/opt/impi/lib/libfabric/libfabric.so.1", programs={STUB: ONEAPI.library})
+LINKED = msgspec.structs.replace(ONEAPI, needs=("libfabric.so.1",))
+
 FIRES = {
     "image-lacks-mpi": [case(of=absent(IMAGE, "mpi")), case(of=absent(IMAGE, "mpi"), nodes=1)],
     "image-mpi-not-measured": [case(of=mpi(implementation="cray", interfaces=("pmix",)))],
@@ -36,6 +43,8 @@ FIRES = {
         case(of=OLD_INTEL, mode="srun-pmi2"),
         case(of=OLD_INTEL, mode="mpirun-container", nodes=1),
         case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), OLD_INTEL, "mpirun-host"),
+        case(of=BROUGHT, mode="srun-pmi2"),
+        case(of=with_(PYTHON, programs={"/opt/probe": ONEAPI.library}), mode="mpirun-container", nodes=1),
     ],
     "mpi-release-defect": [case(of=OMPI_6), case(of=MPICH_501, mode="srun-pmi2")],
     "stack-disagrees": [case(of=image(disagreements=("stack.json says pmix 5.0.7, found was 4.2.9",)))],
@@ -49,6 +58,10 @@ QUIET = {
         case(of=NO_LIBFABRIC, mode="mpirun-host"),
         case(host(mpis=()), NO_LIBFABRIC, "mpirun-host"),
         case(host(libfabric="/opt/ofi/lib/libfabric.so.1"), NO_LIBFABRIC, "srun-pmi2", **BESIDE),
+        case(of=BROUGHT, mode="mpirun-container", nodes=1),
+        case(of=PYTHON, mode="srun-pmi2"),
+        case(of=with_(BROUGHT, libraries=("libfabric.so.1",)), mode="srun-pmi2"),
+        case(of=with_(BROUGHT, mpi=LINKED), mode="srun-pmi2"),
     ],
     "mpi-release-defect": [
         case(),
@@ -61,7 +74,10 @@ QUIET = {
 }
 UNDECIDED = {
     "image-lacks-mpi": [case(of=unread(IMAGE, "mpi"))],
-    "libfabric-missing": [case(of=unread(image(mpi=INTEL), "libfabric"), mode="srun-pmi2")],
+    "libfabric-missing": [
+        case(of=unread(image(mpi=INTEL), "libfabric"), mode="srun-pmi2"),
+        case(of=unread(BROUGHT, "libraries"), mode="srun-pmi2"),
+    ],
 }
 OUTCOMES = {
     "image-lacks-mpi": "loader-failure",
@@ -79,8 +95,31 @@ def test_an_old_intel_mpi_without_libfabric_crashes_before_it_can_be_alone():
         assert foresee(of.host, of.image, of.request, of.plan).outcome == outcome
 
 
+def test_programs_do_not_find_the_libfabric_that_lies_beside_intel_mpi():
+    from toolkit.engine.predict import predict
+    from toolkit.model.prediction import Request
+
+    verdict = predict(HOST, BROUGHT, Request(nodes=1, ranks_per_node=2))
+    found = {mode: verdict.of(mode).outcome for mode in ("srun-none", "srun-pmi2", "mpirun-container")}
+    assert found == {"srun-none": "crash", "srun-pmi2": "init-failure", "mpirun-container": "ok"}
+
+
 def test_one_rank_alone_is_warned_and_runs():
     from toolkit.engine.predict import foresee
 
     of = FIRES["image-lacks-mpi"][1]
     assert foresee(of.host, of.image, of.request, of.plan).outcome == "ok"
+
+
+def test_a_long_pmi_value_keeps_srun_waiting_where_it_ends_mpirun():
+    from toolkit.engine.predict import foresee
+
+    plain = msgspec.structs.replace(HOST.slurm, mpi_default="none")
+    hydra = host(mpis=(HYDRA,), slurm=plain, runtime=msgspec.structs.replace(HOST.runtime, setuid=True))
+    said = {
+        "srun": case(hydra, MPICH_501, "srun-pmi2"),
+        "mpirun": case(hydra, MPICH_501, "mpirun-host"),
+        "2x2": case(hydra, MPICH_501, "srun-pmi2", ranks_per_node=2),
+    }
+    outcomes = {name: foresee(of.host, of.image, of.request, of.plan).outcome for name, of in said.items()}
+    assert outcomes == {"srun": "hang", "mpirun": "init-failure", "2x2": "init-failure"}

@@ -2,15 +2,23 @@
 
 import msgspec
 
+from tests.unit.engine.examples import INTEL_MPI
 from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, absent, case, host, image, mpi, unread, with_
 from toolkit.engine.judge import judge
+from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
+from toolkit.model.prediction import Request
 
 UNSET = {"unset": LAUNCHER.leaks, "env": {"SLURM_STEP_ID": "0"}}
 ORTE = msgspec.structs.replace(
     LAUNCHER, version="4.1.8", pmix="3.2.5", leaks=("OPAL_PREFIX", "PMIX_INSTALL_PREFIX"), plugins=None
 )
-WHEEL = with_(mpi(version="4.1.8", plugins=False), pmix="3.2.5")
+OWN_PMIX = {"btl": ("self", "tcp", "vader"), "pmix": ("isolated", "pmix3x")}
+WHEEL = with_(mpi(version="4.1.8", plugins=False, components=OWN_PMIX), pmix="3.2.5")
+PLUGINS = with_(mpi(version="4.0.7", components=OWN_PMIX), pmix="3.2.3")
+OUTER_PMIX = mpi(components={"btl": ("self", "tcp"), "pmix": ("ext3x", "isolated")})
+OPEN_MPI_5 = with_(mpi(version="5.0.10", plugins=False, components={}), pmix="5.0.10")
+HALF = {"mode": "mpirun-host", "unset": ("OPAL_PREFIX",)}
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
 NO_SSH = absent(IMAGE, "ssh")
 OPEN_MPI_FIRST = image(
@@ -27,7 +35,10 @@ FIRES = {
         case(mode="mpirun-host", env={"SLURM_STEP_ID": "0"}),
         case(host(mpis=(msgspec.structs.replace(LAUNCHER, leaks=None),)), mode="mpirun-host"),
     ],
-    "launcher-prefix-half-removed": [case(host(mpis=(ORTE,)), WHEEL, "mpirun-host", unset=("OPAL_PREFIX",))],
+    "launcher-prefix-half-removed": [
+        case(host(mpis=(ORTE,)), WHEEL, **HALF),
+        case(host(mpis=(ORTE,)), PLUGINS, **HALF),
+    ],
     "launcher-pmix-pair": [
         case(of=WHEEL, mode="mpirun-host", env={"SLURM_STEP_ID": "0"}),
         case(of=with_(IMAGE, pmix="9.0.0"), mode="mpirun-host", **UNSET),
@@ -60,6 +71,9 @@ QUIET = {
         case(mode="mpirun-host", **UNSET),
         case(host(mpis=(ORTE,)), WHEEL, "mpirun-host"),
         case(host(mpis=(ORTE,)), WHEEL, "mpirun-host", unset=ORTE.leaks),
+        case(host(mpis=(ORTE,)), WHEEL, "mpirun-host", unset=("PMIX_INSTALL_PREFIX",)),
+        case(host(mpis=(ORTE,)), OUTER_PMIX, **HALF),
+        case(host(mpis=(ORTE,)), OPEN_MPI_5, **HALF),
     ],
     "launcher-pmix-pair": [
         case(mode="mpirun-host", **UNSET),
@@ -83,6 +97,9 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "launcher-prefix-half-removed": [
+        case(host(mpis=(ORTE,)), mpi(version="4.1.8", components={}), **HALF),
+    ],
     "launcher-pmix-pair": [case(of=unread(IMAGE, "pmix"), mode="mpirun-host")],
     "container-launcher-fails": [
         case(of=unread(IMAGE, "ssh"), mode="mpirun-container"),
@@ -101,3 +118,40 @@ OUTCOMES = {
 def test_what_was_not_seen_or_measured_is_unknown():
     exports, pair = FIRES["host-launcher-leaks"][1], FIRES["launcher-pmix-pair"][1]
     assert [judge(of, RULES)[0].outcome for of in (exports, pair)] == ["unknown", "unknown"]
+
+
+def test_half_of_a_prefix_ends_an_open_mpi_with_its_own_pmix_and_no_other():
+    outcomes = {
+        of.mpi.version: judge(case(host(mpis=(ORTE,)), of, **HALF), RULES)[0].outcome
+        for of in (WHEEL, PLUGINS, OPEN_MPI_5, OUTER_PMIX)
+    }
+    assert outcomes == {"4.1.8": "init-failure", "4.0.7": "init-failure", "5.0.10": "ok", "4.1.6": "ok"}
+
+
+def test_the_other_half_is_taken_away_where_the_host_sets_the_one():
+    module = host(mpis=(ORTE,), environment={"OPAL_PREFIX": "/opt/openmpi-4.1.8"})
+    made = predict(module, WHEEL, Request(nodes=2)).of("mpirun-host")
+    assert made.plan is not None
+    assert made.plan.unset == ("OPAL_PREFIX", "PMIX_INSTALL_PREFIX")
+    assert made.outcome == "ok"
+
+
+def test_a_launcher_that_starts_no_rank_fails_before_anything_that_a_rank_does():
+    hydra = image(mpi=msgspec.structs.replace(MPICH, version="5.0.2", device="ch4:ucx"))
+    broken = host(environment={"UCX_TLS": "rc"}, infiniband=())
+    old = absent(image(mpi=msgspec.structs.replace(INTEL_MPI, version="2021.9.0")), "libfabric", "ssh")
+    for of in (case(broken, hydra, "mpirun-container", nodes=1), case(of=old, mode="mpirun-container")):
+        assert judge(of, RULES)[0].outcome == "hang"
+
+
+def test_the_launcher_of_mvapich_is_that_of_mpich():
+    mvapich = absent(
+        image(mpi=msgspec.structs.replace(MPICH, implementation="mvapich2", version="2.3.7")), "ssh"
+    )
+    ours = predict(host(infiniband=()), mvapich, Request(nodes=1)).of("mpirun-container")
+    assert ours.plan is not None
+    assert (ours.outcome, ours.plan.launcher[1:]) == ("ok", ("-launcher", "fork"))
+    plain = case(of=mvapich, mode="mpirun-container", nodes=1)
+    assert judge(plain, RULES)[0].outcome == "hang"
+    outside = case(of=mvapich, mode="mpirun-container", nodes=1, allocation=False)
+    assert judge(outside, RULES)[0].outcome == "ok"

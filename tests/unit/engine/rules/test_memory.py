@@ -3,11 +3,14 @@
 import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, runtime, unread, with_
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
 
 DEBIAN = with_(image(mpi=msgspec.structs.replace(MPICH, version="4.0.2", own_shm=False)), ucx="1.13.1")
 OPEN_MPI_4 = mpi(version="4.1.4")
 MPICH_5 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.2"))
 CH3 = image(mpi=msgspec.structs.replace(MPICH, version="3.4.1", device="ch3:nemesis", own_shm=None))
+OPEN_MPI_5 = mpi(version="5.0.10")
 NEWER_UCX = with_(DEBIAN, ucx="1.18.0")
 SMALL = host(shm=65536)
 TWO = {"mode": "srun-pmi2", "ranks_per_node": 2}
@@ -25,7 +28,10 @@ FIRES = {
         case(of=MPICH_5, **TWO),
     ],
     "large-messages-hang": [case(of=OPEN_MPI_4, ranks_per_node=2)],
-    "ranks-in-namespaces-of-their-own": [case(ranks_per_node=2, container=("--ipc", "--pid"))],
+    "ranks-in-namespaces-of-their-own": [
+        case(ranks_per_node=4, container=("--ipc", "--pid")),
+        case(ranks_per_node=2, container=("--ipc", "--pid")),
+    ],
     "mpi-shared-memory-small": [
         case(SMALL, CH3, **TWO),
         case(host(shm=2**18), CH3, **TWO),
@@ -81,7 +87,18 @@ UNDECIDED = {
     ],
 }
 OUTCOMES = {
-    "namespaces-split-a-node": "init-failure",
     "ranks-in-namespaces-of-their-own": "crash",
+    "namespaces-split-a-node": "init-failure",
     "mpi-shared-memory-small": "crash",
 }
+
+
+def test_two_ranks_that_are_numbered_apart_mostly_work_and_more_of_them_do_not():
+    shapes = {(1, 2): "ok", (2, 2): "ok", (1, 3): "crash", (4, 2): "crash"}
+    for (nodes, ranks), outcome in shapes.items():
+        of = case(of=OPEN_MPI_5, nodes=nodes, ranks_per_node=ranks, container=("--pid",))
+        prediction, findings = judge(of, RULES)
+        assert (nodes, ranks, prediction.outcome) == (nodes, ranks, outcome)
+        found = next(f for f in findings if f.id == "ranks-in-namespaces-of-their-own")
+        assert found.severity == ("warning" if outcome == "ok" else "error")
+        assert "14 of 55" in found.title

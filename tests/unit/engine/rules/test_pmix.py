@@ -20,19 +20,20 @@ FIRES = {
         case(OLDER, with_(BUNDLED, pmix_components={})),
         case(of=BUNDLED, mode="mpirun-host"),
         case(of=WITH_MUNGE),
+        case(of=with_(BUNDLED, pmix="3.2.0rc1")),
         case(of=with_(BUNDLED, mpi=msgspec.structs.replace(BUNDLED.mpi, plugins=False))),
     ],
     "pmix-pair-fails": [
         case(of=with_(IMAGE, pmix="1.2.5")),
         case(host(pmix="1.1.5"), with_(IMAGE, pmix="1.1.5")),
     ],
-    "pmix-client-needs-care": [case(of=with_(IMAGE, pmix="5.0.9"))],
+    "pmix-client-needs-care": [case(of=with_(IMAGE, pmix="5.0.9")), case(of=with_(IMAGE, pmix="5.0.8a1"))],
 }
 QUIET = {
     "pmix-components-named": [
         case(),
         case(of=BUNDLED, env=PLAIN),
-        case(of=with_(BUNDLED, pmix="3.2.5a1")),
+        *(case(of=with_(BUNDLED, pmix=fine)) for fine in ("2.2.5", "3.1.5", "3.2.4rc1", "3.2.5a1")),
         case(with_(OLDER, munge=False), BUNDLED),
         case(OLDER, WITH_MUNGE),
     ],
@@ -45,6 +46,7 @@ QUIET = {
     "pmix-client-needs-care": [
         case(),
         case(of=with_(image(mpi=MPICH), pmix="5.0.9")),
+        case(of=with_(IMAGE, pmix="5.0.10a1")),
         case(of=absent(IMAGE, "pmix")),
     ],
 }

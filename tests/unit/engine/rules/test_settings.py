@@ -1,15 +1,25 @@
 """Variables and files that steer an MPI and reach it in the container."""
 
+import msgspec
+
 from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, unread
 
 LEAKED = host(environment={"OMPI_MCA_btl": "openib", "APPTAINER_NV": ""})
 NAMED = {"mca_params": {"btl": "openib"}}
+BOGUS = host(environment={"MPIR_CVAR_CH4_NETMOD": "bogus"})
+
+
+def netmods(device):
+    """Return an image with an MPICH of these network modules."""
+    return image(mpi=msgspec.structs.replace(MPICH, device=device))
+
 
 FIRES = {
     "setting-breaks-mpi": [
         case(LEAKED),
         case(given={"OMPI_MCA_unheard_of": "1"}),
         case(host(**NAMED)),
+        case(BOGUS, netmods("ch4:ucx,ofi"), "srun-pmi2"),
     ],
     "host-settings-leak": [case(LEAKED), case(host(environment={"OMPI_MCA_btl": ""}))],
     "mca-params-file": [case(host(**NAMED))],
@@ -22,6 +32,9 @@ QUIET = {
         case(given={"OMPI_MCA_btl_tcp_if_include": "eth0"}),
         case(host(**NAMED), container=("--no-home",)),
         case(unread(HOST, "mca_params"), image(mpi=MPICH)),
+        case(BOGUS, netmods("ch4:ucx"), "srun-pmi2"),
+        case(BOGUS, netmods("ch4:ofi"), "srun-pmi2"),
+        case(host(environment={"MPIR_CVAR_CH4_NETMOD": "OFI"}), netmods("ch4:ucx,ofi"), "srun-pmi2"),
     ],
     "host-settings-leak": [case(), case(host(environment={"SLURM_MPI_TYPE": "pmix"}))],
     "mca-params-file": [
@@ -31,7 +44,11 @@ QUIET = {
     ],
 }
 UNDECIDED = {
-    "setting-breaks-mpi": [case(LEAKED, mpi(components={})), case(unread(HOST, "mca_params"))],
+    "setting-breaks-mpi": [
+        case(LEAKED, mpi(components={})),
+        case(unread(HOST, "mca_params")),
+        case(BOGUS, netmods("ch4"), "srun-pmi2"),
+    ],
     "mca-params-file": [case(unread(HOST, "mca_params"))],
 }
 OUTCOMES = {"setting-breaks-mpi": "init-failure"}

@@ -23,6 +23,9 @@ from toolkit.engine.wireup import Offer, offer
 MPICH_IMAGE = absent(image(mpi=MPICH), "pmix")
 REFUSES = ("PMIX_RANK", "unsupported PMI version")
 MPICH_5 = absent(image(mpi=msgspec.structs.replace(MPICH, version="5.0.2", markers=REFUSES)), "pmix")
+MPICH_5_PMIX = with_(
+    image(mpi=msgspec.structs.replace(MPICH_5.mpi, interfaces=("pmi1", "pmi2", "pmix"))), pmix="5.0.7"
+)
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
 WITH_HYDRA = host(mpis=(HYDRA,))
 NO_DEFAULT = msgspec.structs.replace(SLURM, mpi_default=None)
@@ -60,7 +63,10 @@ FIRES = {
         case(WITH_HYDRA, mode="mpirun-host", ranks_per_node=2),
         case(WITH_HYDRA, with_(IMAGE, pmix="2.1.0"), "mpirun-host", ranks_per_node=2),
     ],
-    "pmix-refused": [case(WITH_HYDRA, MPICH_5, "mpirun-host")],
+    "pmix-refused": [
+        case(WITH_HYDRA, MPICH_5, "mpirun-host"),
+        case(WITH_HYDRA, MPICH_5_PMIX, "mpirun-host"),
+    ],
     "rank-outside-step": [
         case(mode="mpirun-host", unset=LAUNCHER.leaks),
         case(mode="mpirun-host", unset=LAUNCHER.leaks, nodes=1, ranks_per_node=2),
@@ -146,3 +152,14 @@ def test_a_rank_outside_a_step_runs_alone_where_there_is_one_node():
 def test_ranks_that_share_an_identity_are_right_by_accident_one_a_node():
     shared = FIRES["host-launcher-other-family"][2:]
     assert [judge(of, RULES)[0].outcome for of in shared] == ["ok", "wrong-size", "unknown"]
+
+
+def test_an_mpich_5_that_was_built_with_pmix_refuses_both_at_once_as_well():
+    assert judge(FIRES["pmix-refused"][1], RULES)[0].outcome == "init-failure"
+
+
+def test_open_mpi_aborts_in_a_step_from_3_on_and_is_alone_before():
+    wanted = {"1.10.7": "singletons", "2.1.6": "singletons", "3.0.0": "init-failure", "4.1.8": "init-failure"}
+    for mode in ("srun-none", "srun-pmi2"):
+        said = {v: judge(case(of=mpi(version=v), mode=mode), RULES)[0].outcome for v in wanted}
+        assert said == wanted

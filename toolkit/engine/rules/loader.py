@@ -1,0 +1,127 @@
+"""Rules about what the loader of the image finds: an MPI for its programs, and for that what it needs."""
+
+import posixpath
+import re
+
+from toolkit.engine.asked import missing, unread
+from toolkit.engine.bound import replaces
+from toolkit.engine.case import Case
+from toolkit.engine.plans import host_launcher
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rules.image import MPI4PY, brings_libfabric
+from toolkit.engine.words import mpi_name
+from toolkit.model.facts import ImageMpi
+
+_SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
+_FORCED = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
+_DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
+"""What ``--nv`` brings of the host's driver (apptainer/apptainer:etc/nvliblist.conf)."""
+
+
+def _users(case: Case) -> dict[str, str]:
+    """Return the programs that load an MPI in this mode; without MPI it is Horovod's extension alone."""
+    found = case.image.programs or {}
+    return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
+
+
+def _replaced(case: Case) -> bool:
+    """Tell whether the host's MPI stands in for the image's."""
+    return case.mode == "bind" and replaces(host_launcher(case.host), case.original) is True
+
+
+def _searched(case: Case) -> str | None:
+    """Return what the loader searches first where that is not what the image says; empty if nobody told."""
+    asked = case.plan.env.get("LD_LIBRARY_PATH")
+    if asked is not None:
+        return None if asked == case.image.environment.get("LD_LIBRARY_PATH") else asked
+    forced = (n for n in _FORCED if n in case.host.environment and n not in case.plan.unset)
+    return next((case.host.environment[n] for n in forced), None)
+
+
+@rule(
+    "programs-find-no-mpi",
+    "Programs in the image need an MPI that the image's loader does not find",
+    severity="error",
+    fix="build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder",
+    source=_SOURCE,
+    then=("image.programs",),
+)
+def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
+    """An MPI lies in the image, and no program that needs one finds it: it is of another family, so that its
+    library has another name, or it lies where the loader does not look. Without MPI it is Horovod's own
+    library that counts: one that was built with MPI is not loaded without it.
+    """
+    mpi = case.image.mpi
+    if mpi is None and case.mode != "gloo":
+        return None  # rule image-lacks-mpi has it
+    if lacks := unread(case, "image.programs"):
+        return lacks
+    users = _users(case)
+    if not users or any(users.values()):
+        return None
+    searched = _searched(case)
+    if _replaced(case) or (mpi and posixpath.dirname(mpi.library) in (searched or "").split(":")):
+        return None
+    first, *others = users
+    who = f"{first} and {len(others)} more" if others else first
+    because = f"{who}: it needs an MPI that the loader of the image does not find"
+    evidence = case.cite("image.programs", *(("image.mpi",) if mpi else ()))
+    if any(map(MPI4PY.match, users)):
+        return Hit(evidence, "unknown", f"{because}; whether mpi4py finds one by itself is not known")
+    if searched is None:
+        return Hit(evidence, "loader-failure", because)
+    return Hit(evidence, "unknown", f"{because}; whether it is in LD_LIBRARY_PATH={searched} is not known")
+
+
+@rule(
+    "mpi-lacks-library",
+    "The MPI in the image needs a library that the image's loader does not find",
+    severity="error",
+    fix="install it in the image, or set LD_LIBRARY_PATH in the image to its folder",
+    source=_SOURCE,
+    then=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
+)
+def mpi_lacks_library(case: Case) -> Hit | Lacks | None:
+    """A library that cannot be loaded ends each program that is linked with it, and the MPI's own launcher,
+    before anything of MPI is called. Libraries of NVIDIA's driver come from the host.
+    """
+    mpi, gloo = case.image.mpi, case.mode == "gloo"
+    if mpi is None:
+        return unread(case, "image.mpi") if gloo and _users(case) else None
+    if gloo and mpi.library not in _users(case).values():
+        return None
+    if lacks := unread(case, "image.mpi.lacks"):
+        return lacks
+    lacking = sorted(set(mpi.lacks) - _mounted(case))
+    driver = [name for name in lacking if _DRIVER.match(name)]
+    if driver and (lacks := missing(case, "host.gpu_driver")):
+        return lacks
+    if case.host.gpu_driver:
+        lacking = [name for name in lacking if name not in driver]
+    evidence = case.cite("image.mpi", "image.mpi.lacks")
+    if lacking:
+        return _failing(case, mpi, lacking, evidence)
+    if not driver or "--nv" in case.plan.container:
+        return None
+    title = f"{mpi_name(mpi)} needs {', '.join(driver)}, which only --nv brings"
+    return Hit(evidence, severity="warning", title=title, fix="start the container with --nv")
+
+
+def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:
+    because = f"{mpi_name(mpi)} needs {', '.join(lacking)}, which the loader of the image does not find"
+    searched = _searched(case)
+    if searched is not None:
+        because = f"{because}; whether LD_LIBRARY_PATH={searched} has it is not known"
+        return Hit(evidence, "unknown", because)
+    if mpi.library in _users(case).values() or mpi.soname in (case.image.libraries or ()):
+        return Hit(evidence, "loader-failure", because)
+    return Hit(evidence, "unknown", f"{because}; whether a program names its folder is not known")
+
+
+def _mounted(case: Case) -> set[str]:
+    """Return the libraries that what is mounted brings into the image."""
+    found = {"libfabric.so.1"} if brings_libfabric(case) else set()
+    host = host_launcher(case.host)
+    if host is None or case.mode != "bind" or not case.plan.binds:
+        return found
+    return found | {*(host.needs or ()), *([host.soname] if host.soname else [])} - set(host.outside or ())
