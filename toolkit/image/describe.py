@@ -12,14 +12,16 @@ from toolkit.image.book import Book
 from toolkit.image.bounded import BoundedTree, Budget
 from toolkit.image.config import ImageConfig, settings, started
 from toolkit.image.libraries import Finder, glibc
-from toolkit.image.loader import Loader, environment
+from toolkit.image.loader import Loader
 from toolkit.image.mpi import find_mpis
 from toolkit.image.packages import Found, Untold, debian, python_package
-from toolkit.image.programs import loading
+from toolkit.image.programs import loading, of_system, static
 from toolkit.image.python import python
+from toolkit.image.scripts import environment
 from toolkit.image.search import places as walk
 from toolkit.image.stated import Also, disagreements, labels, stack
 from toolkit.image.tree import FileTree
+from toolkit.image.undecided import doubt, undecided, withhold
 from toolkit.model.facts import ImageFacts
 from toolkit.model.stack import STACK_PATH
 
@@ -60,12 +62,17 @@ def describe(
     """
     tree = BoundedTree(opened, budget)
     book = Book()
-    given = settings(config, environment(tree))
+    # The image's own PATH is put in later, where Apptainer's one stands in the scripts.
+    said = environment(tree, {k: v for k, v in (config.env if config else {}).items() if k != "PATH"})
+    given = settings(config, said.values)
     loader = Loader(tree, given)
     packages, walked = debian(tree), walk(tree, given)
     entrypoint = _entrypoint(tree, config, book)
     programs = loading(loader, walked, entrypoint or ())
     mpis = find_mpis(loader, packages, walked, programs)
+    if undecided(mpis, programs, said.untold) and (more := of_system(loader)):
+        programs = {**programs, **more}
+        mpis = find_mpis(loader, packages, walked, programs)
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
@@ -89,7 +96,7 @@ def describe(
         mpi4py=_package(tree, walked.sites, "mpi4py", book),
         labels={**(config.labels if config else {}), **labels(tree)},
         entrypoint=entrypoint,
-        environment={k: v for k, v in given.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)},
+        environment=_environment(given, said.untold, book),
         stack=_stack(tree, book),
     )
     facts = _fabric(facts, finder, book)
@@ -106,6 +113,11 @@ def describe(
             "cpu_level", needs.cpu_level(looked_at), "nothing that was looked at asks for a level of x86-64"
         ),
     )
+    if why := undecided(mpis, programs, said.untold):
+        facts = withhold(facts, mpis, why, book)
+    elif not any(programs.values()) and (inside := static(loader, walked, entrypoint or (), programs)):
+        facts = withhold(facts, mpis, "{} has {} linked into it, which cannot be read".format(*inside), book)
+    doubt(facts, said.untold, book)
     also = _also(finder, facts, hvd)
     book.doubt(tree.unread if walked.whole else {**tree.unread, "what lies deep in folders": _NOT_WHOLE})
     return msgspec.structs.replace(
@@ -115,6 +127,14 @@ def describe(
         absent=book.absent,
         unknown=book.unknown,
     )
+
+
+def _environment(given: dict[str, str], untold: dict[str, str], book: Book) -> dict[str, str]:
+    """Return the variables of interest; one that is known in part would mislead whoever sets it."""
+    kept = {name for name in given.keys() | untold.keys() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    for name in sorted(kept & untold.keys()):
+        book.unknown[f"environment.{name}"] = untold[name]
+    return {name: value for name, value in given.items() if name in kept - untold.keys()}
 
 
 def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:

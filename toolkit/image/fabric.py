@@ -37,6 +37,9 @@ _PREFIXES = {
 }
 """What the names of a provider's functions begin with, and its own name (ofiwg/libfabric:prov); messages
 name the function that writes them, so that the names are in stripped libraries too."""
+_OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
+"""Where Intel MPI may have a libfabric of its own, in the order in which mpi4py looks (mpi4py/_mpiabi.py);
+the first two are those of its env/vars.sh."""
 _SURE = 5
 """So many names of functions do not come from anywhere else."""
 _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
@@ -70,10 +73,21 @@ def ucx_transports(finder: Finder) -> Parts:
 
 
 def libfabric(finder: Finder, prefix: str | None) -> str | None:
-    """Return the libfabric that is loaded; Intel MPI brings one of its own in a folder of its prefix."""
-    own = [f"{prefix}/{below}/libfabric/lib/libfabric.so.1" for below in ("opt/mpi", ".")] if prefix else []
-    found = (posixpath.normpath(p) for p in own if files.is_file(finder.loader.tree, p))
-    return finder.reachable("libfabric.so.1") or next(found, None)
+    """Return the libfabric that is loaded, else the one in a folder of Intel MPI's that it is found in.
+
+    Its mpirun reads env/vars.sh, which puts the folder into LD_LIBRARY_PATH, unless I_MPI_ROOT is set. mpi4py
+    for several ABIs opens it by its path. Other programs do not look there.
+    """
+    if loaded := finder.reachable("libfabric.so.1"):
+        return loaded
+    if prefix is None:
+        return None
+    tree, own = finder.loader.tree, [f"{prefix}/{below}/libfabric.so.1" for below in _OWN]
+    sites = (site for site in finder.places.sites if site.startswith(f"{prefix}/lib/"))
+    if not any(files.is_file(tree, f"{site}/mpi4py/_mpiabi.py") for site in sites):
+        told = files.is_file(tree, f"{prefix}/env/vars.sh") and "I_MPI_ROOT" not in finder.loader.environment
+        own = own[:2] if told else []
+    return next((path for path in own if files.is_file(tree, path)), None)
 
 
 def libfabric_version(finder: Finder, path: str | None) -> Found | Untold | None:

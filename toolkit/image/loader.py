@@ -5,7 +5,6 @@ import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import islice
 from typing import Literal
 
 from toolkit.errors import CheckFailed
@@ -21,7 +20,6 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOST_FILES = 2000
 """Programs and libraries whose headers are read; a training image has a hundred that matter."""
 _MOST_TEXT = 1 << 16
-_MOST_SCRIPTS = 100
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
 _SHARED = re.compile(r"\.so(\.|\Z)")
@@ -31,8 +29,6 @@ _KEPT = 64 << 20
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
 """What ``$LIB`` stands for on Debian and elsewhere."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
-_LONGEST = 1 << 13
-"""Of a variable; scripts that set PATH to $PATH:$PATH again and again come to more than memory holds."""
 
 
 @dataclass
@@ -41,6 +37,10 @@ class Loader:
 
     tree: FileTree
     environment: dict[str, str]
+    most: int = files.MAX_READ
+    """Bytes of a file that are read where its middle cannot be read alone."""
+    spent: int = 0
+    """Bytes that were read of files to learn what they need."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
     _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
     _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
@@ -143,7 +143,9 @@ class Loader:
                 raise CheckFailed(
                     f"the image has more than {_MOST_FILES} programs and libraries to look into"
                 )
-            self._elves[real] = read_elf(self.pages(real))
+            pages = self.pages(real)
+            self._elves[real] = read_elf(pages)
+            self.spent += pages.held
         return self._elves[real]
 
     def pages(self, path: str) -> Pages:
@@ -157,7 +159,9 @@ class Loader:
             if isinstance(tree, Sliced) and sliced:
                 self._pages[real] = Pages(partial(tree.piece, real))
             else:
-                self._pages[real] = whole(files.read(tree, real) or b"")
+                content = files.read(tree, real, self.most) or b""
+                self.spent += len(content)
+                self._pages[real] = whole(content)
         self._pages.move_to_end(real)
         while len(self._pages) > 1 and sum(p.held for p in self._pages.values()) > _KEPT:
             self._pages.popitem(last=False)
@@ -226,34 +230,6 @@ class Loader:
             if folder.startswith("/") and files.is_file(self.tree, path):
                 return path
         return None
-
-
-def environment(tree: FileTree) -> dict[str, str]:
-    """Return what the image sets for its programs: the ``export`` lines of Apptainer's scripts.
-
-    The scripts are read and not run, so a value with ``$`` in it stays as it is written,
-    but for ``$PATH`` and the like, which are put in.
-    """
-    values = {"PATH": _PATH}
-    for script in islice(files.glob(tree, "/.singularity.d/env/[0-9]*.sh"), _MOST_SCRIPTS):
-        for name, raw in re.findall(
-            r"^[ \t]*export[ \t]+(\w+)=(.*)$", files.text(tree, script, _MOST_TEXT) or "", re.MULTILINE
-        ):
-            values[name] = _value(raw.strip()[:_LONGEST], name, values)[:_LONGEST]
-    return values
-
-
-def _value(raw: str, name: str, values: dict[str, str]) -> str:
-    value = raw
-    # docker images come as export X="${X:-"value"}", with quotes inside quotes
-    if found := re.fullmatch(rf'"\$\{{{name}:-\\?"?(.*?)\\?"?\}}"', value):
-        value = found[1]
-    elif len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-        value = value[1:-1]
-    for known in ("PATH", "LD_LIBRARY_PATH"):
-        # Not re.sub, which takes a backslash in the text of a variable for a reference to a group.
-        value = values.get(known, "").join(re.split(rf"\$\{{?{known}(?::-[^}}]*)?\}}?(?!\w)", value))
-    return value
 
 
 def _put(text: str, name: str, value: str) -> str:

@@ -18,7 +18,9 @@ from toolkit.model.facts import ImageMpi
 
 _SONAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80", "libmpi.so.1")
 """What the loader is asked for where no program names one; the last is of Open MPI 1."""
-_SEARCHED = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)\.so\.\d+\Z")
+_SEARCHED = re.compile(
+    r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
+)
 """What is searched for by name; a name without a number is the one that compilers use."""
 _MARKERS = (
     "PMIX_RANK",
@@ -238,13 +240,19 @@ def _version(
     return _lone(content, implementation)
 
 
+_MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
+"""What a version of an MPI begins with: few numbers of libraries do. Intel counts years."""
+
+
 def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
     """Return the version that stands alone in the library's text, if only one number does that can be it."""
     # Open MPI's have three numbers; two are those of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    likely = sorted({t.decode() for t in re.findall(form, content) if 1 <= int(t.split(b".")[0]) <= 9})
+    if implementation == "intelmpi":  # which also tells the MPICH that it was made from
+        form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
+    likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:
         return likely[0], "by its own text"
     if likely:

@@ -31,7 +31,9 @@ _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
 (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c, and get_feature_list beside the text)."""
 _LONGEST = 8191
 """MPI_MAX_LIBRARY_VERSION_STRING, less the NUL."""
-_INTEL = re.compile(rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0([^\0]{1,40})?")
+_INTEL = re.compile(
+    rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
+)
 _TOGETHER = re.compile(
     rb"\0(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}(?P<configure>[^\0]{1,16000})\0{1,64}"
     rb"(?P<ABI>\d{1,4}:\d{1,4}:\d{1,4})\0{1,64}(?P<date>[^\0]{8,60})\0{1,64}"

@@ -16,6 +16,7 @@ _FRAMEWORKS = (
 """Those that carry messages, and those that start ranks."""
 _PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
 _PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
+_OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
 _SLURM = {"s1": "pmi1", "s2": "pmi2"}
 _SUFFIX = r"(?:rc|a|b)\d{1,2}"
 _MOST_PLUGINS = 300
@@ -48,13 +49,14 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
     number = mca.release(base, "ompi", "opal")
     release = _full(number, contents) if number else None
     own = tuple(c for c in built_in if c.project in {"ompi", "opal", "orte"})
+    client = tuple(c for c in built_in if c.project == "pmix") or _client(loader, plugins)
     return OpenMpi(
         release=release,
         components=_merged(mca.by_framework(own, *_FRAMEWORKS), plugins, number),
         files=plugins,
         broken=broken,
-        pmix=mca.release(built_in, "pmix"),
-        pmix_components=tuple(c for c in built_in if c.project == "pmix"),
+        pmix=mca.release(client, "pmix"),
+        pmix_components=client,
         text=_text(release, contents) if release else None,
     )
 
@@ -83,6 +85,14 @@ def interfaces(found: OpenMpi, needed: dict[str, str | None], loader: Loader) ->
 
 
 _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
+
+
+def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.Component, ...]:
+    """Return the components of the PMIx that is part of a plugin, as ``mca_pmix_pmix3x.so`` has one."""
+    own = (
+        path for (framework, name), path in plugins.items() if framework == "pmix" and _OWN_PMIX.match(name)
+    )
+    return tuple(c for path in own for c in mca.components(loader.texts(path)) if c.project == "pmix")
 
 
 def _not_loading(found: OpenMpi) -> str:

@@ -14,6 +14,9 @@ _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
 """Security, storage and transport of data: those on which client and server have to agree."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
+_ASKED = 10
+"""Plugins of one build name one release."""
+_NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,28 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 def built_in(
     loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.Component, ...]
 ) -> Pmix:
-    """Describe the PMIx that an Open MPI carries inside itself; its plugins lie in ``lib/pmix``."""
-    if release:
+    """Describe the PMIx that an Open MPI carries inside itself; its plugins lie in ``lib/pmix``.
+
+    A pre-release of Open MPI (4.1.7a1) carries what the release did, where nothing in it says otherwise.
+    """
+    real = files.resolve(loader.tree, where) or where
+    if release := release or _of_plugins(loader, real):
         said: Found | None = Found(release, f"{where}: PMIx {release} is built in, by its components")
-    elif bundled := knowledge.bundled_pmix(mpi):
+    elif bundled := knowledge.bundled_pmix(_NUMBER.sub(r"\1", mpi)):
         said = Found(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
     else:
         said = None
-    return Pmix(said, "", _components(loader, files.resolve(loader.tree, where) or where, found))
+    return Pmix(said, "", _components(loader, real, found))
+
+
+def _of_plugins(loader: Loader, real: str) -> str | None:
+    """Return the release that the plugins beside an Open MPI name."""
+    listed = _plugins(loader, real)[:_ASKED]
+    return mca.release(tuple(c for file in listed for c in mca.components(loader.texts(file))), "pmix")
+
+
+def _plugins(loader: Loader, real: str) -> list[str]:
+    return list(files.glob(loader.tree, f"{posixpath.dirname(real)}/pmix*/*mca_*.so"))
 
 
 def _version(
@@ -67,8 +84,7 @@ def _version(
 def _components(loader: Loader, real: str, found: tuple[mca.Component, ...]) -> dict[str, tuple[str, ...]]:
     """Return the components by framework; a plugin that lacks a library cannot be loaded and is left out."""
     names = {framework: set(own) for framework, own in mca.by_framework(found, *_FRAMEWORKS).items()}
-    listed = list(files.glob(loader.tree, f"{posixpath.dirname(real)}/pmix*/*mca_*.so"))
-    for file in listed[:_MOST]:
+    for file in _plugins(loader, real)[:_MOST]:
         named = _PLUGIN.match(file)
         if named and named[1] in _FRAMEWORKS and None not in loader.closure(file)[0].values():
             names.setdefault(named[1], set()).add(named[2])

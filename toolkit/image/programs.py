@@ -3,21 +3,24 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 
+from toolkit.errors import CheckFailed
 from toolkit.image import tree as files
 from toolkit.image.loader import Loader
-from toolkit.image.search import Places
+from toolkit.image.mpi4py import chosen, variants
+from toolkit.image.search import Places, forgiving
 
 MPI_SONAME = re.compile(
-    r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)\.so(\.\d+)*\Z"
+    r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
+    r"(-[0-9a-f]{8})?\.so(\.\d+)*\Z"
 )
-"""A library that implements MPI, and not one of its bindings for a language."""
-_HINTS = (b"libmpi", b"libopen_mpi")
+"""A library that implements MPI, and not one of its bindings for a language; auditwheel puts a part of its
+hash into the name of one that it takes into a wheel (pypa/auditwheel:src/auditwheel/repair.py)."""
+_MPI4PY = "mpi4py/MPI.*so"
 _EXTENSIONS = (
-    "mpi4py/MPI.*so",
-    "mpi4py/MPI.*.so",
     "horovod/tensorflow/mpi_lib*.so",
     "horovod/torch/mpi_lib*.so",
     "horovod/mxnet/mpi_lib*.so",
@@ -27,29 +30,71 @@ _OWN = re.compile(
     r"|mpi-\w+|ompi[-_].*|orte.*|opal.*|osh.*|shmem.*|prte.*|prun.*|pterm.*|pmix.*|hydra.*|impi_.*|IMB-.*)\Z"
 )
 """Programs that come with an MPI and tell of nothing but that."""
-_HEAD = 1 << 20
-"""The names of needed libraries stand in the first part of a file, unless a tool has moved them."""
-_MOST = 400
+_MAGIC = b"\x7fELF"
+_SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
+_MOST = 600
+_MOST_OF_SYSTEM = 3000
+_HEAD = 4 << 20
 _ALL = 96 << 20
+"""Bytes that are read to find programs; the tables of each take some hundred thousand."""
+_STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
+"""Texts of a program that has an MPI linked into it; Hydra and Slurm have some of those, for debuggers."""
+_MOST_READ = 48 << 20
 
 
 def loading(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> dict[str, str]:
     """Return path → real path of the MPI that it loads, or nothing where the image's loader finds none."""
+    found = dict(filter(None, (chosen(loader, site) for site in places.sites)))
+    return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
+
+
+def of_system(loader: Loader) -> dict[str, str]:
+    """Return the same of programs in the system's folders, of which there are many."""
+    with forgiving(loader.tree):
+        return _all_loading(loader, _programs(loader, _SYSTEM), _MOST_OF_SYSTEM)
+
+
+def static(
+    loader: Loader, places: Places, entrypoint: tuple[str, ...], programs: dict[str, str]
+) -> tuple[str, str] | None:
+    """Return a program that an MPI is linked into, and which that is; ``programs`` need one as a library."""
+    left = _MOST_READ
+    others = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
+    for path in _elves(loader, others):
+        content = files.read(loader.tree, path, left) or b""
+        left -= len(content)
+        for name, texts in _STATIC:
+            if all(text in content for text in texts):
+                return path, name
+        if left <= 0:
+            break
+    return None
+
+
+def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
+    # Another loader looks first: what it reads tells nothing of what the image needs.
+    scout = Loader(loader.tree, loader.environment, most=_HEAD)
     found: dict[str, str] = {}
+    with suppress(CheckFailed):  # more files than are read: the rest is not looked at
+        for path in _elves(loader, candidates, most):
+            if scout.spent > _ALL:
+                break
+            if _loaded(scout, path) is not None:
+                library = _loaded(loader, path)
+                found[path] = library or ""
+    return found
+
+
+def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
+    """Yield those of the files that are programs or libraries, each once."""
     seen: set[str] = set()
-    left = _ALL
-    for path in islice(_candidates(loader, places, entrypoint), _MOST):
+    for path in islice(candidates, most):
         real = files.resolve(loader.tree, path)
-        if real is None or real in seen or left <= 0:
+        if real is None or real in seen or _OWN.match(posixpath.basename(real)):
             continue
         seen.add(real)
-        head = files.read(loader.tree, real, _HEAD) or b""
-        left -= len(head)
-        if head.startswith(b"\x7fELF") and any(hint in head for hint in _HINTS):
-            library = _loaded(loader, path)
-            if library is not None:
-                found[path] = library
-    return found
+        if files.read(loader.tree, real, len(_MAGIC)) == _MAGIC:
+            yield path
 
 
 def favourite(programs: dict[str, str]) -> list[str]:
@@ -59,14 +104,18 @@ def favourite(programs: dict[str, str]) -> list[str]:
 
 def _candidates(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> Iterator[str]:
     for site in places.sites:
-        for pattern in _EXTENSIONS:
+        for pattern in _EXTENSIONS if variants(loader, site) else (_MPI4PY, *_EXTENSIONS):
             yield from files.glob(loader.tree, f"{site}/{pattern}")
     if entrypoint:
         first = entrypoint[0]
         path = first if first.startswith("/") else loader.program(first)
         yield from [path] if path else []
     yield from places.loose
-    for folder in places.programs:
+    yield from _programs(loader, places.programs)
+
+
+def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
+    for folder in folders:
         for name in files.names(loader.tree, folder):
             if not _OWN.match(name):
                 yield posixpath.join(folder, name)

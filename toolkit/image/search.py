@@ -5,13 +5,17 @@ root folder, and whatever PATH, LD_LIBRARY_PATH and the like name. Each is walke
 first, within bounds; folders that hold neither programs nor libraries are not entered.
 """
 
+import errno
+import os
 import posixpath
 import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from toolkit.image import tree as files
+from toolkit.image.bounded import BoundedTree
 from toolkit.image.tree import FileTree
 
 _SYSTEM = frozenset(
@@ -21,23 +25,32 @@ _SYSTEM = frozenset(
     )
 )
 _ROOTS = ("/opt", "/usr/local", "/usr/mpi", "/usr/lib64", "/usr/lib")
+_HOMES = ("/root", "/home", "/srv", "/mnt")
+"""Where people put what they build; walked last."""
+_SHUT = os.strerror(errno.EACCES)
 _NAMED = ("PATH", "LD_LIBRARY_PATH")
 _PREFIXES = ("VIRTUAL_ENV", "CONDA_PREFIX", "MPI_HOME", "MPI_DIR", "MPI_ROOT", "I_MPI_ROOT", "OMPI_DIR")
 _LIBRARIES = re.compile(r"lib(32|64|x32)?\Z")
 _IN_LIBRARIES = re.compile(
     r"(lib(64)?\Z|bin\Z|release|debug|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE
 )
+_IN_MPI = re.compile(rf"gcc\Z|{_IN_LIBRARIES.pattern}", re.IGNORECASE)
+"""openSUSE: /usr/lib64/mpi/gcc/openmpi4/lib64."""
 _IN_SYSTEM = re.compile(r"(lib(64)?\Z|bin\Z|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE)
 _BARREN = re.compile(
     r"(include|share|doc|man|etc|src|pkgs|var|tests?|__pycache__|node_modules|locale|ssl|conda-meta|cuda.*"
-    r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|\..*)\Z"
+    r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|\.(?!spack-env\Z).*)\Z"
 )
+"""Folders with neither; some of them have a program in them all the same."""
+_PEEKED = re.compile(r"(share|src|var|tests?|cuda.*|games)\Z")
 _FILE = re.compile(
     r".*\.(so[\d.]*|py|pyc|h|hpp|a|la|txt|md|json|[jt]s|css|html?|gz|xz|bz2|zip|tar|tgz|sh|csh|pc|conf|cfg|ini"
     r"|log|c|cc|cpp|f90|mod|dat|xml|whl|ya?ml|toml|rst|png|svg|sif|deb|rpm)\Z"
 )
-_DEEPEST = 9
-"""Spack: /opt/spack/opt/spack/linux-debian12-zen2/gcc-12.2.0/openmpi-4.1.5-hash/lib."""
+_DEEPEST = 12
+"""NVIDIA: /opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib; Spack too."""
+_LOOSE = 4
+"""So deep files without a folder ``bin`` are taken for programs."""
 _MOST_FOLDERS = 3000
 _MOST_NAMES = 30_000
 _MOST_LISTED = 400
@@ -66,15 +79,16 @@ class _Walk:
         self.loose: list[str] = []
         self.entered: set[str] = set()
         self.names = 0
+        self.cut = False
         self.waiting: deque[tuple[str, int]] = deque()
 
-    def run(self, roots: tuple[str, ...]) -> bool:
+    def run(self, roots: tuple[str, ...]) -> None:
         self.waiting.extend((root, 0) for root in roots)
         while self.waiting:
             if len(self.entered) >= _MOST_FOLDERS or self.names >= _MOST_NAMES:
-                return False
+                self.cut = True
+                return
             self._enter(*self.waiting.popleft())
-        return True
 
     def _enter(self, path: str, depth: int) -> None:
         real = files.resolve(self.tree, path)
@@ -86,9 +100,10 @@ class _Walk:
         if _LIBRARIES.match(name) or _LIBRARIES.match(posixpath.basename(posixpath.dirname(path))):
             if not system:
                 self.libraries.append(path)
-            self._go_on(path, depth, _IN_SYSTEM if system else _IN_LIBRARIES)
+            known = _IN_SYSTEM if system else _IN_MPI if name == "mpi" else _IN_LIBRARIES
+            self._go_on(path, depth, known)
         elif name in {"bin", "sbin", "bin64"}:
-            self.programs.append(path)
+            self.programs += [path, *self._folders(path)]
         else:
             self._go_on(path, depth, None)
 
@@ -99,12 +114,39 @@ class _Walk:
             below = posixpath.join(path, name)
             if name.startswith("python3") and wanted is not None:
                 self._python(below)
-            elif _FILE.match(name) or _BARREN.match(name) or (wanted and not wanted.match(name)):
+            elif _FILE.match(name) or (wanted and not wanted.match(name)):
                 continue
-            elif depth < _DEEPEST and files.names(self.tree, below):
+            elif _BARREN.match(name):
+                self._peek(below, name, depth, wanted)
+            elif not files.names(self.tree, below):
+                self._put(below, depth, wanted)
+            elif depth < _DEEPEST:
                 self.waiting.append((below, depth + 1))
-            elif depth <= 1 and wanted is None and len(self.loose) < _MOST_LISTED:
-                self.loose.append(below)
+            else:
+                self.cut = True
+
+    def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
+        """Take a file that only has the name of such a folder, and the files right in some of the folders."""
+        if name.startswith("."):
+            return
+        if files.is_file(self.tree, path):
+            self._put(path, depth, wanted)
+        elif depth <= 1 and wanted is None and _PEEKED.match(name):
+            for inside in files.names(self.tree, path):
+                below = posixpath.join(path, inside)
+                if not _FILE.match(inside) and files.is_file(self.tree, below):
+                    self._put(below, depth, wanted)
+
+    def _put(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
+        if depth <= _LOOSE and wanted is None and len(self.loose) < _MOST_LISTED:
+            self.loose.append(path)
+
+    def _folders(self, path: str) -> Iterator[str]:
+        for name in files.names(self.tree, path):
+            below = posixpath.join(path, name)
+            real = None if _FILE.match(name) else files.resolve(self.tree, below)
+            if real and self.tree.kind(real) == "folder" and not name.startswith(("_", ".")):
+                yield below
 
     def _python(self, path: str) -> None:
         for name in ("site-packages", "dist-packages"):
@@ -119,7 +161,12 @@ def places(tree: FileTree, environment: dict[str, str]) -> Places:
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
     named = tuple(dict.fromkeys(_named(environment)))
-    whole = walk.run(tuple(dict.fromkeys((*named, *_ROOTS, *own))))
+    for path in own:
+        if files.is_file(tree, path) and not _FILE.match(path):
+            walk.loose.append(path)
+    walk.run(tuple(dict.fromkeys((*named, *_ROOTS, *own))))
+    with forgiving(tree):
+        walk.run(_HOMES)
 
     def rank(site: str) -> int:
         by_name = next((n for n, prefix in enumerate(named) if site.startswith(f"{prefix}/")), None)
@@ -130,8 +177,18 @@ def places(tree: FileTree, environment: dict[str, str]) -> Places:
         programs=tuple(walk.programs),
         sites=tuple(sorted(walk.sites, key=rank)),
         loose=tuple(walk.loose),
-        whole=whole,
+        whole=not walk.cut,
     )
+
+
+@contextmanager
+def forgiving(tree: FileTree) -> Iterator[None]:
+    """Leave no doubt by what a reader may not enter: no rank that they start may either."""
+    unread = tree.unread if isinstance(tree, BoundedTree) else {}
+    before = set(unread)
+    yield
+    for path in [p for p, why in unread.items() if why == _SHUT and p not in before]:
+        del unread[path]
 
 
 def _named(environment: dict[str, str]) -> Iterator[str]:

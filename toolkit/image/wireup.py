@@ -11,9 +11,7 @@ def programs(found: dict[str, str], book: Book) -> dict[str, str]:
         more = f", and {len(shown) - 5} more" if len(shown) > 5 else ""
         book.evidence["programs"] = f"{', '.join(shown[:5])}{more}"
     else:
-        book.absent["programs"] = (
-            "no program below /opt, /usr/local or on the PATH, and no mpi4py, needs an MPI"
-        )
+        book.absent["programs"] = "no program outside the system's folders, and no mpi4py, needs an MPI"
     return found
 
 

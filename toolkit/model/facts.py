@@ -237,7 +237,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     the system's folders; sorted."""
     ssh: str | None = None
     """Path of the program that a launcher inside would start remote ranks with: ssh, or what the settings of
-    the image's Open MPI name in its place."""
+    the image's Open MPI name in its place; empty where they say that none is needed on one node."""
     python: str | None = None
     """Version of Python."""
     tensorflow: str | None = None

@@ -67,21 +67,43 @@ def test_an_image_without_a_fabric_says_so(tmp_path):
         assert name in facts.absent
 
 
-def test_intel_mpi_has_a_libfabric_in_a_folder_of_its_own(tmp_path):
-    own = "/opt/intel/oneapi/mpi/2021.13"
-    facts = inspect(
-        sandbox(
-            tmp_path,
-            {
-                **BASE,
-                f"{own}/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"I_MPI_ROOT\0"),
-                f"{own}/opt/mpi/libfabric/lib/libfabric.so.1": elf(),
-                f"{own}/opt/mpi/libfabric/lib/prov/libtcp-fi.so": elf(),
-            },
-        )
-    )
-    assert facts.libfabric == f"{own}/opt/mpi/libfabric/lib/libfabric.so.1"
+ONEAPI = "/opt/intel/oneapi/mpi/2021.13"
+INTEL = {
+    **BASE,
+    f"{ONEAPI}/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"I_MPI_ROOT\0"),
+    f"{ONEAPI}/opt/mpi/libfabric/lib/libfabric.so.1": elf(),
+    f"{ONEAPI}/opt/mpi/libfabric/lib/prov/libtcp-fi.so": elf(),
+}
+
+
+def test_the_libfabric_of_intel_mpi_counts_where_its_mpirun_finds_it(tmp_path):
+    facts = inspect(sandbox(tmp_path, {**INTEL, f"{ONEAPI}/env/vars.sh": b"#!/bin/sh\n"}))
+    assert facts.libfabric == f"{ONEAPI}/opt/mpi/libfabric/lib/libfabric.so.1"
     assert facts.libfabric_providers == ("tcp",)
+    assert "libfabric.so.1" not in (facts.libraries or ())
+
+
+@pytest.mark.parametrize("root", ["", f"export I_MPI_ROOT={ONEAPI}\n"])
+def test_a_libfabric_that_only_lies_beside_intel_mpi_is_not_found(tmp_path, root):
+    more = {f"{ONEAPI}/env/vars.sh": b"", "/.singularity.d/env/90-environment.sh": root} if root else {}
+    facts = inspect(sandbox(tmp_path, {**INTEL, **more}))
+    assert facts.libfabric is None
+    assert "libfabric" in facts.absent
+
+
+def test_the_libfabric_of_intel_mpi_counts_where_mpi4py_opens_it(tmp_path):
+    venv, site = "/opt/venv", "/opt/venv/lib/python3.11/site-packages"
+    there = {
+        **BASE,
+        f"{venv}/pyvenv.cfg": "home = /usr/bin\n",
+        f"{venv}/bin/python3": elf(),
+        f"{venv}/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"I_MPI_ROOT\0"),
+        f"{venv}/lib/libfabric/libfabric.so.1": elf(),
+        f"{site}/mpi4py/_mpiabi.py": b"",
+        f"{site}/mpi4py/MPI.mpich.cpython-311-x86_64-linux-gnu.so": elf(needed=("libmpi.so.12",)),
+    }
+    facts = inspect(sandbox(tmp_path, there))
+    assert facts.libfabric == f"{venv}/lib/libfabric/libfabric.so.1"
 
 
 def test_the_newest_c_library_that_is_needed_is_told_with_what_needs_it(tmp_path):

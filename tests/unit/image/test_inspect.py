@@ -371,3 +371,28 @@ def test_the_settings_of_open_mpi_say_what_its_launcher_starts_ranks_with(tmp_pa
     there |= {"/usr/bin/false": elf(), "/etc/openmpi/openmpi-mca-params.conf": settings.encode()}
     facts = inspect(sandbox(tmp_path, there))
     assert facts.ssh == agent
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "launcher", "agent"),
+    [
+        ("OMPI_MCA_plm_rsh_agent", "rsh : sh -c", b"libopen-rte", "/usr/bin/sh"),
+        ("OMPI_MCA_plm_rsh_agent", "rsh", b"libopen-rte", None),
+        ("OMPI_MCA_plm_rsh_agent", "", b"libopen-rte", ""),
+        ("OMPI_MCA_plm", "isolated", b"libopen-rte", ""),
+        ("OMPI_MCA_plm", "rsh", b"libopen-rte", None),
+        ("OMPI_MCA_plm", "isolated", b"orterun_wrapper", ""),
+        ("OMPI_MCA_plm", "isolated", b"prterun", None),
+    ],
+)
+def test_a_variable_of_the_image_takes_the_place_of_ssh_in_open_mpi_4(
+    tmp_path, variable, value, launcher, agent
+):
+    there = {path: content for path, content in {**BASE, **OPEN_MPI_4}.items() if path != "/usr/bin/ssh"}
+    there |= {"/usr/bin/mpirun": elf(text=launcher), "/usr/bin/sh": elf()}
+    there["/.singularity.d/env/10-docker2singularity.sh"] = (
+        f'export {variable}="${{{variable}:-"{value}"}}"\n'
+    )
+    facts = inspect(sandbox(tmp_path, there))
+    assert facts.ssh == agent
+    assert ("ssh" in facts.absent) is not bool(agent)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.image.sifs import elf, index, sandbox
 from toolkit.image.folder import FolderTree
-from toolkit.image.loader import Loader, environment
+from toolkit.image.loader import Loader
 
 USER = "/app/bin/program"
 EVERYWHERE = {f"{folder}/libx.so.1": elf() for folder in ("/rpath", "/given", "/runpath", "/usr/lib")}
@@ -74,24 +74,6 @@ def test_an_include_is_relative_to_the_file_that_includes(tmp_path):
 def test_configuration_that_leads_nowhere_is_passed_over(tmp_path, line):
     files = {"/etc/ld.so.conf": f"{line}\n/opt/lib\n", "/opt/lib/libx.so.1": elf()}
     assert found(tmp_path, files, user=None) == "/opt/lib/libx.so.1"
-
-
-@pytest.mark.parametrize(
-    ("script", "path"),
-    [
-        ("export PATH=/a\\d:/bin\nexport PATH=/x:$PATH\n", "/x:/a\\d:/bin"),
-        ('export PATH=/a\\1\nexport PATH="/x:${PATH}"\n', "/x:/a\\1"),
-    ],
-)
-def test_backslashes_in_a_variable_are_text(tmp_path, script, path):
-    tree = FolderTree(sandbox(tmp_path, {"/.singularity.d/env/10-docker.sh": script}))
-    assert environment(tree)["PATH"] == path
-
-
-def test_a_variable_that_doubles_itself_stays_within_bounds(tmp_path):
-    script = "export PATH=/x\n" + "export PATH=$PATH:$PATH\n" * 64
-    tree = FolderTree(sandbox(tmp_path, {"/.singularity.d/env/10-docker.sh": script}))
-    assert len(environment(tree)["PATH"]) < 10_000
 
 
 def test_a_library_of_another_architecture_is_passed_over(tmp_path):

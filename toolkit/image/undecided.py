@@ -1,0 +1,47 @@
+"""Leave unknown what an image does not decide: which of its MPIs is loaded, and what variables lead to."""
+
+import msgspec
+
+from toolkit.image import wireup
+from toolkit.image.book import Book
+from toolkit.image.mpi import MpiFound
+from toolkit.model.facts import ImageFacts
+
+_OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components"))
+_ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
+"""Facts that are found by PATH."""
+
+
+def undecided(mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]) -> str | None:
+    """Say why it cannot be told which MPI is loaded; ``None`` where it can."""
+    kinds = sorted({found.mpi.implementation for found in mpis})
+    if len(kinds) > 1 and not any(programs.values()):
+        return f"the image has {' and '.join(kinds)}, and no program in it tells which is loaded"
+    alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
+    if why := untold.get("LD_LIBRARY_PATH"):
+        return f"it may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
+    return None
+
+
+def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book) -> ImageFacts:
+    """Return the facts with no MPI that is loaded; all of them are among the others."""
+    for kept in (book.evidence, book.absent, book.unknown):
+        for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
+            del kept[name]
+    others = wireup.others((*mpis[:1], *mpis), book)
+    for name in ("mpi", "pmix", "pmix_components"):
+        book.unknown[name] = why
+    return msgspec.structs.replace(facts, mpi=None, other_mpis=others, pmix=None, pmix_components={})
+
+
+def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> None:
+    """Call unknown what was not found by variables that are not wholly known."""
+    if why := untold.get("PATH"):
+        for name in _ON_PATH:
+            if name in book.absent:
+                book.unknown[name] = f"{book.absent.pop(name)}; but {why}"
+    if why := untold.get("LD_LIBRARY_PATH"):
+        if not all(facts.programs.values()):
+            book.unknown["programs"] = f"{book.evidence.pop('programs')}; but {why}"
+        if facts.mpi and facts.mpi.lacks:
+            book.unknown["mpi.lacks"] = f"{book.evidence.pop('mpi.lacks')}; but {why}"
