@@ -14,6 +14,9 @@ pytestmark = pytest.mark.integration
 
 PROGRAMS = Path(__file__).parent / "learning"
 
+SHARED = ("plain", "lars", "lamb", "xla", "accumulated", "corrected", "ahead", "embedded", "shared norms")
+"""What several ranks or devices come to the weights of one with."""
+
 READ_EVENTS = """
 import json, sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -77,6 +80,8 @@ def train(inside, few, tmp_path_factory):
     "name",
     [
         *("sgd", "momentum", "nesterov", "sgd weight decay", "lars"),
+        *("nesterov corrected", "nesterov decayed", "looks ahead and goes on"),
+        *("embedded, sgd", "embedded, adam"),
         *("corrected", "uncorrected", "cosine", "polynomial", "exponential", "step"),
         *("label smoothing", "regularised", "accumulated", "xla", "goes on"),
     ],
@@ -93,6 +98,10 @@ def test_weights_of_adam_are_those_of_the_formulas(alone, name):
 
 def test_without_momentum_correction_a_rate_that_rises_leads_elsewhere(alone):
     assert alone[0]["correction changes"] > 0.05
+
+
+def test_a_rate_without_a_decay_is_that_of_the_ranks_that_go_on(alone):
+    assert alone[0]["rates of four and of one"] == pytest.approx([0.4, 0.1])
 
 
 def test_the_rate_steps_and_follows_the_reference_batch_and_the_accumulated_ones(alone):
@@ -181,12 +190,12 @@ def test_the_rate_of_two_ranks_is_scaled_and_warmed_up(together):
     assert 0.1 < first < 0.15 < second < third == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("name", ["plain", "lars", "lamb", "xla", "accumulated", "corrected", "shared norms"])
+@pytest.mark.parametrize("name", SHARED)
 def test_two_ranks_come_to_the_weights_of_one_process_with_both_batches(together, name):
     assert together[name] < (2e-5 if name in ("lamb", "shared norms") else 2e-6), together
 
 
-@pytest.mark.parametrize("name", ["plain", "lars", "lamb", "xla", "accumulated", "corrected", "shared norms"])
+@pytest.mark.parametrize("name", SHARED)
 def test_two_devices_come_to_the_weights_of_one_with_both_batches(mirrored, name):
     assert mirrored[name] < 2e-6, mirrored
     rates = mirrored[f"{name} rates"]

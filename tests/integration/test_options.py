@@ -31,7 +31,8 @@ def everywhere(inside, tmp_path_factory):
 
 @pytest.mark.parametrize("strategy", EQUAL)
 @pytest.mark.parametrize(
-    "name", ["plain", "nesterov", "corrected", "adam", "lars", "lamb", "smoothed", "accumulated", "xla"]
+    "name",
+    ["plain", "nesterov", "corrected", "ahead", "adam", "lars", "lamb", "smoothed", "accumulated", "xla"],
 )
 def test_an_option_does_with_each_strategy_what_it_does_in_one_process(everywhere, strategy, name):
     found = everywhere[strategy]
@@ -66,7 +67,7 @@ def test_what_a_strategy_refuses_is_not_done_in_silence(everywhere, strategy):
 
 def test_workers_that_do_not_wait_learn_with_all_options_too(everywhere):
     found = everywhere["ps"]["losses"]
-    assert {"nesterov", "corrected", "adam", "lars", "lamb", "accumulated", "bfloat16"} <= set(found)
+    assert {"nesterov", "corrected", "ahead", "adam", "lars", "lamb", "accumulated", "bfloat16"} <= set(found)
     for name, losses in found.items():
         assert losses[-1] < losses[0], name
 
@@ -122,6 +123,8 @@ def test_in_a_long_epoch_a_checkpoint_is_written_when_it_is_time(options):
             "pictures: /data/test/val/class-1/5.jpg: cannot be decoded: the image is cut short or damaged",
         ),
         ("packed", "packed: /data/packed/train-00000-of-00001: the record at byte "),
+        ("zero", "packed: /data/zero/train-00000-of-00001: the record at byte "),
+        ("many", "packed: /data/many/train-00000-of-00001: the record at byte "),
     ],
 )
 def test_an_image_that_cannot_be_read_is_one_line_with_its_name_and_status_2(options, name, said):
@@ -142,6 +145,26 @@ def test_an_image_that_is_cut_short_ends_two_ranks_with_one_line(inside, tmp_pat
     assert len(told) == 1, done.lines
     assert "3.jpg: cannot be decoded" in told[0]
     assert not any("Traceback" in line for line in done.lines)
+
+
+def test_a_label_of_no_class_is_told_with_what_labels_may_be(options):
+    told = [line for line in options[1] if ": its label is " in line]
+    assert [line.partition(": its label is ")[2] for line in told] == [
+        "0, and labels begin at 1; number them anew",
+        "5, and that of the last of 4 classes is 4; see --classes",
+    ]
+
+
+def test_two_ranks_begin_with_the_same_weights_and_drop_what_each_draws(inside, tmp_path):
+    binds = {PROGRAMS: "/tests:ro", tmp_path: "/out"}
+    done = inside(*TWO, "python", "/tests/options.py", "masks", binds=binds, env=SETTINGS)
+    assert done.ok, done.lines
+    ours, theirs = ((tmp_path / f"masks-{rank}").read_text().splitlines() for rank in range(2))
+    assert ours[0] == theirs[0], "the first weights"
+    # A test of the model keeps all.
+    ours, theirs = ({line for line in lines if " 0 " in line} for lines in (ours, theirs))
+    assert len(ours) == len(theirs) == 4, "a mask a step"
+    assert not ours & theirs
 
 
 def test_the_metrics_tell_how_long_a_rank_waited_for_its_samples(options):

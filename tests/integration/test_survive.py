@@ -165,6 +165,28 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_comes_to_the_same(run, 
     assert difference(out, undisturbed[1]) == 0
 
 
+def test_where_all_checkpoints_are_damaged_the_training_begins_anew_only_if_asked(run, out):
+    assert run(out, *ONE).ok
+    kept = checkpoint.names(out / "checkpoints")
+    for name in kept:
+        state = out / "checkpoints" / name / checkpoint.STATE
+        state.write_bytes(state.read_bytes()[:-1])
+    done = run(out, *TWO, "--epochs", "8")
+    told = [line for line in done.lines if line.startswith("mnist: /out/checkpoints: all 2 checkpoints are")]
+    assert (done.status, len(told)) == (1, 1), done.lines
+    assert checkpoint.names(out / "checkpoints") == kept
+    assert run(out, *ONE, "--fresh").ok
+    assert not lines(out, "resumed")
+
+
+def test_a_training_that_diverges_within_an_epoch_writes_no_checkpoint_of_it(run, out):
+    words = ("--learning-rate", "1e30", "--batch-size", "1", "--checkpoint-seconds", "0.0001")
+    done = run(out, *ONE, *words)
+    told = [line for line in done.lines if line.startswith("mnist: the training diverged in epoch 1: ")]
+    assert (done.status, len(told)) == (1, 1), done.lines
+    assert not checkpoint.names(out / "checkpoints")
+
+
 def test_a_full_disk_is_one_sentence_and_keeps_the_checkpoint_before(run, out, undisturbed, difference):
     done = run(out, "sh", "-c", FULL)
     told = [line for line in done.lines if "cannot be written: No space left on device" in line]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.program import toolkit
 from tests.integration.training import TRAIN, TWO, metrics
-from tests.unit.trainers.digits import idx
+from tests.unit.trainers.digits import idx, write_digits
 
 pytestmark = pytest.mark.integration
 
@@ -155,6 +155,16 @@ def test_a_file_cut_short_on_one_rank_ends_the_job_with_one_line(inside, few, tm
     told = [line for line in done.lines if line.startswith("mnist: ")]
     assert len(told) == 1, done.lines
     assert "/data1/train-images-idx3-ubyte: has 1000 bytes" in told[0]
+    assert seconds < 60
+
+
+def test_ranks_that_find_other_numbers_of_samples_end_with_one_line(inside, few, tmp_path, out):
+    fewer = write_digits(tmp_path / "fewer", 630, 200)
+    done, seconds = ranks_with_data_of_their_own(inside, (few, fewer), out)
+    assert done.status == 2, done.lines
+    told = [line for line in done.lines if line.startswith("mnist: ")]
+    assert len(told) == 1, done.lines
+    assert told[0].startswith("mnist: rank 1 has 630 samples, and rank 0 has 640: ")
     assert seconds < 60
 
 

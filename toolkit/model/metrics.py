@@ -30,13 +30,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field=
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
-    """One epoch of all ranks; a benchmark has nothing to test."""
+    """One epoch of all ranks; a benchmark has nothing to test, and a loss that is no number is not known."""
 
     epoch: int
     seconds: float
     images: int
     images_per_second: float
-    loss: float
+    loss: float | None
     accuracy: float
     test_loss: float | None = None
     test_accuracy: float | None = None

@@ -1,6 +1,7 @@
 """The plot of a training, as a PNG file; the only module that imports matplotlib."""
 
 import io
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -57,26 +58,34 @@ def training_png(training: Training, result: Result) -> bytes:
 
 
 def _lines(
-    axes: "Axes", numbers: Sequence[int], training: Sequence[float], test: Sequence[float | None]
+    axes: "Axes", numbers: Sequence[int], training: Sequence[float | None], test: Sequence[float | None]
 ) -> None:
-    scored = [value for value in test if value is not None]
     lines = [(training, "s--", _ORANGE, "training, mean of the epoch")]
-    if len(scored) == len(numbers):
-        lines.append((scored, "o-", _BLUE, "test, after the epoch"))
+    if any(value is not None for value in test):
+        lines.append((test, "o-", _BLUE, "test, after the epoch"))
     for values, style, color, name in lines:
         size = 6 if len(numbers) <= _MANY else 3
-        axes.plot(numbers, values, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
-    last, _, color, _ = lines[-1]
+        # A line has a gap where a value is not known.
+        drawn = [math.nan if value is None else value for value in values]
+        axes.plot(numbers, drawn, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
+    values, _, color, _ = lines[-1]
+    _name_last(axes, numbers[-1], values[-1], color)
+    axes.margins(y=0.16)
+
+
+def _name_last(axes: "Axes", number: int, value: float | None, color: str) -> None:
+    """Write the last value of a line beside it, if it is known."""
+    if value is None:
+        return
     axes.annotate(
-        f"{last[-1]:.4f}",
-        (numbers[-1], last[-1]),
+        f"{value:.4f}",
+        (number, value),
         xytext=(9, 0),
         textcoords="offset points",
         va="center",
         color=color,
         fontweight="bold",
     )
-    axes.margins(y=0.16)
 
 
 def _bars(axes: "Axes", numbers: Sequence[int], speeds: Sequence[float]) -> None:

@@ -14,7 +14,7 @@ def epochs_table(training: Training) -> str:
         [
             (
                 one.epoch,
-                f"{one.loss:.4f}",
+                _number(one.loss),
                 f"{one.accuracy:.4f}",
                 _number(one.test_loss),
                 _number(one.test_accuracy),

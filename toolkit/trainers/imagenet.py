@@ -5,7 +5,6 @@ for each class (:mod:`toolkit.trainers.data.folder`).
 """
 
 import argparse
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +39,7 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
     return replace(
         trainer,
         model=partial(application, name, (side, side, 3), classes, side=side),
-        load=partial(load, side=side, seed=options.seed),
+        load=partial(load, side=side, seed=options.seed, classes=classes),
         variant={"model": name, "image_size": side, "classes": classes},
     )
 
@@ -54,10 +53,11 @@ def check(data: Path) -> None:
     _form(data).check(data)
 
 
-def load(data: Path, side: int = SIDE, seed: int = 1) -> tuple[Data, Data]:
-    """Return the images to train on and those to test with."""
-    read: Callable[..., tuple[Data, Data]] = _form(data).load
-    return read(data, side, seed)
+def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
+    """Return the images to train on and those to test with; folders say by themselves how many classes."""
+    if _form(data) is folder:
+        return folder.load(data, side, seed)
+    return records.load(data, side, seed, classes=classes)
 
 
 def _form(data: Path) -> ModuleType:

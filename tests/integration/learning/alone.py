@@ -61,6 +61,23 @@ def goes_on(chosen):
     return papers.furthest(small.weights(whole), small.weights(loops[1]))
 
 
+class Four(Alone):
+    """One process that takes the rate of four ranks."""
+
+    averaged = 4
+
+
+def with_fewer():
+    """Return the rate of four ranks, and that of one that goes on with what they came to."""
+    learning = Learning(0.1, optimizer="sgd", warmup_epochs=1.0).of_batch(small.BATCH)
+    four, one = (small.loop(world, learning) for world in (Four(), WORLD))
+    for number in range(2):
+        four.epoch(number, 1, Part(), lambda part, steps: steps)
+    one.restore(four.state())
+    one.epoch(2, 1, Part(), lambda part, steps: steps)
+    return [four.learning_rate, one.learning_rate]
+
+
 def rates():
     warm = np.where(DONE < 2, 0.02 + 0.08 * DONE / 2, 0.1)
     chosen = {"warmup_epochs": 2.0, "warmup_from": 0.02, "momentum": 0.9}
@@ -70,7 +87,12 @@ def rates():
     FOUND["correction changes"] = papers.furthest(
         small.weights(loop), papers.train(papers.Sgd(0.9), BATCHES, warm)
     )
+    ahead = {**chosen, "nesterov": True}
+    held("nesterov corrected", papers.Sgd(0.9, nesterov=True), warm, **ahead)
+    held("nesterov decayed", papers.Sgd(0.9, 0.1, nesterov=True), warm, **ahead, weight_decay=0.1)
     FOUND["goes on"] = goes_on({**chosen, "decay": "cosine"})
+    FOUND["looks ahead and goes on"] = goes_on({**ahead, "decay": "cosine"})
+    FOUND["rates of four and of one"] = with_fewer()
     left = np.clip((DONE - 1) / 2, 0, 1)
     begun = np.where(DONE < 1, 0.02 + 0.08 * DONE, 0)
     after = {"warmup_epochs": 1.0, "warmup_from": 0.02}
@@ -103,6 +125,12 @@ def steps():
     FOUND["accumulated"] = papers.furthest(small.weights(whole), small.weights(pieces))
     _, seen = small.train(WORLD, batch=4, accumulate=4)
     FOUND["accumulated rate"] = seen[-1][1]
+    for name, chosen in (("sgd", {"momentum": 0.9}), ("adam", {"optimizer": "adam"})):
+        chosen |= {"learning_rate": 0.01, "weight_decay": 0.1, "scaling": "none"}
+        chosen |= {"model": small.embedded, "data": small.words()}
+        whole, _ = small.train(WORLD, **chosen)
+        pieces, _ = small.train(WORLD, batch=4, accumulate=4, **chosen)
+        FOUND[f"embedded, {name}"] = papers.furthest(small.weights(whole), small.weights(pieces))
     once, again = (small.weights(small.train(WORLD, momentum=0.9)[0]) for _ in range(2))
     FOUND["same twice"] = all((a == b).all() for a, b in zip(once, again, strict=True))
 

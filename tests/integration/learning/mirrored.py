@@ -30,6 +30,8 @@ def both(name, half=8, **chosen):
 
 both("plain", momentum=0.9)
 both("corrected", momentum=0.9, warmup_epochs=2.0, decay="cosine")
+both("ahead", momentum=0.9, nesterov=True, weight_decay=0.1, warmup_epochs=2.0, warmup_from=0.02)
+both("embedded", model=small.embedded, data=small.words(), momentum=0.9, weight_decay=0.1)
 both("accumulated", half=4, accumulate=2, momentum=0.9)
 both("lars", optimizer="lars", momentum=0.9, trust=0.02, weight_decay=0.1)
 both("lamb", optimizer="lamb", learning_rate=0.01, weight_decay=0.1)

@@ -47,8 +47,8 @@ PICTURES = Trainer(
     learning=LEARNING,
 )  # fmt: skip
 PACKED = Trainer(
-    "packed", model, partial(records.load, side=SIDE), data="images", fetched=False, epochs=1, batch_size=8,
-    learning=LEARNING,
+    "packed", model, partial(records.load, side=SIDE, classes=4), data="images", fetched=False, epochs=1,
+    batch_size=8, learning=LEARNING,
 )  # fmt: skip
 
 
@@ -104,9 +104,9 @@ def folders(where, image=image):
     return where
 
 
-def example(encoded, number):
+def example(encoded, label):
     content = tf.train.Feature(bytes_list=tf.train.BytesList(value=[encoded]))
-    label = tf.train.Feature(int64_list=tf.train.Int64List(value=[number % 4 + 1]))
+    label = tf.train.Feature(int64_list=tf.train.Int64List(value=[label]))
     features = tf.train.Features(feature={"image/encoded": content, "image/class/label": label})
     return tf.train.Example(features=features).SerializeToString()
 
@@ -124,13 +124,15 @@ def pictures():
         where = folders(DATA / name)
         spoil(where / part)
         FOUND[name] = go(PICTURES, name, "--data", str(where))[0]
-    packed = DATA / "packed"
-    packed.mkdir()
-    for part in ("train", "validation"):
-        with tf.io.TFRecordWriter(str(packed / f"{part}-00000-of-00001")) as file:
-            for number in range(16):
-                file.write(example(image(number)[: 700 if number == 7 else None], number))
-    FOUND["packed"] = go(PACKED, "packed", "--data", str(packed))[0]
+    for name, size, label in (("packed", 700, 4), ("zero", None, 0), ("many", None, 5)):
+        packed = DATA / name
+        packed.mkdir()
+        for part in ("train", "validation"):
+            with tf.io.TFRecordWriter(str(packed / f"{part}-00000-of-00001")) as file:
+                for number in range(16):
+                    seventh = (image(number)[:size], label)
+                    file.write(example(*(seventh if number == 7 else (image(number), number % 4 + 1))))
+        FOUND[name] = go(PACKED, name, "--data", str(packed))[0]
 
 
 class Slow:
@@ -199,8 +201,28 @@ def two_ranks():
     run(PICTURES, ["--output", str(OUT), "--strategy", "horovod", "--data", str(where)])
 
 
+def masks():
+    """Write the sum of this rank's first weights, and which numbers of a sample each step keeps."""
+    file = f"file://{OUT}/masks-{os.environ['OMPI_COMM_WORLD_RANK']}"
+
+    def dropping():
+        def seen(values):
+            tf.print(tf.cast(values[0] > 0, tf.int32), summarize=-1, output_stream=file)
+            return values
+
+        layers = tf.keras.layers
+        lines = [layers.Dropout(0.5), layers.Lambda(seen), layers.Dense(4)]
+        made = tf.keras.Sequential([layers.Input((32,)), *lines])
+        tf.print(tf.reduce_sum(made.weights[0]), output_stream=file)
+        return made
+
+    samples = Samples(np.ones((16, 32), "float32"), np.zeros(16, "int32"))
+    trainer = Trainer("masks", dropping, lambda _: (samples,) * 2, 1, 2, LEARNING)
+    run(trainer, ["--output", str(OUT / "masks"), "--strategy", "horovod"])
+
+
 if sys.argv[1:]:
-    two_ranks()
+    {"two-ranks": two_ranks, "masks": masks}[sys.argv[1]]()
 for part in (trainings, pictures, waiting, sizes, measured):
     part()
 print(json.dumps(FOUND))

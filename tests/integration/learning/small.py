@@ -38,6 +38,22 @@ def normed():
     )
 
 
+def embedded():
+    """Return a model of words, each of which a batch has a few of."""
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [layers.Input((4,)), layers.Embedding(50, 6), layers.Flatten(), layers.Dense(papers.CLASSES)]
+    )
+
+
+def words():
+    """Return samples for it."""
+    random = np.random.default_rng(7)
+    inputs = random.integers(0, 50, (papers.SAMPLES, 4)).astype("int32")
+    return inputs, random.integers(0, papers.CLASSES, papers.SAMPLES).astype("int32")
+
+
 def loop(world, learning, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None):
     return Loop(
         model,

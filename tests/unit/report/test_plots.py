@@ -8,10 +8,12 @@ from toolkit.errors import Missing
 from toolkit.report.plots import training_png
 from toolkit.report.result import parse_metrics, summarise
 
+UNKNOWN = {**EPOCHS[1], "loss": None, "test_loss": None}
+GAPS = lines(HEADER, EPOCHS[0], UNKNOWN, {**EPOCHS[0], "epoch": 3})
 LONG = lines(HEADER, *({**EPOCHS[0], "epoch": number} for number in range(1, 41)))
 
 
-@pytest.mark.parametrize("metrics", [COMPLETE, PARTIAL, LONG, BENCHMARK])
+@pytest.mark.parametrize("metrics", [COMPLETE, PARTIAL, LONG, BENCHMARK, GAPS, lines(HEADER, UNKNOWN)])
 def test_a_training_of_any_length_is_drawn(metrics):
     training = parse_metrics(metrics)
     png = training_png(training, summarise(training, None))

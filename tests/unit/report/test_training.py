@@ -43,3 +43,13 @@ def test_a_benchmark_has_no_test_and_says_nothing_of_one():
         *("1", "0.1000", "0.9600", "-", "-", "4.00", "30000"),
     ]
     assert "test accuracy" not in summary(summarise(training, None))
+
+
+def test_a_loss_that_is_no_number_is_not_known():
+    unknown = {**EPOCHS[1], "loss": None, "test_loss": None}
+    training = parse_metrics(lines(HEADER, EPOCHS[0], unknown, {**END, "test_loss": None}))
+    assert epochs_table(training).splitlines()[-1].split() == [
+        "2", "-", "0.9700", "-", "0.9800", "2.00", "60000",
+    ]  # fmt: skip
+    assert (result := summarise(training, None)).test_loss is None
+    assert "test accuracy  0.9800" in summary(result)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,16 +96,40 @@ def test_a_later_form_is_not_guessed_at(tmp_path):
     del values["manifest_sha256"]
     values["schema"] = "toolkit.checkpoint/9"
     (path / MANIFEST).write_text(json.dumps({**values, "manifest_sha256": checkpoint._digest(values)}))
-    with pytest.raises(Damaged, match=r"toolkit\.checkpoint/9"):
-        checkpoint.read(path)
+    with pytest.raises(Trouble, match=r"is of the form toolkit\.checkpoint/9, .* or begin anew with --fresh"):
+        checkpoint.newest(tmp_path)
+    assert path.is_dir()
 
 
-def test_where_all_are_damaged_nothing_is_loaded(tmp_path, capsys):
-    write(tmp_path, (1, 0), (2, 0))
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [([(1, 0)], "the only checkpoint is damaged"), ([(1, 0), (2, 0)], "all 2 checkpoints are damaged")],
+)
+def test_where_all_are_damaged_nobody_begins_anew_unasked(tmp_path, capsys, places, said):
+    write(tmp_path, *places)
     for name in checkpoint.names(tmp_path):
         empty(tmp_path / name / STATE)
-    assert checkpoint.newest(tmp_path) is None
-    assert capsys.readouterr().out.count("not loaded") == 2
+    with pytest.raises(Trouble, match=f"{said}; put a whole one back, or begin anew with --fresh") as told:
+        checkpoint.newest(tmp_path)
+    assert told.value.code == 1
+    assert capsys.readouterr().out.count("not loaded") == len(places)
+
+
+@pytest.mark.parametrize("name", [STATE, MANIFEST])
+def test_one_that_cannot_be_read_now_is_not_taken_for_damaged(tmp_path, name, monkeypatch):
+    write(tmp_path, (1, 0), (2, 0))
+    real = Path.open
+
+    def stale(path, *more, **named):
+        if path.name == name:
+            raise OSError(errno.ESTALE, "Stale file handle", str(path))
+        return real(path, *more, **named)
+
+    monkeypatch.setattr(Path, "open", stale)
+    with pytest.raises(Trouble, match=f"000002-0+/{name}: cannot be read: Stale file handle; ") as told:
+        checkpoint.newest(tmp_path)
+    assert told.value.code == 1
+    assert len(checkpoint.names(tmp_path)) == 2
 
 
 def test_a_full_disk_is_one_sentence_and_keeps_what_was_there(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The epochs of a training, with a loop that computes nothing: what is written when, and what stops it."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from toolkit.trainers.training.keeper import Keeper, Start
 from toolkit.trainers.training.loop import Score, Trained, paced
 from toolkit.trainers.training.metrics import FILE, Metrics
 from toolkit.trainers.training.watch import Seen
-from toolkit.trainers.trouble import Stopped
+from toolkit.trainers.trouble import Stopped, Trouble
 
 SETTINGS = {"trainer": "mnist", "seed": 1}
 
@@ -149,3 +150,29 @@ def test_where_the_newest_is_damaged_the_epochs_after_it_are_trained_again(run, 
 )
 def test_a_slice_is_to_take_two_seconds_and_is_approached_in_strides(steps, seconds, expected):
     assert paced(steps, seconds) == expected
+
+
+def test_a_test_loss_that_overflowed_ends_no_training_and_is_told(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Instant, "evaluate", lambda self, samples: Score(math.inf, 0.1))
+    run(Wishes(), epochs=1)
+    assert "test accuracy 0.1000" in (line := capsys.readouterr().out.splitlines()[-1])
+    assert line.endswith("images/s  the test loss is inf")
+    assert run.records[1]["test_loss"] is None
+    assert totals(run.records)["test_loss"] is None
+    assert checkpoint.newest(tmp_path / checkpoint.FOLDER)[0].epochs == 1
+
+
+def test_a_training_that_diverges_within_an_epoch_keeps_the_checkpoints_before(run, tmp_path, monkeypatch):
+    run(Wishes(), epochs=1)
+    folder = tmp_path / checkpoint.FOLDER
+    before = checkpoint.names(folder)
+
+    def epoch(self, number, passes, part, pause):
+        pause(Part(8, math.nan, 2, 0.0), 5)
+
+    monkeypatch.setattr(Instant, "epoch", epoch)
+    for wish in ((False, True), (True, False)):
+        with pytest.raises(Trouble, match="diverged in epoch 2: the loss is no number") as told:
+            run(Wishes(wish), epochs=2)
+        assert told.value.code == 1
+        assert checkpoint.names(folder) == before

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from toolkit.trainers.ranks import devices
 from toolkit.trainers.ranks.devices import gpus_are_own, prepare_devices
 from toolkit.trainers.trouble import Trouble
 
@@ -43,6 +44,7 @@ class Config:
 def prepared(monkeypatch):
     for name in ("SLURM_GPUS_PER_TASK", "SLURM_GPUS_ON_NODE", "SLURM_CPUS_ON_NODE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(devices, "openable", lambda _: ())
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
 
     def prepare(gpus, local_rank, local_size, wanted=1, **environment):
@@ -83,8 +85,45 @@ def test_a_rank_that_is_shown_its_own_gpu_only_takes_it(prepared, environment):
 
 
 def test_all_gpus_of_the_node_are_not_a_ranks_own():
-    assert not gpus_are_own({"SLURM_GPUS_ON_NODE": "1"}, 1)
-    assert not gpus_are_own({}, 1)
+    two = SimpleNamespace(local_size=2, wanted=1)
+    assert not gpus_are_own({"SLURM_GPUS_ON_NODE": "1"}, two, 1, 1)
+    assert not gpus_are_own({}, two, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "ranks", "environment"),
+    [
+        # --gpus-per-task=1 --gpu-bind=none: each rank sees all.
+        (4, 4, {"SLURM_GPUS_PER_TASK": "1", "SLURM_GPUS_ON_NODE": "4"}),
+        (4, 4, {"SLURM_GPUS_PER_TASK": "a100:1"}),
+        # CUDA_VISIBLE_DEVICES=0,1 of a job with four.
+        (2, 2, {"SLURM_GPUS_ON_NODE": "4"}),
+    ],
+)
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_ranks_that_may_all_see_the_same_take_one_each(prepared, gpus, ranks, environment, wanted):
+    taken = [prepared(gpus, rank, ranks, wanted, **environment).visible for rank in range(ranks)]
+    assert taken == [[f"GPU:{rank}"] for rank in range(ranks)]
+
+
+def test_ranks_that_see_the_gpus_of_their_socket_only_are_refused_with_the_way_out(prepared):
+    with pytest.raises(
+        Trouble, match=r"4 ranks of this node sees 2 GPUs of the job's 4 .*--gpu-bind=single:1"
+    ):
+        prepared(2, 1, 4, SLURM_GPUS_ON_NODE="4")
+    with pytest.raises(Trouble, match=r"--gpu-bind=single:1, with --gpus-per-task=2$"):
+        prepared(3, 1, 2, 2, SLURM_GPUS_ON_NODE="4")
+
+
+def test_two_ranks_a_gpu_are_refused_though_slurm_shows_each_one(prepared):
+    with pytest.raises(Trouble, match="4 ranks were started on a node with 2 GPUs; start one a GPU"):
+        prepared(1, 3, 4, SLURM_GPUS_ON_NODE="2")
+
+
+def test_a_rank_that_takes_all_takes_those_that_only_it_may_open(prepared, monkeypatch):
+    assert prepared(4, 1, 2, 0, SLURM_GPUS_ON_NODE="8").visible == ["GPU:2", "GPU:3"]
+    monkeypatch.setattr(devices, "openable", lambda _: (4, 5, 6, 7))
+    assert prepared(4, 1, 2, 0, SLURM_GPUS_ON_NODE="8").visible == [f"GPU:{number}" for number in range(4)]
 
 
 @pytest.mark.parametrize(

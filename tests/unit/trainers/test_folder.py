@@ -68,6 +68,13 @@ def test_folders_without_images_are_told(data):
     assert f"{data}/val: holds no images" in complaint(data, listed)
 
 
+def test_what_macos_keeps_beside_an_image_is_none(data):
+    before = listed(data)
+    for name in ("train/dog/._1.jpg", "val/dog/._x.jpeg"):
+        (data / name).write_bytes(b"")
+    assert listed(data) == before
+
+
 def test_a_file_beside_the_class_folders_is_no_class(data):
     (data / "train" / "README").write_text("")
     (data / "train" / ".cache").mkdir()

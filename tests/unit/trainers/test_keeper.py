@@ -1,5 +1,7 @@
 """Where a training begins, and what it must share with the one that it goes on from."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,41 @@ def test_checkpoints_that_cannot_be_reached_are_one_line_and_status_1(tmp_path, 
     assert told.value.code == 1
     with pytest.raises(Trouble, match="checkpoints: cannot be removed: Stale file handle"):
         keeper.clear()
+
+
+class Sums(Single):
+    """A rank of two that is told the sums of both, and what they agree on."""
+
+    size = 2
+
+    def __init__(self, rank, *sums):
+        self.rank, self._sums, self.agreed = rank, list(sums), []
+
+    def total(self, values):
+        return self._sums
+
+    def agree(self, trouble):
+        self.agreed.append(trouble)
+        raise trouble
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_all_ranks_end_where_the_loss_of_any_is_no_number(tmp_path, rank, loss):
+    world = Sums(rank, loss, 60, 0.0)
+    with pytest.raises(Trouble, match="the training diverged in epoch 3: the loss is no number"):
+        Keeper(tmp_path, world, keep=3).save(Variables(), 1, 2, Part(64, 1.0, 30), SETTINGS, [])
+    assert len(world.agreed) == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("images", "epoch"), [(64, 3), (0, 2)])
+def test_weights_that_are_no_numbers_are_not_written_though_the_loss_has_not_seen_them(
+    tmp_path, images, epoch
+):
+    lost = Variables()
+    lost.state = lambda: [np.arange(3), np.array([1.0, math.nan], np.float32)]
+    with pytest.raises(Trouble, match=f"diverged in epoch {epoch}: a weight is no number") as told:
+        Keeper(tmp_path, Single(), keep=3).save(lost, 1, 2, Part(images), SETTINGS, [])
+    assert told.value.code == 1
+    assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training.keeper import Keeper, Start
 
 PLAIN = Learning(learning_rate=0.1)
-FOUR = SimpleNamespace(averaged=4)
+ONE, FOUR, MANY = (SimpleNamespace(averaged=count) for count in (1, 4, 64))
 
 
 def chosen(*words, learning=PLAIN):
@@ -60,6 +60,20 @@ def test_the_rate_follows_ranks_accumulated_batches_and_the_reference_batch():
     assert replace(PLAIN, accumulate=2).scaled(FOUR, 32) == pytest.approx(0.8)
     assert replace(PLAIN, reference_batch=256, scaling="sqrt").scaled(FOUR, 256) == pytest.approx(0.2)
     assert PLAIN.of_batch(32).of_batch(64).reference_batch == 32
+
+
+def test_a_rate_that_is_kept_is_set_at_each_step_also_where_a_warm_up_has_nothing_to_rise_to():
+    # A training that went on from more ranks would keep theirs.
+    assert replace(PLAIN, warmup_epochs=5.0).course(ONE, 32, 90) is not None
+    assert replace(PLAIN, decay="cosine").course(ONE, 32, 90) is not None
+    assert PLAIN.course(ONE, 32, 90) is None
+
+
+def test_a_warm_up_never_falls_unless_it_is_told_where_to_begin():
+    goyal = replace(PLAIN, reference_batch=256, warmup_epochs=5.0)
+    rates = [goyal.rates(world, 32, 90) for world in (ONE, FOUR, MANY)]
+    assert [(one.start, one.peak) for one in rates] == [(0.0125, 0.0125), (0.05, 0.05), (0.1, 0.8)]
+    assert replace(goyal, warmup_from=0.1).rates(ONE, 32, 90).start == 0.1
 
 
 def test_a_training_goes_on_with_the_same_choices_only(tmp_path):

@@ -1,5 +1,7 @@
 """Memory of this process, and what it may still take."""
 
+import pytest
+
 from toolkit.trainers.training import memory
 
 
@@ -17,3 +19,41 @@ def test_a_cgroup_has_left_what_it_did_not_use_and_the_cache_of_files(tmp_path):
     limit.write_text("max\n")
     assert memory._left(limit, used, stat) > 1 << 60
     assert memory._left(tmp_path / "absent", used, stat) > 1 << 60
+
+
+def limited(folder, limit, *, first=False):
+    """Make a cgroup of so many bytes, of which 100 are used, and 10 of these for files."""
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if first else ("memory.max", "memory.current")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in zip(names, (limit, 100), strict=True):
+        (folder / name).write_text(f"{value}\n")
+    (folder / "memory.stat").write_text("inactive_file 0\ntotal_inactive_file 10\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "top"),
+    [
+        ("0::/slurm/job_7/step_0\n", ""),
+        ("5:cpu,memory:/slurm/job_7/step_0\n1:name=systemd:/x\n0::/\n", "memory"),
+        ("0::/slurm/job_7/step_0\n", "unified"),
+    ],
+)
+def test_the_least_limit_from_the_own_cgroup_upwards_counts(tmp_path, lines, top):
+    own, root = tmp_path / "cgroup", tmp_path / "sys"
+    own.write_text(lines)
+    limited(root / top / "slurm/job_7/step_0", "9223372036854771712", first=top == "memory")
+    limited(root / top / "slurm/job_7", 1000, first=top == "memory")
+    limited(root / top / "slurm/job_8", 150, first=top == "memory")
+    assert memory.left_in_cgroups(own, root) == 910
+    limited(root / top / "slurm/job_7/step_0", 400, first=top == "memory")
+    assert memory.left_in_cgroups(own, root) == 310
+
+
+def test_a_container_with_a_root_of_its_own_has_its_limit_there(tmp_path):
+    own, root = tmp_path / "cgroup", tmp_path / "sys"
+    limited(root, 500)
+    for path in ("/", "/../other", "/docker/0123"):
+        own.write_text(f"0::{path}\n")
+        assert memory.left_in_cgroups(own, root) == 410
+    own.unlink()
+    assert memory.left_in_cgroups(own, root) == 410

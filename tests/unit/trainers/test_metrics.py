@@ -40,11 +40,19 @@ def test_other_ranks_write_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_file_ever_holds_what_json_has_no_word_for(tmp_path):
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_what_json_has_no_word_for_is_not_known(tmp_path, value):
     with Metrics(tmp_path) as metrics:
         metrics.header(trainer="mnist")
-        with pytest.raises(ValueError, match="not JSON compliant"):
-            metrics.epoch(loss=float("nan"))
+        metrics.epoch(epoch=1, test_loss=float(value))
+        metrics.result(test_loss=float(value), model="model.keras")
+    header, *others = map(json.loads, (tmp_path / FILE).read_text().splitlines())
+    assert others == [
+        {"record": "epoch", "epoch": 1, "test_loss": None},
+        {"record": "result", "test_loss": None, "model": "model.keras"},
+    ]
+    # A checkpoint remembers the same lines.
+    assert metrics.records == [header, *others]
 
 
 def test_a_run_that_does_not_get_to_its_header_leaves_the_earlier_result(tmp_path):

@@ -39,6 +39,19 @@ def test_a_record_is_read_by_its_number(data):
     assert [records.read(number) for number in range(23)] == content(index)
 
 
+def test_a_label_that_is_of_no_class_is_told_with_those_that_are(data):
+    index = indexed(shards(data, TRAIN))
+    records = Records(index, side=8, classes=10)
+    assert [records.mislabelled(label) for label in (1, 10)] == ["", ""]
+    assert records.mislabelled(0) == "its label is 0, and labels begin at 1; number them anew"
+    assert records.mislabelled(11) == (
+        "its label is 11, and that of the last of 10 classes is 10; see --classes"
+    )
+    first = Records(index, side=8, lowest=0, classes=10)
+    assert [bool(first.mislabelled(label)) for label in (-1, 0, 9, 10)] == [True, False, False, True]
+    assert not Records(index, side=8).mislabelled(1000)
+
+
 def test_the_index_is_kept_and_read_no_more(data, monkeypatch):
     first = indexed(shards(data, TRAIN))
     monkeypatch.setattr(recordindex, "_lengths", None)

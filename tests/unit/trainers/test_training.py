@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from toolkit.trainers.mnist import TRAINER
+from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import train as training
 from toolkit.trainers.trouble import Trouble
 
@@ -44,3 +45,33 @@ def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
     with pytest.raises(Trouble, match=r"images: cannot be read any more: Stale file handle") as told:
         training._load(trainer, tmp_path)
     assert told.value.code == 1
+
+
+class Two(Single):
+    """The second of two ranks: it is told what rank 0 has."""
+
+    rank, size = 1, 2
+
+    def __init__(self, told):
+        self._told = told
+
+    def tell(self, value):
+        return self._told
+
+
+def test_ranks_that_find_the_same_samples_go_on():
+    training._check_same(Two((640, 64)), 640, 64)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((1641, 64), "rank 1 has 1,641 samples, and rank 0 has 640: "),
+        ((640, 65), "rank 1 has 65 test samples, and rank 0 has 64: "),
+    ],
+)
+def test_a_rank_with_other_samples_is_told_before_any_waits_for_it(counts, said):
+    with pytest.raises(Trouble, match=said) as told:
+        training._check_same(Two((640, 64)), *counts)
+    assert told.value.code == 2
+    assert "sees other data" in told.value.message

@@ -1,14 +1,17 @@
 """Which of the batches that were tried is taken."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from toolkit.trainers.mnist import TRAINER
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.trainer import Options
-from toolkit.trainers.training.trial import Tried, fastest, with_batch
+from toolkit.trainers.training import benchmark, trial
+from toolkit.trainers.training.trial import Tried, fastest, largest, with_batch
 from toolkit.trainers.words import count_or_auto
 
 OPTIONS = Options(
@@ -37,3 +40,40 @@ def test_nothing_is_tried_where_the_batch_is_known():
 @pytest.mark.parametrize(("text", "value"), [("auto", 0), ("7", 7)])
 def test_a_batch_is_a_number_or_auto(text, value):
     assert count_or_auto(text) == value
+
+
+def test_a_step_takes_no_more_samples_than_there_are_unless_they_are_repeated():
+    assert largest(1024, 60000, 4, repeated=False) == (1024, "more than 1024 were not asked for")
+    assert largest(1024, 128, 2, repeated=False) == (64, "more than 64 are more than all samples in one step")
+    assert largest(1024, 128, 200, repeated=False)[0] == 1
+    assert largest(1024, 128, 200, repeated=True) == (1024, "more than 1024 were not asked for")
+
+
+def test_a_benchmark_repeats_its_images(monkeypatch):
+    asked = {}
+
+    def stop(*_, **named):
+        asked.update(named)
+        raise RuntimeError
+
+    keras = SimpleNamespace(utils=SimpleNamespace(set_random_seed=lambda seed: None))
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(keras=keras))
+    monkeypatch.setattr(benchmark, "with_batch", stop)
+    with pytest.raises(RuntimeError):
+        benchmark.measure(
+            benchmark.Protocol(), replace(TRAINER, load=lambda _: ([], [])), OPTIONS, Single(), 1
+        )
+    assert asked == {"repeated": True}
+
+
+def test_nothing_larger_is_tried_where_a_step_takes_too_long(monkeypatch):
+    config = SimpleNamespace(list_logical_devices=lambda kind: [])
+    errors = SimpleNamespace(ResourceExhaustedError=MemoryError)
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config, errors=errors))
+    loop = SimpleNamespace(timed=lambda steps, batch: (steps * batch / 10, None))
+    tried, why = trial._double(loop, Single(), 1024, "no more")
+    assert ([one.batch for one in tried], why) == (
+        [16, 32, 64, 128, 256],
+        "a step of 256 took longer than 20 s",
+    )
+    assert trial._double(loop, Single(), 100, "no more")[1] == "no more"

@@ -37,13 +37,17 @@ class Portions(Protocol):
 
 
 class InMemory:
-    """Samples that lie in memory, on the device: a batch is gathered there."""
+    """Samples that lie in the host's memory, where a batch of them is gathered.
+
+    TensorFlow gathers bytes on no GPU: from there all samples would be brought back for each batch.
+    """
 
     def __init__(self, samples: Samples) -> None:
         import tensorflow as tf
 
-        self._inputs = tf.constant(samples.inputs)
-        self._classes = tf.constant(samples.classes, tf.int32)
+        with tf.device("/CPU:0"):
+            self._inputs = tf.constant(samples.inputs)
+            self._classes = tf.constant(samples.classes, tf.int32)
         self.signature = tf.TensorSpec((None, None), tf.int32)
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Rows":
@@ -52,8 +56,9 @@ class InMemory:
     def batch(self, portion: "tf.Tensor", step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
 
-        row = portion[step]
-        return tf.gather(self._inputs, row), tf.gather(self._classes, row)
+        with tf.device("/CPU:0"):
+            row = portion[step]
+            return tf.gather(self._inputs, row), tf.gather(self._classes, row)
 
     def waited(self) -> float:
         return 0.0

@@ -97,11 +97,16 @@ def _part(folder: Path, known: Sequence[str]) -> tuple[list[str], list[int]]:
 def _images(folder: Path) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
-            yield from (entry.path for entry in entries if entry.name.lower().endswith(_ENDINGS))
+            yield from (entry.path for entry in entries if _named(entry.name))
     except FileNotFoundError:
         return  # a class without images to test with
     except OSError as error:
         raise Trouble(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def _named(name: str) -> bool:
+    """Tell whether it is the name of an image, and not of what macOS keeps beside one: ``._1.jpg``."""
+    return name[0] != "." and name.lower().endswith(_ENDINGS)
 
 
 def _classes(folder: Path) -> list[str]:

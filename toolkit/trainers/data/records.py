@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 IMAGE, LABEL = "image/encoded", "image/class/label"
 TRAIN = ("train",)
 TESTS = ("validation", "val", "test")
+_LARGEST = 2**31 - 1
+"""Label that a step takes."""
+
 _OTHERS = 256
 """Files that a training may want to open besides."""
 
@@ -33,11 +36,15 @@ _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrec
 class Records:
     """Images of ``side`` pixels each way: with a seed parts of them, another in each turn; else the centre.
 
-    ``lowest`` is the label of the first class.
+    ``lowest`` is the label of the first class; where it is not known how many ``classes`` there are, no label
+    is too large.
     """
 
-    def __init__(self, index: Index, side: int, seed: int | None = None, lowest: int = 1) -> None:
+    def __init__(
+        self, index: Index, side: int, seed: int | None = None, lowest: int = 1, classes: int | None = None
+    ) -> None:
         self._index, self._side, self._seed, self._lowest = index, side, seed, lowest
+        self._highest = _LARGEST if classes is None else lowest + classes - 1
         self._files = _opened(index.paths)
 
     def __len__(self) -> int:
@@ -62,7 +69,16 @@ class Records:
         found = tf.io.parse_single_example(record, features())
         name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
         image = views.seen(found[IMAGE], self._side, self._seed, turn, sample, name)
-        return image, tf.cast(found[LABEL], tf.int32) - self._lowest
+        return image, tf.cast(self._known(found[LABEL], name), tf.int32) - self._lowest
+
+    def _known(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
+        """Return a label, which has to be that of a class: on a GPU another makes the loss no number."""
+        import tensorflow as tf
+
+        known = (label >= self._lowest) & (label <= self._highest)
+        strange = tf.debugging.Assert(known, [name, "is of no class: its label is", label])
+        with tf.control_dependencies([strange] if strange is not None else []):
+            return tf.identity(label)
 
     def fault(self, sample: int) -> str:
         """Say what is wrong with one record; empty if nothing is."""
@@ -77,7 +93,20 @@ class Records:
             return f"{name}: cannot be read: {error.strerror}"
         except tf.errors.InvalidArgumentError:
             return f"{name}: is no tf.train.Example with {IMAGE} and {LABEL}"
-        return views.fault(found[IMAGE].numpy(), name)
+        strange = self.mislabelled(int(found[LABEL]))
+        return views.fault(found[IMAGE].numpy(), name) or (f"{name}: {strange}" if strange else "")
+
+    def mislabelled(self, label: int) -> str:
+        """Say why a label is that of no class; empty if it is one's."""
+        if label < self._lowest:
+            return f"its label is {label}, and labels begin at {self._lowest}; number them anew"
+        if label > self._highest:
+            count = self._highest - self._lowest + 1
+            classes = f"{count} class{'es' * (count > 1)}"
+            return (
+                f"its label is {label}, and that of the last of {classes} is {self._highest}; see --classes"
+            )
+        return ""
 
 
 def _opened(paths: Sequence[Path]) -> list[int]:
@@ -122,11 +151,13 @@ def check(folder: Path) -> None:
             Index.begin(path)
 
 
-def load(folder: Path, side: int = 224, seed: int = 1, lowest: int = 1) -> tuple[Records, Records]:
+def load(
+    folder: Path, side: int = 224, seed: int = 1, lowest: int = 1, classes: int | None = None
+) -> tuple[Records, Records]:
     """Return the images to train on, seen in parts, and those to test with, of which the centre is seen."""
     train, test = (indexed(shards(folder, part)) for part in (TRAIN, TESTS))
     _look(train)
-    return Records(train, side, seed, lowest), Records(test, side, None, lowest)
+    return Records(train, side, seed, lowest, classes), Records(test, side, None, lowest, classes)
 
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:

@@ -16,9 +16,19 @@ NAMES: tuple[Name, ...] = ("adam", "sgd", "lars", "lamb")
 
 
 def optimizer(
-    name: Name, rate: float, *, momentum: float, nesterov: bool, decay: float, trust: float
+    name: Name,
+    rate: float,
+    *,
+    momentum: float,
+    nesterov: bool,
+    decay: float,
+    trust: float,
+    corrected: bool = False,
 ) -> "tf.keras.optimizers.Optimizer":
-    """Return an optimizer; ``momentum`` is of SGD and LARS, ``trust`` of LARS."""
+    """Return an optimizer; ``momentum`` is of SGD and LARS, ``trust`` of LARS.
+
+    ``corrected`` is for SGD with Nesterov's momentum, whose velocity is to follow a rate that changes.
+    """
     import tensorflow as tf
 
     legacy = tf.keras.optimizers.legacy
@@ -27,6 +37,8 @@ def optimizer(
     if name == "lamb":
         return lamb()(rate, weight_decay=decay)
     if name == "sgd":
+        if nesterov and corrected:
+            return corrected_sgd()(rate, momentum=momentum, nesterov=True, weight_decay=decay)
         if decay:
             return decayed_sgd()(rate, momentum=momentum, nesterov=nesterov, weight_decay=decay)
         return legacy.SGD(rate, momentum=momentum, nesterov=nesterov)
@@ -49,7 +61,7 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
             self._decay = weight_decay
 
         def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
-            if not spared(var):
+            if self._decay and not spared(var):
                 grad += self._decay * var
             return super()._resource_apply_dense(grad, var, apply_state)
 
@@ -57,6 +69,28 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
             return {**super().get_config(), "weight_decay": self._decay}
 
     return DecayedSGD
+
+
+@cache
+def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
+    """Return SGD that multiplies its velocity by ``correction`` before each update.
+
+    So does ``momentum``, but with Nesterov's that is also how far SGD looks ahead, which no rate changes.
+    """
+    import tensorflow as tf
+
+    class CorrectedSGD(decayed_sgd()):  # type: ignore[misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+            super().__init__(*args, **kwargs)
+            self._set_hyper("correction", 1.0)
+
+        def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
+            velocity = self.get_slot(var, "momentum")
+            factor = self._get_hyper("correction", var.dtype.base_dtype)
+            with tf.control_dependencies([velocity.assign(factor * velocity)]):
+                return super()._resource_apply_dense(grad, var, apply_state)
+
+    return CorrectedSGD
 
 
 @cache

@@ -27,7 +27,7 @@ class Learning:
     """What a person chose; ``learning_rate`` is for an update by ``reference_batch`` samples.
 
     Without a ``reference_batch`` that is one batch, and without a ``warmup_from`` the warm-up rises from
-    ``learning_rate`` itself.
+    ``learning_rate`` itself, or stays at the scaled one where that is less.
     """
 
     learning_rate: float
@@ -80,6 +80,11 @@ class Learning:
         """Tell whether the course of the rate depends on how many epochs there will be."""
         return self.decay in ("cosine", "polynomial") or (self.decay == "step" and not self.decay_at)
 
+    @property
+    def corrected(self) -> bool:
+        """Tell whether the velocity follows a rate that changes."""
+        return self.optimizer == "sgd" and self.momentum > 0 and self.momentum_correction
+
     def scaled(self, world: "World", batch: int) -> float:
         """Return the rate that all ranks use, once they are warm, with so many samples a device."""
         samples = batch * self.accumulate * world.averaged
@@ -95,6 +100,7 @@ class Learning:
             nesterov=self.nesterov,
             decay=self.weight_decay,
             trust=self.trust,
+            corrected=self.corrected and not rates.constant,
         )
         distributed = world.distribute(one, *[self.compression] * (self.compression != "none"))
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
@@ -106,9 +112,10 @@ class Learning:
 
     def rates(self, world: "World", batch: int, epochs: float) -> Rates:
         """Return the learning rate over so many epochs."""
+        peak = self.scaled(world, batch)
         return Rates(
-            peak=self.scaled(world, batch),
-            start=self.learning_rate if self.warmup_from is None else self.warmup_from,
+            peak=peak,
+            start=min(self.learning_rate, peak) if self.warmup_from is None else self.warmup_from,
             epochs=epochs,
             warmup=self.warmup_epochs,
             decay=self.decay,
@@ -123,17 +130,19 @@ class Learning:
         rates = self.rates(world, batch, epochs)
         if rates.constant:
             return None
-        corrected = self.optimizer == "sgd" and self.momentum > 0 and self.momentum_correction
 
         def steer(optimizer: "tf.keras.optimizers.Optimizer", done: "tf.Tensor") -> None:
             import tensorflow as tf
 
             rate, before = tf.cast(rates.rate(done, tf), tf.float32), optimizer.learning_rate.read_value()
-            if corrected:
+            if self.corrected:
                 # Keras's velocity has the rate of its step in it; a velocity of another rate is brought to
                 # this one (Goyal et al. 2017, arXiv:1706.02677, equation 10).
                 factor = tf.where(before > 0, tf.math.divide_no_nan(rate, before), 1.0)
-                optimizer.momentum.assign(self.momentum * factor)
+                if self.nesterov:
+                    optimizer.correction.assign(factor)
+                else:
+                    optimizer.momentum.assign(self.momentum * factor)
             optimizer.learning_rate.assign(rate)
 
         return steer

@@ -46,8 +46,11 @@ class Rates:
 
     @property
     def constant(self) -> bool:
-        """Tell whether it is the same all the time."""
-        return self.decay == "constant" and (not self.warmup or self.start == self.peak)
+        """Tell whether it is the same all the time, with any number of ranks.
+
+        A warm-up may have nothing to rise to, and yet be that of a training that went on with fewer ranks.
+        """
+        return self.decay == "constant" and not self.warmup
 
     def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - numbers of NumPy or tensors
         """Return the rate after so many epochs; ``ops`` is the module that computes: NumPy or TensorFlow."""

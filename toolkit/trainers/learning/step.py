@@ -84,7 +84,10 @@ def _gradients(
                 part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
                 mean += part * tf.add_n(model.losses)
             mean = enlarged(mean, optimizer)
-        return tf.reduce_sum(each), right(outputs, classes), tape.gradient(mean, model.trainable_variables)
+        found = tape.gradient(mean, model.trainable_variables)
+        # An embedding's have the rows of this batch alone, and optimizers would decay and move no others.
+        whole = [one if one is None else tf.convert_to_tensor(one) for one in found]
+        return tf.reduce_sum(each), right(outputs, classes), whole
 
     return compute
 
@@ -101,7 +104,7 @@ def _accumulated(
     def piece(number: Any, loss: Any, hits: Any, sums: Any) -> Any:  # noqa: ANN401
         start, stop = number * samples // count, (number + 1) * samples // count
         more, right, found = compute(inputs[start:stop], classes[start:stop], samples)
-        sums = [one + tf.convert_to_tensor(other) for one, other in zip(sums, found, strict=True)]
+        sums = [one + other for one, other in zip(sums, found, strict=True)]
         return number + 1, loss + more, hits + right, sums
 
     zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]

@@ -5,10 +5,14 @@ The part for GPUs has been tested against a stand-in for TensorFlow only, and no
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
+from toolkit.trainers.checks.node import openable
 from toolkit.trainers.ranks.launcher import cores
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trouble import Trouble
+
+_DEVICES = Path("/dev")
 
 
 def prepare_devices(world: World) -> int:
@@ -28,8 +32,9 @@ def prepare_devices(world: World) -> int:
     for gpu in gpus:
         tf.config.experimental.set_memory_growth(gpu, True)
     if gpus:
-        own = gpus_are_own(os.environ, len(gpus))
-        tf.config.set_visible_devices([gpus[number] for number in chosen(world, len(gpus), own=own)], "GPU")
+        own = gpus_are_own(os.environ, world, len(gpus), len(openable(_DEVICES)))
+        taken = chosen(world, len(gpus), own=own, node=_of_slurm(os.environ))
+        tf.config.set_visible_devices([gpus[number] for number in taken], "GPU")
     elif world.wanted > 1:
         (cpu,) = tf.config.list_physical_devices("CPU")
         parts = [tf.config.LogicalDeviceConfiguration()] * world.wanted
@@ -37,8 +42,10 @@ def prepare_devices(world: World) -> int:
     return threads
 
 
-def chosen(world: World, seen: int, *, own: bool) -> list[int]:
+def chosen(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
     """Return which of the GPUs that it sees a rank takes; all are its ``own``, or the node's ranks share.
+
+    ``node`` is how many Slurm gave to the job there, 0 where nobody says.
 
     Raises:
         Trouble: if there are fewer than it is to have.
@@ -52,11 +59,18 @@ def chosen(world: World, seen: int, *, own: bool) -> list[int]:
     wanted = world.wanted or max(1, have)
     if wanted > have:
         there = f"{seen} GPU{'s' * (seen > 1)}"
+        if world.local_size > 1 and seen < node and wanted <= node // world.local_size:
+            raise Trouble(
+                f"each of the {world.local_size} ranks of this node sees {there} of the job's {node} there, "
+                "which others see too, so that several would take the same; "
+                f"show each its own: --gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
+            )
         if world.wanted > 1:
             raise Trouble(
                 f"--devices {wanted} is more than there are: {there} for {world.local_size} "
                 f"rank{'s' * (world.local_size > 1)} on this node"
             )
+        there = f"{max(seen, node)} GPU{'s' * (max(seen, node) > 1)}"
         raise Trouble(
             f"{world.local_size} ranks were started on a node with {there}; "
             "start one a GPU, or hide the GPUs: CUDA_VISIBLE_DEVICES=-1"
@@ -64,9 +78,32 @@ def chosen(world: World, seen: int, *, own: bool) -> list[int]:
     return list(range(first, first + wanted))
 
 
-def gpus_are_own(environment: Mapping[str, str], seen: int) -> bool:
-    """Tell whether Slurm shows this rank only a part of the node's GPUs, which no other rank has."""
-    if environment.get("SLURM_GPUS_PER_TASK"):
+def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
+    """Tell whether this rank is shown only a part of the node's GPUs, which no other rank has.
+
+    ``opens`` is how many of the node's GPUs it may open, 0 where that is not known. Ranks that share what
+    they see take different GPUs where all see the same, and also where each has its own; so a rank's own
+    are only looked for where sharing leaves it too few.
+    """
+    each, node = _of_task(environment), _of_slurm(environment)
+    if seen * world.local_size > (node or each * world.local_size):
+        # Not all ranks can have so many of their own. Slurm tells what a task is given also where it shows
+        # it all GPUs: --gpus-per-task with --gpu-bind=none.
+        return False
+    if seen < world.local_size * max(1, world.wanted):
         return True
+    # Sharing is enough, and safe; a rank that takes all that it can get may have more if these are its own:
+    # if so many were given to each task, or the kernel forbids the others, and not a variable that all have.
+    return world.wanted == 0 and (seen == each or seen == opens < node)
+
+
+def _of_slurm(environment: Mapping[str, str]) -> int:
+    """Return how many GPUs of this node Slurm gave to the job; 0 where it does not say."""
     given = environment.get("SLURM_GPUS_ON_NODE", "")
-    return given.isdecimal() and seen < int(given)
+    return int(given) if given.isdecimal() else 0
+
+
+def _of_task(environment: Mapping[str, str]) -> int:
+    """Return how many GPUs Slurm gave to each task, as in ``2`` and ``a100:2``; 0 where it does not say."""
+    given = environment.get("SLURM_GPUS_PER_TASK", "").rpartition(":")[2]
+    return int(given) if given.isdecimal() else 0

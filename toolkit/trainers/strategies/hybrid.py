@@ -42,12 +42,11 @@ def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class
     base = type(optimizer)
 
     def _aggregate_gradients(_: Any, pairs: Any) -> Any:  # noqa: ANN401
-        import tensorflow as tf
-
         def reduce(strategy: Any, gradients: Any) -> Any:  # noqa: ANN401
-            add = tf.distribute.ReduceOp.SUM
-            sums = [strategy.reduce(add, gradient, axis=None) for gradient in gradients]
+            sums = [total(strategy, gradient) for gradient in gradients]
             return [allreduce(one, name=f"gradient_{number}") for number, one in enumerate(sums)]
+
+        import tensorflow as tf
 
         gradients, variables = zip(*pairs, strict=True)
         means = tf.distribute.get_replica_context().merge_call(reduce, args=(list(gradients),))
@@ -55,3 +54,15 @@ def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class
 
     optimizer.__class__ = type(base.__name__, (base,), {"_aggregate_gradients": _aggregate_gradients})
     return optimizer
+
+
+def total(strategy: Any, gradient: Any) -> Any:  # noqa: ANN401
+    """Return the sum of the devices' gradients on the first of them, from which NCCL takes it to the others.
+
+    ``strategy.reduce`` leaves it on the host.
+    """
+    import tensorflow as tf
+
+    first = strategy.experimental_local_results(gradient)[0]
+    reduced = strategy.extended.reduce_to(tf.distribute.ReduceOp.SUM, gradient, destinations=first)
+    return strategy.experimental_local_results(reduced)[0]

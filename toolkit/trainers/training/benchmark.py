@@ -4,6 +4,7 @@ No accuracy comes of it and nothing is saved but the metrics; see ``docs/metrics
 """
 
 import argparse
+import math
 import statistics
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from toolkit.trainers.ranks.apart import check_apart
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training import heading
 from toolkit.trainers.training.loop import Loop
@@ -63,9 +65,11 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
     import tensorflow as tf
 
     begun = time.monotonic()
+    check_apart(world)
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
-    options = with_batch(trainer, options, world, samples)
+    # The same images are taken again and again: no batch is too large for them.
+    options = with_batch(trainer, options, world, samples, repeated=True)
     loop = Loop(
         trainer.model,
         samples,
@@ -108,9 +112,10 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
                 accuracy=score.accuracy,
                 input_seconds=round(loop.waited - before, 4),
             )
+            unknown = f"  the loss is {score.loss}" * (not math.isfinite(score.loss))
             heading.say(
                 world,
-                f"{number}/{protocol.iterations}  {seconds:.2f} s  {rates[-1]:,.1f} images/s",
+                f"{number}/{protocol.iterations}  {seconds:.2f} s  {rates[-1]:,.1f} images/s{unknown}",
             )
         speed = Speed.of(rates)
         metrics.result(

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -66,7 +66,7 @@ class Progress:
 
 
 class Damaged(Exception):
-    """Why a checkpoint is not loaded, in a few words."""
+    """Why a checkpoint is not loaded, in a few words: it is certainly not what was written."""
 
 
 def write(folder: Path, progress: Progress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
@@ -107,12 +107,20 @@ def write(folder: Path, progress: Progress, arrays: "Sequence[numpy.ndarray]", k
 
 
 def newest(folder: Path) -> "tuple[Progress, list[numpy.ndarray]] | None":
-    """Return the newest checkpoint that is whole; ``None`` if there is none. Others are told on stdout."""
-    for name in names(folder):
+    """Return the newest checkpoint that is whole; ``None`` if none was written. Others are told on stdout.
+
+    Raises:
+        Trouble: if there are some, and none of them can be loaded: to begin anew would remove them.
+    """
+    known = names(folder)
+    for name in known:
         try:
             return read(folder / name)
         except Damaged as why:
             print(f"{folder / name}: not loaded: {why}; the checkpoint before it is looked for", flush=True)
+    if known:
+        which = "the only checkpoint is" if len(known) == 1 else f"all {len(known)} checkpoints are"
+        raise Trouble(f"{folder}: {which} damaged; put a whole one back, or begin anew with --fresh", code=1)
     return None
 
 
@@ -121,18 +129,16 @@ def read(path: Path) -> "tuple[Progress, list[numpy.ndarray]]":
 
     Raises:
         Damaged: if any byte is not as it was written.
+        Trouble: if that cannot be told, or it is of another form.
     """
     import numpy as np
 
     manifest = _read_manifest(path / MANIFEST)
-    try:
-        with (path / STATE).open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != manifest["state_sha256"]:
-                raise Damaged(f"{STATE} is not what was written")
-            file.seek(0)
-            arrays = [np.lib.format.read_array(file) for _ in range(manifest["arrays"])]
-    except OSError as error:
-        raise Damaged(f"{STATE} cannot be read: {error.strerror or error}") from error
+    with _reading(path / STATE), (path / STATE).open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != manifest["state_sha256"]:
+            raise Damaged(f"{STATE} is not what was written")
+        file.seek(0)
+        arrays = [np.lib.format.read_array(file) for _ in range(manifest["arrays"])]
     part = Part(**manifest["part"])
     known = {name: manifest[name] for name in ("epochs", "passes", "settings", "records")}
     return Progress(part=part, **known), arrays
@@ -186,18 +192,36 @@ def _write_manifest(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
+    with _reading(path):
+        content = path.read_bytes()
     try:
-        values = json.loads(path.read_bytes())
+        values = json.loads(content)
         told = values.pop("manifest_sha256")
-    except OSError as error:
-        raise Damaged(f"{MANIFEST} cannot be read: {error.strerror or error}") from error
     except (ValueError, AttributeError, KeyError, TypeError):
         raise Damaged(f"{MANIFEST} is not what was written") from None
     if told != _digest(values):
         raise Damaged(f"{MANIFEST} is not what was written")
     if values["schema"] != SCHEMA:
-        raise Damaged(f"it is of the form {values['schema']}, and this toolkit reads {SCHEMA}")
+        raise Trouble(
+            f"{path.parent}: is of the form {values['schema']}, and this toolkit reads {SCHEMA}; "
+            "go on with the toolkit that wrote it, or begin anew with --fresh"
+        )
     return dict(values)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Tell a file that is gone from one that cannot be read now, and may be whole."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Damaged(f"{path.name} is gone") from None
+    except OSError as error:
+        raise Trouble(
+            f"{path}: cannot be read: {error.strerror or error}; try again, or move {path.parent} away "
+            "to go on from the checkpoint before it",
+            code=1,
+        ) from error
 
 
 def _digest(values: Mapping[str, Any]) -> str:

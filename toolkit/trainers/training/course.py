@@ -1,5 +1,6 @@
 """The epochs of a training, with what happens between them and within."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -41,10 +42,11 @@ class Epoch:
     """Of rank 0, on the host."""
 
     def line(self, epochs: int) -> str:
+        unknown = f"  the test loss is {self.test_loss}" * (not math.isfinite(self.test_loss))
         return (
             f"epoch {self.epoch}/{epochs}  loss {self.loss:.4f}  accuracy {self.accuracy:.4f}  "
             f"test accuracy {self.test_accuracy:.4f}  {self.seconds:.2f} s  "
-            f"{self.images_per_second:,.0f} images/s"
+            f"{self.images_per_second:,.0f} images/s{unknown}"
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.ranks.world import World
-from toolkit.trainers.training import checkpoint
+from toolkit.trainers.training import checkpoint, divergence
 from toolkit.trainers.training.checkpoint import Part, Progress
 from toolkit.trainers.training.metrics import Record
 from toolkit.trainers.trouble import Trouble
@@ -113,11 +113,16 @@ class Keeper:
         """Write a checkpoint and return its name when it is there; all ranks wait for it.
 
         Raises:
-            Trouble: on rank 0, if it cannot be written.
+            Trouble: on rank 0, if it cannot be written; if the training diverged, so that those before stay.
         """
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
+        divergence.refuse(self._world, loss, epochs)
         whole = Part(part.images, loss, int(right), part.seconds, waited)
         progress = Progress(epochs, whole, passes, settings, records)
         if self._first:
-            checkpoint.write(self.folder, progress, loop.state(), self._keep)
+            arrays = loop.state()
+            if divergence.is_lost(arrays):
+                # The epoch that has ended, or the one that goes on.
+                raise divergence.diverged(epochs if part.images else epochs - 1, "a weight is no number")
+            checkpoint.write(self.folder, progress, arrays, self._keep)
         return self._world.tell(progress.name)

@@ -1,6 +1,5 @@
 """The computation: many steps as one compiled function, so that Python is left every few seconds."""
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from toolkit.trainers.learning.build import build
 from toolkit.trainers.learning.policy import Learning, Steer
 from toolkit.trainers.learning.step import scoring
 from toolkit.trainers.ranks.world import Step, World
+from toolkit.trainers.training import divergence
 from toolkit.trainers.training.checkpoint import Part
 from toolkit.trainers.trouble import Trouble
 
@@ -114,9 +114,7 @@ class Loop:
                 # All ranks have to make the same slices: only what they agree on counts.
                 self._pace = pause(part, paced(len(one.rows), part.seconds - before))
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
-        if not math.isfinite(loss):
-            diverged = f"the training diverged in epoch {number + 1}: the loss is no number"
-            self._world.agree(Trouble(f"{diverged}; lower --learning-rate", code=1))
+        divergence.refuse(self._world, loss, number)
         known = self._feed.waited() is not None
         score = Score(loss / images, right / images)
         return Trained(score, part.seconds, waited / self._world.size if known else None)

@@ -7,6 +7,7 @@ A training that goes on writes the lines that its checkpoint remembers, and a li
 
 import contextlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from toolkit.trainers.trouble import Trouble
 SCHEMA = "toolkit.metrics/1"
 FILE = "metrics.jsonl"
 
-Value = str | int | float | Mapping[str, str]
+Value = str | int | float | Mapping[str, str] | None
 Record = Mapping[str, Value]
 
 
@@ -44,10 +45,10 @@ class Metrics:
         self._begin([*before, {"record": "resumed", **values}])
 
     def epoch(self, **values: Value) -> None:
-        self._write({"record": "epoch", **values})
+        self._write({"record": "epoch", **known(values)})
 
     def result(self, **values: Value) -> None:
-        self._write({"record": "result", **values})
+        self._write({"record": "result", **known(values)})
 
     def _begin(self, records: Sequence[Record]) -> None:
         if self._path is None:
@@ -68,7 +69,7 @@ class Metrics:
     def _write(self, values: Record) -> None:
         if self._file and self._path:
             self.records.append(values)
-            # JSON has no word for "not a number"; the loop ends a run that comes to that.
+            # JSON has no word for "not a number"; what was measured is null instead, see known().
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
@@ -87,6 +88,17 @@ class Metrics:
             # What could not be written before cannot be now, and has been told.
             with contextlib.suppress(OSError):
                 self._file.close()
+
+
+def known(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return what was measured, with ``None`` for numbers that are infinite or none at all.
+
+    A test loss may be: with float16, moving averages that lag behind the weights let activations overflow.
+    """
+    return {
+        name: None if isinstance(one, float) and not math.isfinite(one) else one
+        for name, one in values.items()
+    }
 
 
 def finished(folder: Path) -> bool:

@@ -46,7 +46,7 @@ class Scalars:
         try:
             with self._writer.as_default(step=record["epoch"]):
                 for name, tag in _TAGS.items():
-                    if name in record:
+                    if record.get(name) is not None:
                         tf.summary.scalar(tag, record[name])
             self._writer.flush()
         except tf.errors.OpError as error:

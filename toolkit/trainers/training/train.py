@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Data
+from toolkit.trainers.learning.draws import own_draws
+from toolkit.trainers.ranks.apart import check_apart
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training import heading
@@ -43,6 +45,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     import tensorflow as tf
 
     begun = time.monotonic()
+    check_apart(world)
     keeper = Keeper(options.output, world, keep=options.keep)
     fresh = world.tell(options.fresh and not restarted(os.environ))
     start = Start(passes=1) if fresh else keeper.find()
@@ -51,6 +54,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     epochs = epochs_each(options.epochs, start.passes)
     tf.keras.utils.set_random_seed(options.seed)
     samples, test = _load(trainer, options.data)
+    _check_same(world, len(samples), len(test))
     options = with_batch(trainer, options, world, samples, start.settings)
     settings = heading.settings(trainer, options, len(samples))
     world.agree(keeper.differs(start, settings))
@@ -61,7 +65,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
         )
         return
     loop = Loop(
-        trainer.model,
+        own_draws(trainer.model, options.seed, world.rank),
         samples,
         world,
         options.learning,
@@ -122,6 +126,23 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
         # It was there when it was checked: a file server that went away, or someone who tidied up.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
+
+
+def _check_same(world: World, samples: int, test: int) -> None:
+    """Let all ranks have found what rank 0 has: others would make other steps, and wait for ever.
+
+    Raises:
+        Trouble: on all ranks, if any has not.
+    """
+    told_samples, told_test = world.tell((samples, test))
+    trouble = None
+    for ours, theirs, what in ((samples, told_samples, "samples"), (test, told_test, "test samples")):
+        if ours != theirs:
+            trouble = trouble or Trouble(
+                f"rank {world.rank} has {ours:,} {what}, and rank 0 has {theirs:,}: {os.uname().nodename} "
+                "sees other data; give all ranks the same, in a folder that all nodes share"
+            )
+    world.agree(trouble)
 
 
 def _complete(output: Path) -> bool:

@@ -29,6 +29,9 @@ _SECONDS = 1.0
 _SHARE = 0.8
 """Of the memory that is free, as the epochs will need some that no trial has seen."""
 
+_LONGEST = 20.0
+"""Seconds of a step beyond which nothing larger is tried: nobody would wait for it."""
+
 _AS_FAST = 0.97
 """A smaller batch that reaches this share of the best speed is better: it makes more updates."""
 
@@ -52,9 +55,17 @@ class Tried:
 
 
 def with_batch(
-    trainer: Trainer, options: Options, world: World, data: Data, before: Settings | None = None
+    trainer: Trainer,
+    options: Options,
+    world: World,
+    data: Data,
+    before: Settings | None = None,
+    *,
+    repeated: bool = False,
 ) -> Options:
     """Return the options with the size of a batch: that of ``before`` where a training goes on, or by trial.
+
+    The samples of a step are different ones unless they are to be ``repeated``.
 
     Raises:
         Trouble: if not even the smallest fits.
@@ -64,7 +75,13 @@ def with_batch(
     if before:
         return replace(options, batch_size=int(before["batch_size"]))
     found = batch_size(
-        trainer.model, data, world, options.learning, limit=options.batch_limit, seed=options.seed
+        trainer.model,
+        data,
+        world,
+        options.learning,
+        limit=options.batch_limit,
+        seed=options.seed,
+        repeated=repeated,
     )
     return replace(options, batch_size=found)
 
@@ -77,19 +94,22 @@ def batch_size(
     *,
     limit: int,
     seed: int,
+    repeated: bool = False,
 ) -> int:
     """Return the batch of a device, no larger than ``limit``; all ranks come to the same.
+
+    Unless samples are ``repeated``, a step of all ranks takes no more of them than there are.
 
     Raises:
         Trouble: if not even the smallest fits.
     """
     import tensorflow as tf
 
-    limit = max(1, min(limit, len(data) // world.width))
+    limit, most = largest(limit, len(data), world.width, repeated=repeated)
     alone = replace(learning, accumulate=1, compression="none", sync_batch_norm=False)
     world_of_one: World = Alone()  # type: ignore[abstract]  # bodies that do nothing are meant
     loop = Loop(model, data, world_of_one, alone, batch=min(SMALLEST, limit), epochs=1, seed=seed)
-    tried, why = _double(loop, world, limit)
+    tried, why = _double(loop, world, limit, most)
     del loop
     # The training begins as if this had not been.
     tf.keras.backend.clear_session()
@@ -103,14 +123,22 @@ def batch_size(
     return best
 
 
+def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[int, str]:
+    """Return the largest batch that is tried, and why none is larger."""
+    share = max(1, samples // width)
+    if repeated or limit <= share:
+        return limit, f"more than {limit} were not asked for"
+    return share, f"more than {share} are more than all samples in one step"
+
+
 def fastest(tried: Sequence[Tried]) -> int:
     """Return the smallest batch that is as fast as any, to what a measurement can tell."""
     best = max(one.speed for one in tried)
     return min(one.batch for one in tried if one.speed >= _AS_FAST * best)
 
 
-def _double(loop: Loop, world: World, limit: int) -> tuple[list[Tried], str]:
-    """Return what was tried, and why no more."""
+def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Tried], str]:
+    """Return what was tried, and why no more; ``most`` says why no batch is larger than ``limit``."""
     import tensorflow as tf
 
     tried: list[Tried] = []
@@ -126,14 +154,17 @@ def _double(loop: Loop, world: World, limit: int) -> tuple[list[Tried], str]:
             int(_SHARE * memory.available()) // world.local_size,
         )
         short = not on_gpu and need > left
-        failed, ending, total = world.total([speed == 0.0, short, speed])
+        slow = batch > _LONGEST * speed
+        failed, ending, tedious, total = world.total([speed == 0.0, short, slow, speed])
         if failed:
             return tried, f"{batch} do not fit into the memory"
         tried.append(Tried(batch, total))
         if batch >= limit:
-            return tried, f"more than {limit} were not asked for"
+            return tried, most
         if ending:
             return tried, f"{2 * batch} would take {written(need)} more, and {written(left)} may be taken"
+        if tedious:
+            return tried, f"a step of {batch} took longer than {_LONGEST:.0f} s"
         batch = min(2 * batch, limit)
 
 

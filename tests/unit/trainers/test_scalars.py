@@ -1,0 +1,19 @@
+"""What goes to TensorBoard, against a stand-in for TensorFlow."""
+
+import contextlib
+import sys
+from types import SimpleNamespace
+
+from toolkit.trainers.training.scalars import Scalars
+
+
+def test_a_number_that_is_not_known_is_left_out(tmp_path, monkeypatch):
+    drawn = {}
+    writer = SimpleNamespace(as_default=lambda step: contextlib.nullcontext(), flush=lambda: None)
+    summary = SimpleNamespace(create_file_writer=lambda folder: writer, scalar=drawn.__setitem__)
+    errors = SimpleNamespace(OpError=OSError)
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(summary=summary, errors=errors))
+    scalars = Scalars(tmp_path)
+    scalars.begin()
+    scalars.write({"record": "epoch", "epoch": 1, "loss": 0.5, "test_loss": None, "test_accuracy": 0.0})
+    assert drawn == {"loss/train": 0.5, "accuracy/test": 0.0}

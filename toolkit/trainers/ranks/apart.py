@@ -1,0 +1,75 @@
+"""Notice that two ranks compute on the same GPU, which would be silent but for the speed.
+
+What a rank sees does not tell whether others see the same: Slurm's ``--gpu-bind=closest`` shows one GPU to
+several ranks, and so may a variable. This has been tested against stand-ins only, and not on a GPU.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from toolkit.trainers.checks.node import openable
+from toolkit.trainers.ranks.world import World
+from toolkit.trainers.trouble import Trouble
+
+_DEVICES = Path("/dev")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_ALWAYS_THERE = 2
+"""Of the files in ``nvidia-caps``; more of them are parts of GPUs."""
+
+
+def check_apart(world: World) -> None:
+    """Let all ranks tell which GPUs they took, once they may speak to each other.
+
+    Raises:
+        Trouble: on all ranks, if two have taken the same.
+    """
+    import tensorflow as tf
+
+    if world.size == 1:
+        return
+    seen = len(tf.config.list_physical_devices("GPU"))
+    taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]
+    numbers = numbers_of(os.environ, seen, _DEVICES)
+    own = [numbers[index] for index in taken] if numbers and taken else []
+    if not world.total([len(own)])[0]:
+        return
+    nodes, masks = [0.0] * world.size, [0.0] * world.size
+    # As numbers that a double holds exactly: the node, and a bit for each GPU.
+    nodes[world.rank], masks[world.rank] = _node(), sum(1 << number for number in own)
+    told = world.total([*nodes, *masks])
+    world.agree(shared(world, told[: world.size], [int(mask) for mask in told[world.size :]]))
+
+
+def shared(world: World, nodes: Sequence[float], masks: Sequence[int]) -> Trouble | None:
+    """Return what is wrong if a rank before this one, on the same node, has taken one of the same GPUs."""
+    for other in range(world.rank):
+        if nodes[other] == nodes[world.rank] and masks[other] & masks[world.rank]:
+            return Trouble(
+                f"rank {world.rank} on {os.uname().nodename} has taken the same GPU as rank {other}: both "
+                "are shown it, and not all that the other is; show each rank its own: --gpu-bind=single:1, "
+                "or all those of the node: --gpu-bind=none"
+            )
+    return None
+
+
+def numbers_of(environment: Mapping[str, str], seen: int, devices: Path) -> list[int]:
+    """Return the numbers that the node's kernel gives to the GPUs that CUDA shows; nothing if unknown."""
+    opens = openable(devices)
+    if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
+        # Several ranks may each have a part (MIG) of the same GPU.
+        return []
+    named = environment.get("CUDA_VISIBLE_DEVICES")
+    words = [str(index) for index in range(len(opens))] if named is None else named.split(",")
+    known = all(word.isdecimal() and int(word) < len(opens) for word in words)
+    return [opens[int(word)] for word in words] if known and len(words) == seen else []
+
+
+def _node() -> int:
+    """Return a number that ranks have in common if they run on the same node, whatever it is called."""
+    try:
+        name = _BOOT.read_bytes()
+    except OSError:
+        name = os.uname().nodename.encode()
+    return int.from_bytes(hashlib.sha256(name).digest()[:6], "big")
