@@ -6,19 +6,24 @@ from itertools import groupby
 
 INSIDE = "/bench"
 DATA, FEW = "/data", "/few"
+BATON = "/baton"
 _TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 6
-_ITERATIONS = 5
+_ITERATIONS, _MORE_ITERATIONS = 5, 12
+_CNN = 3
+"""So many times as many epochs: half of them the other network has its turn."""
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
-"""How often a close race is run in a round: a machine may be slower for a minute by more than it is about."""
+"""How often a race of whole programs is run in a round: a machine may be slower for a minute by more than it
+is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One thing that is run: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container.
 
-    Cases of one ``race`` follow each other, and are run in turns.
+    Cases of one ``race`` follow each other, and are run in turns: of whole programs, or, of the two with
+    ``epochs``, at once, where each has an epoch and then waits for the other's.
     """
 
     name: str
@@ -27,6 +32,7 @@ class Case:
     cores: int | None = None
     sif: bool = False
     race: str = ""
+    epochs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +45,18 @@ class Comparison:
     wanted: float | None = None
 
 
-def trainer(name: str, module: str, *options: str, race: str = "") -> Case:
-    return Case(name, (*_TRAINER, module, *options), race=race)
+def trainer(name: str, module: str, *options: str, race: str = "", epochs: bool = False) -> Case:
+    return Case(name, (*_TRAINER, module, *options), race=race, epochs=epochs)
 
 
-def in_turns(every: Sequence[Case]) -> Iterator[Case]:
-    """Return the cases of a round, those of a race several times, one beside the other."""
-    for race, together in groupby(every, key=lambda case: case.race):
-        yield from list(together) * (_TURNS if race else 1)
+def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
+    """Return what is started in a round: a case, or the two that take turns epoch by epoch."""
+    for race, found in groupby(every, key=lambda case: case.race):
+        together = tuple(found)
+        if race and together[0].epochs:
+            yield together
+        else:
+            yield from [(case,) for case in together] * (_TURNS if race else 1)
 
 
 def cases(epochs: int, steps: int) -> list[Case]:
@@ -54,13 +64,19 @@ def cases(epochs: int, steps: int) -> list[Case]:
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     # One part in a hundred is looked for here, and epochs of a second differ by ten times that.
-    long = trainer("dense, long", "mnist", "--data", DATA, "--epochs", str(_LONG * epochs), race="SIF")
+    long = trainer(
+        "dense, long", "mnist", "--data", DATA, "--epochs", str(_LONG * epochs), race="SIF", epochs=True
+    )
     wide = ("--batch-size", "128", "--learning-rate", "0.002")
-    cnn = trainer("cnn", "mnist_cnn", "--data", FEW, "--batch-size", "32", *sizes, race="cnn")
+    longer = _CNN * epochs
+    small = ("mnist_cnn", "--data", FEW, "--batch-size", "32", "--epochs")
+    cnn = trainer("cnn", *small, str(longer), race="cnn", epochs=True)
     wide_cnn = trainer("cnn, batch 128", "mnist_cnn", "--data", FEW, "--batch-size", "128", *sizes)
-    timed = ("--warm-up", "2", "--steps", str(steps), "--iterations", str(_ITERATIONS), "--batch-size", "8")
-    resnet = trainer("resnet50", "imagenet_synthetic", *timed, race="resnet50")
-    one_core = replace(resnet, name="resnet50, two alone", copies=2, cores=1, race="two ranks")
+    timed = ("--warm-up", "2", "--steps", str(steps), "--batch-size", "8", "--iterations")
+    more = (*timed, str(_MORE_ITERATIONS))
+    resnet = trainer("resnet50", "imagenet_synthetic", *more, race="resnet50", epochs=True)
+    alone = trainer("resnet50, two alone", "imagenet_synthetic", *timed, str(_ITERATIONS), race="two ranks")
+    one_core = replace(alone, copies=2, cores=1)
     return [
         Case("dense, tutorial", _script("tutorial", "dense", DATA, epochs, 32)),
         dense,
@@ -68,18 +84,23 @@ def cases(epochs: int, steps: int) -> list[Case]:
         replace(dense, name="dense, batch 128", words=(*dense.words, *wide)),
         long,
         replace(long, name="dense, long, SIF", sif=True),
-        Case("cnn, tutorial", _script("tutorial", "cnn", FEW, epochs, 32), race="cnn"),
+        Case("cnn, tutorial", _script("tutorial", "cnn", FEW, longer, 32), race="cnn", epochs=True),
         cnn,
-        replace(cnn, name="cnn, XLA", words=(*cnn.words, "--xla", "on"), race=""),
+        trainer("cnn, XLA", *small, str(epochs), "--xla", "on"),
         Case("cnn, tutorial, batch 128", _script("tutorial", "cnn", FEW, epochs, 128)),
         wide_cnn,
-        Case("resnet50, Keras", _script("plain_resnet", 8, steps, _ITERATIONS), race="resnet50"),
+        Case(
+            "resnet50, Keras",
+            _script("plain_resnet", 8, steps, _MORE_ITERATIONS),
+            race="resnet50",
+            epochs=True,
+        ),
         resnet,
         one_core,
         replace(
             one_core,
             name="resnet50, two ranks",
-            words=(*_TWO, *resnet.words, "--strategy", "horovod"),
+            words=(*_TWO, *alone.words, "--strategy", "horovod"),
             copies=1,
         ),
         Case("allreduce, Horovod's default", (*_TWO, *_script("allreduce", "default"))),

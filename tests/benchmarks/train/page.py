@@ -8,6 +8,7 @@ from tests.benchmarks.tables import table
 from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS
 from tests.benchmarks.train.result import Result
 
+_FEW = 6
 _TEMPLATE = Path(__file__).with_name("page.md")
 
 
@@ -40,7 +41,13 @@ def _figures(found: Result) -> str:
     rows = [("Case", "Median", "All rounds", "Test accuracy"), ("---",) * 4]
     for name, figures in found.figures.items():
         unit, digits = ("ms", 2) if name in ALLREDUCE else ("images/s", 0 if figures[0].rate > 100 else 2)
-        each = ", ".join(f"{one.rate:,.{digits}f}" for one in figures)
-        scored = [f"{one.accuracy:.4f}" for one in figures if one.accuracy is not None]
-        rows.append((name, f"{found.rate(name):,.{digits}f} {unit}", each, ", ".join(scored) or "-"))
+        each = [f"{rate:,.{digits}f}" for rate in _shown([one.rate for one in figures])]
+        told = ", ".join(each) if len(each) == len(figures) else f"{' to '.join(each)}, {len(figures)} turns"
+        scored = dict.fromkeys(f"{one.accuracy:.4f}" for one in figures if one.accuracy is not None)
+        rows.append((name, f"{found.rate(name):,.{digits}f} {unit}", told, ", ".join(scored) or "-"))
     return table(rows)
+
+
+def _shown(rates: list[float]) -> list[float]:
+    """Return them all, or of many the least and the most."""
+    return rates if len(rates) <= _FEW else [min(rates), max(rates)]

@@ -8,7 +8,7 @@ from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, Comparison
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """Images a second (or milliseconds) of one run of a case, and the accuracy that it came to."""
+    """Images a second (or milliseconds) of a case, once run or in one turn, and its accuracy in the end."""
 
     rate: float
     load: float

@@ -9,11 +9,12 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from docker import DockerClient
 
 from tests.benchmarks.image.timed import load
-from tests.benchmarks.train.cases import DATA, FEW, INSIDE, Case, cases, in_turns
+from tests.benchmarks.train.cases import BATON, DATA, FEW, INSIDE, Case, cases, in_turns
 from tests.benchmarks.train.page import page
 from tests.benchmarks.train.result import Figure, Result
 from toolkit.data import cache_dir
@@ -51,9 +52,11 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, steps: int, only: 
         few = shortened(digits, Path(folder), _FEW)
         binds = {str(Path(__file__).parent / "inside"): INSIDE, str(digits): DATA, str(few): FEW}
         for number in range(1, rounds + 1):
-            for case in in_turns(cases(epochs, steps)):
-                if only in case.name:
-                    figure = timed(client, image, sif, binds, case)
+            for started in in_turns(cases(epochs, steps)):
+                if not any(only in case.name for case in started):
+                    continue
+                found = timed(client, image, sif, binds, started)
+                for case, figure in ((c, f) for c in started for f in found[c.name]):
                     figures.setdefault(case.name, []).append(figure)
                     _say(f"round {number}/{rounds}  {case.name}: {figure.rate:,.2f}")
     return Result(
@@ -64,27 +67,58 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, steps: int, only: 
     )
 
 
-def timed(client: DockerClient, image: str, sif: Path, binds: dict[str, str], case: Case) -> Figure:
-    """Run a case, its copies at once.
+def timed(
+    client: DockerClient, image: str, sif: Path, binds: dict[str, str], started: tuple[Case, ...]
+) -> dict[str, list[Figure]]:
+    """Run a case, its copies at once, and return its figure; of two that take turns, those of each turn.
 
     Raises:
         CheckFailed: if one of them fails.
     """
-    env = {**_MPIRUN, **({"SLURM_CPUS_PER_TASK": str(case.cores)} if case.cores else {})}
-    readable = {host: f"{inside}:ro" for host, inside in binds.items()}
-    box = Box(image, binds=readable, env=env, memory=_MEMORY, timeout=_SECONDS)
-    words = case.words
-    if case.sif:
-        readable = {**readable, str(sif.parent.resolve()): "/target:ro"}
-        box = Box(BUILDER, binds=readable, env=env, memory=_MEMORY, timeout=_SECONDS, nested=True)
-        mounts = [word for inside in binds.values() for word in ("--bind", f"{inside}:{inside}:ro")]
-        words = (*_EXEC, *mounts, f"/target/{sif.name}", *words)
     busy = load()
-    with ThreadPoolExecutor(case.copies) as pool:
-        told = list(pool.map(lambda _: _told(client, box, words, case.name), range(case.copies)))
+    with tempfile.TemporaryDirectory() as baton, ThreadPoolExecutor(4) as pool:
+        taken = list(binds.items()), (baton if len(started) > 1 else "")
+        runs = [
+            (case, pool.submit(_told, client, *_boxed(image, sif, taken, case, me), case.name))
+            for me, case in enumerate(started)
+            for _ in range(case.copies)
+        ]
+        told = [(case.name, run.result()) for case, run in runs]
+    return {
+        case.name: _figures(case, [one for name, one in told if name == case.name], busy) for case in started
+    }
+
+
+def _figures(case: Case, told: list[dict[str, Any]], busy: float) -> list[Figure]:
     rates = [sum(together) for together in zip(*(one["rates"] for one in told), strict=True)]
-    middle = sorted(rates)[len(rates) // 2]
-    return Figure(middle, busy, told[0].get("accuracy"))
+    if not case.epochs:
+        rates = [sorted(rates)[len(rates) // 2]]
+    return [Figure(rate, busy, told[0].get("accuracy")) for rate in rates]
+
+
+def _boxed(
+    image: str, sif: Path, taken: tuple[list[tuple[str, str]], str], case: Case, me: int
+) -> tuple[Box, tuple[str, ...]]:
+    """Return the container of a case and the words that run in it; the baton is there where one is given."""
+    given, baton = taken
+    env = {**_MPIRUN, **({"SLURM_CPUS_PER_TASK": str(case.cores)} if case.cores else {})}
+    binds = {host: f"{inside}:ro" for host, inside in given}
+    words = case.words
+    if baton:
+        binds[baton] = BATON
+        words = ("env", f"BENCH_BATON={BATON}", f"BENCH_ME={me}", *words)
+    if not case.sif:
+        return Box(image, binds=binds, env=env, memory=_MEMORY, timeout=_SECONDS), words
+    mounts = [word for mount in binds.values() for word in ("--bind", _same_place(mount))]
+    words = (*_EXEC, *mounts, f"/target/{sif.name}", *words)
+    binds[str(sif.parent.resolve())] = "/target:ro"
+    return Box(BUILDER, binds=binds, env=env, memory=_MEMORY, timeout=_SECONDS, nested=True), words
+
+
+def _same_place(mount: str) -> str:
+    """Return the bind that has a folder of a container at the same place in what runs inside it."""
+    inside, *rights = mount.split(":")
+    return ":".join((inside, inside, *rights))
 
 
 def shortened(digits: Path, folder: Path, count: int) -> Path:
@@ -100,12 +134,12 @@ def shortened(digits: Path, folder: Path, count: int) -> Path:
     return folder
 
 
-def _told(client: DockerClient, box: Box, words: tuple[str, ...], name: str) -> dict[str, list[float]]:
+def _told(client: DockerClient, box: Box, words: tuple[str, ...], name: str) -> dict[str, Any]:
     ran = run_once(client, box, words)
     found = [line.removeprefix(_MARK) for line in ran.lines if line.startswith(_MARK)]
     if not ran.ok or not found:
         raise CheckFailed(f"{name} failed", detail=ran.lines[-12:])
-    told: dict[str, list[float]] = json.loads(found[-1])
+    told: dict[str, Any] = json.loads(found[-1])
     return told
 
 
