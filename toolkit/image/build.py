@@ -32,6 +32,7 @@ from toolkit.run.engine import (
     tag_image,
     untag_image,
 )
+from toolkit.run.engine_images import size_of
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -140,7 +141,7 @@ def _described(client: "DockerClient", named: Named, *, reused: bool) -> Built:
         base=found.get("toolkit.base", ""),
         source=found.get("toolkit.source", ""),
         lock=found.get("toolkit.lock", ""),
-        bytes=int(image.attrs.get("Size", 0)),
+        bytes=size_of(image),
         reused=reused,
     )
 

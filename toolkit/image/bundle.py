@@ -43,7 +43,10 @@ _PLAIN = 0o644
 
 
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the Docker engine: its name there, its id, and the archive that has it."""
+    """An image of the Docker engine: its name there, its id there, and the archive that has it.
+
+    Another engine may give it another id.
+    """
 
     name: str
     id: str

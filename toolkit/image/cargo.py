@@ -24,6 +24,7 @@ from toolkit.image.tar import is_tar
 from toolkit.model.progress import Tell
 from toolkit.run.registry.manifest import (
     OCI_CONFIG,
+    OCI_LAYER,
     OCI_MANIFEST,
     SIF_CONFIG,
     SIF_LAYER,
@@ -108,7 +109,10 @@ def _loaded(ref: Reference, platform: str, present: Present, tell: Tell, stack: 
     check_digest(ref.path)
     archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, Budget(ref.shown))
     if archive.part(oci.INDEX):
-        return _of_layout(archive, ref, platform, "oci-archive")
+        found = _of_layout(archive, ref, platform, "oci-archive")
+        if archive.packed or not archive.part(MANIFEST):
+            return found
+        return _compressed(found, stack.enter_context(workspace.folder()), present, tell, stack)
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
             f"{ref.shown}: not an archive that can be sent",
@@ -163,21 +167,39 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
 def _of_save(
     chunks: Iterator[bytes], ref: Reference, present: Present, tell: Tell, stack: ExitStack
 ) -> Cargo:
-    """Give the layers, which docker save leaves as they are, the form in which registries keep them."""
+    """Give the layers of what docker save wrote the form in which registries keep them."""
     work = stack.enter_context(workspace.folder())
     with full_disks(work):
         write_layout(chunks, work / "layout", tell)
     kept = FolderBlobs(work / "layout", ref.shown, Budget(ref.shown), stack)
-    plain = _of_layout(
+    saved = _of_layout(
         kept, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
     )
-    config, *layers = plain.blobs
-    tell.step(f"Compressing {len(layers)} layers")
+    return _compressed(saved, work, present, tell, stack)
+
+
+def _compressed(saved: Cargo, work: Path, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
+    """Return the cargo with its plain layers compressed; if all are compressed already, just as it is.
+
+    So what an engine pulled has layers that its registry knows, and they are not sent again.
+    """
+    layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
+    plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))
+    if not plain:
+        return saved
+    tell.step(f"Compressing {len(plain)} layers")
     with full_disks(work):
-        packed = shrunk(tuple(layers), work, present, tell)
-    text = for_image(Descriptor(OCI_CONFIG, config.digest, config.size), tuple(p.described for p in packed))
-    parts = [config]
+        packed = shrunk(plain, work, present, tell)
+    made = {blob.digest: one for blob, one in zip(plain, packed, strict=True)}
     for one in packed:
         source = FileSource(stack.enter_context(one.file.open("rb"))) if one.file else Bytes(b"")
-        parts.append(Blob(one.described.digest, one.described.size, source))
-    return Cargo("docker-daemon", text, OCI_MANIFEST, tuple(parts))
+        have[one.described.digest] = Blob(one.described.digest, one.described.size, source)
+    described = tuple(made[d.digest].described if d.digest in made else d for d in layers)
+    config = saved.blobs[0]
+    text = for_image(Descriptor(OCI_CONFIG, config.digest, config.size), described)
+    parts = dict.fromkeys((config.digest, *(d.digest for d in described)))
+    return Cargo(saved.form, text, OCI_MANIFEST, tuple(have[digest] for digest in parts))
+
+
+def _is_plain(layer: Descriptor) -> bool:
+    return layer.media_type == OCI_LAYER

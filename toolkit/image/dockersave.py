@@ -25,7 +25,8 @@ class _Image(msgspec.Struct, frozen=True):
 def choose(blobs: Blobs, tag: str) -> Chosen:
     """Return the image that ``tag`` names, or the only one.
 
-    Its digest is that of its configuration, which is what ``docker images`` calls its id.
+    Its digest is that of its configuration, whichever engine saved it. ``docker images`` calls it the id,
+    except with containerd's image store, where the id is the digest of a manifest or an index.
 
     Raises:
         BadInput: if there is none such, or several; the message names them.

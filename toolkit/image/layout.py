@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import CheckFailed
+from toolkit.image.bounded import Budget
+from toolkit.image.inflate import GzipSource, inflated
+from toolkit.image.source import FileSource
 from toolkit.model.progress import Tell
 
 if TYPE_CHECKING:
@@ -31,8 +34,17 @@ class _Blob(NamedTuple):
     size: int
 
 
+class _Layer(NamedTuple):
+    """A layer as it is kept: ``form`` is what its media type says of how it is packed."""
+
+    blob: _Blob
+    form: str
+
+
 def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
     """Write the layout into ``folder``; the stream is read once and never held.
+
+    Layers that are compressed, as engines with containerd's image store keep them, stay as they are.
 
     Raises:
         CheckFailed: if the stream is not a whole archive of one image.
@@ -43,8 +55,10 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
         files = dict(_unpack(chunks, blobs, tell))
         (entry,) = _json(blobs, files["manifest.json"])
         config = files[entry["Config"]]
-        _prove(_json(blobs, config), [files[layer] for layer in entry["Layers"]])
-        layers = [_described(_LAYER, files[layer]) for layer in entry["Layers"]]
+        kept = [files[layer] for layer in entry["Layers"]]
+        tell.detail(f"Proving {len(kept)} layers")
+        found = list(_proven(_json(blobs, config), kept, blobs))
+        layers = [_described(f"{_LAYER}{layer.form}", layer.blob) for layer in found]
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
         raise CheckFailed(
             f"what the Docker engine saved is not an archive of one image: {error}",
@@ -81,11 +95,33 @@ def _copy(source: IO[bytes], blobs: Path) -> _Blob:
     return _Blob(whole.hexdigest(), size)
 
 
-def _prove(config: Any, layers: list[_Blob]) -> None:  # noqa: ANN401 - JSON of any shape until it is proven
-    """Hold the layers against the digests that the configuration names."""
+def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
+    """Hold the layers, unpacked where they are compressed, against what the configuration names."""
     named = config["rootfs"]["diff_ids"]
-    if [f"sha256:{layer.digest}" for layer in layers] != named:
-        raise ValueError("its layers are not those that its configuration names")
+    if len(named) != len(layers):
+        raise ValueError(f"it has {len(layers)} layers, and its configuration names {len(named)}")
+    for layer, wanted in zip(layers, named, strict=True):
+        plain, form = layer.digest, ""
+        if f"sha256:{plain}" != wanted:
+            plain, form = _unpacked(blobs / layer.digest)
+        if f"sha256:{plain}" != wanted:
+            raise ValueError("its layers are not those that its configuration names")
+        yield _Layer(layer, form)
+
+
+def _unpacked(file: Path) -> tuple[str, str]:
+    """Return the digest of what a layer unpacks to, and how its media type says that it is packed."""
+    budget = Budget("a layer that the Docker engine saved")
+    budget.stored(file.stat().st_size)
+    with file.open("rb") as packed:
+        source = inflated(FileSource(packed), "a layer that the Docker engine saved", budget)
+        if source is None:
+            return "", ""
+        whole, done = hashlib.sha256(), 0
+        while piece := source.read_at(done, _CHUNK):
+            whole.update(piece)
+            done += len(piece)
+    return whole.hexdigest(), "+gzip" if isinstance(source, GzipSource) else "+zstd"
 
 
 def _json(blobs: Path, blob: _Blob) -> Any:  # noqa: ANN401 - whatever the JSON holds

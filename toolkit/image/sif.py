@@ -28,6 +28,7 @@ from toolkit.model.stack import STACK_PATH
 from toolkit.run import squash
 from toolkit.run.builder import contained
 from toolkit.run.engine import build_memory, find_image
+from toolkit.run.engine_images import size_of
 from toolkit.run.folders import writable
 from toolkit.run.singularity import Runtime, find
 
@@ -124,7 +125,7 @@ def write(
     Raises:
         CheckFailed: if it cannot be packed; ``part`` is left as far as it came.
     """
-    size = int(source.attrs.get("Size", 0))
+    size = size_of(source)
     fix = "make room there, or write it elsewhere with -o"
     workspace.require_space(part.parent, size // _LEAST_SHARE, "the SIF", fix)
     config = read_config(source)

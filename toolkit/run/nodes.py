@@ -11,6 +11,7 @@ import msgspec
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.command import Command, Completed
+from toolkit.run.containers import as_allowed
 from toolkit.run.engine import connect
 from toolkit.run.engine_errors import speaking
 from toolkit.run.interrupts import undisturbed
@@ -124,8 +125,11 @@ class Nodes:
 
     def make(self, machine: Machine) -> None:
         """Create a container, and leave it to be filled before it is started."""
+        asked = configuration(machine)
         with undisturbed(), speaking(f"making {machine.name}"):
-            self._api.create_container_from_config(configuration(machine), machine.name)
+            as_allowed(
+                asked["HostConfig"], lambda: self._api.create_container_from_config(asked, machine.name)
+            )
 
     def put(self, name: str, archive: bytes) -> None:
         """Unpack a tar archive at the root of a container, running or not."""
@@ -218,11 +222,16 @@ class Nodes:
 
     @staticmethod
     def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
-        """Remove a thing that somebody else may just have removed."""
+        """Remove a thing that somebody else may just have removed, or be removing."""
         import docker
 
-        with contextlib.suppress(docker.errors.NotFound):
+        try:
             remove(name, **how)
+        except docker.errors.NotFound:
+            pass
+        except docker.errors.APIError as error:
+            if "already in progress" not in str(error):
+                raise
 
 
 def _as_found(entry: Mapping[str, Any]) -> Found:

@@ -7,7 +7,8 @@ import tarfile
 
 import pytest
 
-from toolkit.errors import CheckFailed
+from tests.unit.image.archives import PACK
+from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.layout import write_layout
 from toolkit.model.progress import Silent
 
@@ -71,3 +72,29 @@ def test_the_index_leads_to_the_layers_in_their_order(tmp_path):
 def test_what_is_not_a_whole_archive_is_refused(broken, tmp_path):
     with pytest.raises(CheckFailed, match="is not an archive of one image"):
         write_layout(chunks(broken), tmp_path, Silent())
+
+
+@pytest.mark.parametrize("pack", ["gzip", "zstd"])
+def test_layers_stay_compressed_as_containerds_store_has_them(tmp_path, pack):
+    packed = tuple(map(PACK[pack], LAYERS))
+    write_layout(chunks(archive(layers=packed)), tmp_path, Silent())
+    blobs = tmp_path / "blobs" / "sha256"
+    (entry,) = json.loads((tmp_path / "index.json").read_text())["manifests"]
+    layers = json.loads((blobs / entry["digest"].removeprefix("sha256:")).read_text())["layers"]
+    assert [layer["digest"] for layer in layers] == [f"sha256:{sha(layer)}" for layer in packed]
+    assert {layer["mediaType"] for layer in layers} == {f"application/vnd.oci.image.layer.v1.tar+{pack}"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [PACK["gzip"](b"something else"), PACK["gzip"](LAYERS[0])[:-9], b"\x1f\x8bjunk", b"BZhjunk"],
+    ids=["other content", "cut short", "no gzip", "bzip2"],
+)
+def test_compressed_layers_are_held_against_the_configuration(first, tmp_path):
+    with pytest.raises((CheckFailed, BadInput), match="the Docker engine saved"):
+        write_layout(chunks(archive(layers=(first, LAYERS[1]))), tmp_path, Silent())
+
+
+def test_a_layer_too_few_is_refused(tmp_path):
+    with pytest.raises(CheckFailed, match="has 1 layers, and its configuration names 2"):
+        write_layout(chunks(archive(layers=LAYERS[:1])), tmp_path, Silent())

@@ -1,5 +1,6 @@
 import contextlib
 import hashlib
+import json
 import tarfile
 
 import pytest
@@ -73,6 +74,14 @@ def test_an_archive_is_the_same_twice_and_names_what_is_in_it(archive):
         assert {m.mtime for m in tar} == {0}
     assert names == sorted(names)
     assert {"index.json", "oci-layout", "manifest.json"} < set(names)
+
+
+def test_the_index_of_an_archive_says_the_whole_name(archive):
+    # docker load with containerd's image store takes no other list for the name.
+    with tarfile.open(archive / "a.tar") as tar:
+        (entry,) = json.load(tar.extractfile("index.json"))["manifests"]
+    assert entry["annotations"]["io.containerd.image.name"] == "h/a:1"
+    assert entry["annotations"]["org.opencontainers.image.ref.name"] == "1"
 
 
 def test_a_sif_is_an_artifact_of_two_parts(tmp_path):
