@@ -7,6 +7,7 @@ Every error of the engine becomes a sentence here; no caller sees one of the SDK
 import contextlib
 import os
 import re
+import socket
 import tarfile
 import threading
 import time
@@ -19,7 +20,7 @@ from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.buildlog import BuildLog
 from toolkit.run.containers import made
-from toolkit.run.engine_errors import is_engine_error, no_engine, no_socket, speaking
+from toolkit.run.engine_errors import is_engine_error, no_engine, speaking
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -80,17 +81,27 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 
 def _answering(make: Callable[[], "DockerClient"], where: str) -> "DockerClient":
-    if where.startswith("unix://") and not Path(where.removeprefix("unix://").split(" ")[0]).exists():
-        raise no_socket(where)
-    try:
-        client = make()
-        client.ping()
-    except Exception as error:
-        # An ssh:// engine fails as the resolver, the socket or paramiko do.
-        if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
-            raise
-        raise no_engine(error, where) from error
+    with contextlib.ExitStack() as unless_it_answers:
+        try:
+            if where.startswith("unix://"):
+                _knock(where.removeprefix("unix://").split(" ")[0])
+            client = make()
+            unless_it_answers.callback(client.close)
+            client.ping()
+        except Exception as error:
+            # An ssh:// engine fails as the resolver, the socket or paramiko do.
+            if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
+                raise
+            raise no_engine(error, where) from error
+        unless_it_answers.pop_all()
     return client
+
+
+def _knock(path: str) -> None:
+    """Raise ``OSError`` if nobody listens on a socket; the SDK would leave one of its own open then."""
+    with socket.socket(socket.AF_UNIX) as knocking:
+        knocking.settimeout(_ANSWER_SECONDS)
+        knocking.connect(path)
 
 
 def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here

@@ -33,20 +33,15 @@ def no_engine(error: Exception, where: str) -> Missing:
             f"this user may not use the Docker engine on {where}",
             fix="join its group and log in again: sudo usermod -aG docker $USER",
         )
-    if "FileNotFoundError" in said or "Connection refused" in said:
-        return no_socket(where)
+    if isinstance(error, FileNotFoundError) or "Connection refused" in said:
+        return Missing(
+            f"no Docker engine answers on {where}",
+            fix="start it: sudo systemctl start docker; on Debian or Ubuntu it comes with"
+            " sudo apt-get install docker.io",
+        )
     return Missing(
         f"no Docker engine answers on {where}: {said.splitlines()[0] if said else type(error).__name__}",
         fix="look at DOCKER_HOST, at docker context ls, and at the engine's log",
-    )
-
-
-def no_socket(where: str) -> Missing:
-    """Say that nobody listens, and how that is changed."""
-    return Missing(
-        f"no Docker engine answers on {where}",
-        fix="start it: sudo systemctl start docker; on Debian or Ubuntu it comes with"
-        " sudo apt-get install docker.io",
     )
 
 

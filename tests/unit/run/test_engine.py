@@ -1,8 +1,10 @@
 """The parts of the door to the engine that need no engine."""
 
+import gc
 import hashlib
 import io
 import json
+import socket
 import tarfile
 
 import pytest
@@ -40,6 +42,18 @@ def test_a_socket_that_is_not_there_is_no_engine(tmp_path, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     with pytest.raises(Missing, match="no Docker engine answers"):
         connect()
+
+
+def test_a_socket_that_an_engine_left_behind_is_no_engine(tmp_path, monkeypatch):
+    where = tmp_path / "left.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(where))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{where}")
+    with pytest.raises(Missing, match="no Docker engine answers") as raised:
+        connect()
+    assert "sudo systemctl start docker" in raised.value.fix
+    del raised
+    gc.collect()  # a socket that was left open is a warning, and this test's
 
 
 def test_an_address_that_makes_no_sense_is_no_engine(monkeypatch):
