@@ -4,34 +4,16 @@ Usage: trainer.py MODULE OPTION…   (of the trainer; its output goes to a folde
 """
 
 import json
-import runpy
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from baton import Baton
-
-from toolkit.trainers.training.metrics import Metrics
-
 module, *options = sys.argv[1:]
-baton, written = Baton(), Metrics.epoch
-
-
-def epoch(self, **values):
-    """Write what was timed, and let the other program go on: the clock of the next epoch does not run yet."""
-    written(self, **values)
-    baton.hand_on()
-
-
-Metrics.epoch = epoch
+turns = Path(__file__).with_name("taking_turns.py")
 with tempfile.TemporaryDirectory() as folder:
-    name = f"toolkit.trainers.{module}"
-    sys.argv = [name, "--output", folder, *options]
-    try:
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
-    except SystemExit as ended:
-        if ended.code:
-            raise
+    # A process of its own: ranks end theirs at once, as soon as all have trained.
+    subprocess.run([sys.executable, turns, module, "--output", folder, *options], check=True)
     if (Path(folder) / "metrics.jsonl").exists():
         records = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
         epochs = [one for one in records if one["record"] == "epoch"]

@@ -1,0 +1,26 @@
+"""Run a trainer that takes turns with another program, an epoch each.
+
+Usage: taking_turns.py MODULE OPTION…
+"""
+
+import runpy
+import sys
+
+from baton import Baton
+
+from toolkit.trainers.training.metrics import Metrics
+
+module, *options = sys.argv[1:]
+baton, written = Baton(), Metrics.epoch
+
+
+def epoch(self, **values):
+    """Write what was timed, and let the other program go on: the clock of the next epoch does not run yet."""
+    written(self, **values)
+    baton.hand_on()
+
+
+Metrics.epoch = epoch
+name = f"toolkit.trainers.{module}"
+sys.argv = [name, *options]
+runpy.run_module(name, run_name="__main__", alter_sys=True)
