@@ -34,7 +34,7 @@ CASES = {
 
 @contextmanager
 def keras_draws():
-    with mock.patch.object(build, "draw_bytes"):
+    with mock.patch.object(build, "draw_bits"):
         yield
 
 

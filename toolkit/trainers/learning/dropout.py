@@ -1,15 +1,15 @@
-"""Dropout that draws a byte for each number that it may drop, where Keras draws and compares floats."""
+"""Dropout that draws a few bits for each number that it may drop, where Keras draws and compares floats."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_BYTE, _TWO_BYTES = 256, 65536
-"""Rates that are a multiple of 1/256 need one byte for each number; others are met to 1/65536."""
+_BITS = (1, 2, 4, 8, 16)
+"""How many may be drawn for a number: a rate of 0.5 needs one; those that no bits meet are met to 1/65536."""
 
 
-def draw_bytes(model: "tf.keras.Model") -> int:
+def draw_bits(model: "tf.keras.Model") -> int:
     """Let all dropout layers of a model draw less; return how many.
 
     The layers stay what they are, so that the model is saved as one of Keras's own. Those with a seed of
@@ -31,20 +31,33 @@ def dropped(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Te
     """
     import tensorflow as tf
 
-    of = _BYTE if (rate * _BYTE).is_integer() else _TWO_BYTES
+    bits = next((bits for bits in _BITS if (rate * 2**bits).is_integer()), _BITS[-1])
+    of = 1 << bits
     least = round(rate * of)
     if not 0 < least < of:
         return tf.nn.dropout(inputs, rate, noise_shape)
     shape = tf.shape(inputs) if noise_shape is None else tf.convert_to_tensor(noise_shape, tf.int32)
-    kept = tf.reshape(_drawn(tf.reduce_prod(shape), of) >= least, shape)
+    kept = tf.reshape(_drawn(tf.reduce_prod(shape), bits, least), shape)
     return tf.where(kept, inputs * tf.cast(of / (of - least), inputs.dtype), tf.zeros_like(inputs))
 
 
-def _drawn(count: "tf.Tensor", of: int) -> "tf.Tensor":
-    """Return so many whole numbers from 0 to ``of``, cut out of long ones."""
+def _drawn(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
+    """Draw so many numbers of so many bits, and return of each whether it is at least ``least``.
+
+    They are cut out of long ones: all that lie lowest in their byte, then all that lie next in it, and so on.
+    """
     import tensorflow as tf
 
-    kind = tf.uint8 if of == _BYTE else tf.uint16
-    each = tf.int64.size // kind.size
-    words = tf.random.uniform([(count + each - 1) // each], tf.int64.min, tf.int64.max, tf.int64)
-    return tf.reshape(tf.bitcast(words, kind), [-1])[:count]
+    kind = tf.uint8 if bits <= 8 else tf.uint16
+    in_each = 8 * kind.size // bits
+    in_word = 8 * tf.int64.size // bits
+    words = tf.random.uniform([(count + in_word - 1) // in_word], tf.int64.min, tf.int64.max, tf.int64)
+    units = tf.reshape(tf.bitcast(words, kind), [-1])
+    every = (1 << bits) - 1
+    shifts = [bits * place for place in range(in_each)]
+    # Where the other bits are zero, numbers compare as they would if they were shifted down.
+    at_least = [
+        tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
+        for shift in shifts
+    ]
+    return tf.concat(at_least, 0)[:count]
