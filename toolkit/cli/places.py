@@ -44,13 +44,14 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 
         return SshRunner("login", ssh_config or find(cluster).ssh_config, f"cluster {cluster}")
     if host is not None:
+        from toolkit.run.login_path import LoginPathRunner
         from toolkit.run.ssh_shared import shared
 
         if (runner := shared(host, ssh_config)) is not None:
-            return runner
+            return LoginPathRunner(runner)
         from toolkit.run.ssh import SshRunner
 
-        return SshRunner(host, ssh_config)
+        return LoginPathRunner(SshRunner(host, ssh_config))
     if ssh_config is not None:
         raise BadInput("--ssh-config: give --host with it")
     from toolkit.run.local import LocalRunner

@@ -68,7 +68,7 @@ def command(asked: Asked) -> Command:
     """Return what is run at the place: the probe alone, or the probe there and on its compute nodes."""
     folder = shipped("containers")
     script = (folder / "probe.sh").read_bytes()
-    told = _told(asked.site)
+    told = (folder / "login-path.sh").read_bytes() + _told(asked.site)
     if asked.none:
         return Command.of("sh", "-s", stdin=told + script, timeout=asked.seconds)
     before, _, after = (folder / "nodes.sh").read_bytes().partition(f"\n{_WHERE}".encode())

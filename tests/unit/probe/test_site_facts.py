@@ -179,13 +179,16 @@ def test_words_of_a_profile_reach_the_place_quoted_and_in_order():
     words = Words(modules=("gcc/8", "swap a b"), commands=("singularity",), folders=("$WORK/x", "/opt"))
     sent = command(Asked("0", site=words)).stdin
     assert sent is not None
-    assert sent.startswith(
+    before, told, after = sent.partition(b"export TOOLKIT_SITE")
+    assert before.startswith(b"# Where Slurm is not on PATH")
+    assert (told + after).startswith(
         b"export TOOLKIT_SITE=yes\nexport TOOLKIT_MODULES='gcc/8 swap,a,b'\n"
         b"export TOOLKIT_COMMANDS=singularity\nexport TOOLKIT_FOLDERS='$WORK/x /opt'\n#!/bin/sh\n"
     )
     plain = command(Asked("0")).stdin
     assert plain is not None
-    assert plain.startswith(b"#!/bin/sh\n")
+    assert plain.startswith(before)
+    assert plain.removeprefix(before).startswith(b"#!/bin/sh\n")
 
 
 def test_a_facts_file_brings_the_site_along_and_a_host_alone_does_not(tmp_path):

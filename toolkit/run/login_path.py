@@ -1,0 +1,82 @@
+"""Programs that only a login shell finds.
+
+A command over SSH gets no login shell. Where a centre puts Slurm on PATH in ``/etc/profile.d`` or a module,
+``ssh host squeue`` finds nothing, though the same word works for the person who logs in.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from toolkit.run.command import Command, Completed, OnBytes, OnLine, Runner
+from toolkit.run.conversation import Conversation
+
+_NOT_FOUND = 127
+_SECONDS = 30.0
+_MARK = "toolkit-path:"
+"""Stands before an answer; profiles print banners to standard output too."""
+
+_ASK = f"""
+command -v -- "$1" > /dev/null && exit
+case ${{SHELL-}} in */bash | */dash | */ksh | */zsh) ;; *) SHELL=sh ;; esac
+printf '{_MARK}%s\\n' "$PATH"
+exec "$SHELL" -lc 'printf "\\n{_MARK}%s\\n" "$PATH"' < /dev/null
+"""
+
+
+class LoginPathRunner:
+    """What another runner runs; a program that is not found there is looked for as a login shell would."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._path = ""
+        self._missed: set[str] = set()
+
+    @property
+    def place(self) -> str:
+        return self._runner.place
+
+    def run(self, command: Command) -> Completed:
+        done = self._runner.run(self._found(command))
+        if done.status == _NOT_FOUND and self._learns(command.words[0]):
+            return self._runner.run(self._found(command))
+        return done
+
+    def stream(self, command: Command, on_line: OnLine) -> Completed:
+        done = self._runner.stream(self._found(command), on_line)
+        if done.status == _NOT_FOUND and self._learns(command.words[0]):
+            return self._runner.stream(self._found(command), on_line)
+        return done
+
+    def converse(self, command: Command) -> Conversation:
+        return self._runner.converse(self._found(command))
+
+    def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+        self._runner.send(source, target, progress)
+
+    def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
+        self._runner.write(target, content, mode)
+
+    def read(self, target: str, offset: int = 0) -> bytes:
+        return self._runner.read(target, offset)
+
+    def close(self) -> None:
+        self._runner.close()
+
+    def _found(self, command: Command) -> Command:
+        if not self._path:
+            return command
+        return replace(command, env={"PATH": self._path, **command.env})
+
+    def _learns(self, program: str) -> bool:
+        """Tell whether a login shell has folders on PATH that were not looked into for a program."""
+        if "/" in program or self._path or program in self._missed:
+            return False
+        self._missed.add(program)
+        words = ("sh", "-c", _ASK, "sh", program)
+        said = self._runner.run(Command(words, timeout=_SECONDS)).text.splitlines()
+        told = [line.removeprefix(_MARK).split(":") for line in said if line.startswith(_MARK)]
+        if len(told) != 2 or set(told[1]) <= set(told[0]):
+            return False
+        # What was found before is found again; the login shell's own order holds for the rest.
+        self._path = ":".join(dict.fromkeys((*told[0], *told[1])))
+        return True
