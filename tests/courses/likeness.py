@@ -23,7 +23,8 @@ _MASKS = (
     # A number that is a digit longer moves what follows.
     (re.compile(r"\s+"), " "),
 )
-_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d \S")
+_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d \S|^srun: (?:Job \d+ step creation|Step created)")
+"""Lines with the time of day; and of srun that a step had to wait until the one before had gone."""
 _OTHER_RANK = re.compile(r"^\[rank (\d+)\] ")
 
 

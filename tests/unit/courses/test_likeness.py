@@ -45,6 +45,15 @@ def test_lines_of_progress_and_empty_ends_are_left_out():
     assert lasting(printed) == ["job: 4", "", "done"]
 
 
+def test_that_a_step_had_to_wait_for_the_one_before_is_progress_and_an_error_of_srun_is_not():
+    waited = [
+        "srun: Job 35 step creation temporarily disabled, retrying (Requested nodes are busy)",
+        "srun: Step created for StepId=35.1",
+        "srun: error: node1: task 0: Exited with exit code 1",
+    ]
+    assert lasting(waited) == waited[2:]
+
+
 def test_the_same_table_with_other_numbers_is_alike():
     other = ["epoch    loss", "-----  -------", "    1  12.1364", "    2  0.9"]
     assert difference(TABLE, other) == []
