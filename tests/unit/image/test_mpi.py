@@ -367,7 +367,7 @@ def test_the_index_counts_and_not_the_configuration_that_it_is_made_from(tmp_pat
         "/srv/mpi/lib",
         "/usr/lib64/mpi/gcc/openmpi4/lib64",
         "/opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib",
-        "/opt/work/.spack-env/view/lib",
+        "/opt/lab/.spack-env/view/lib",
     ],
 )
 def test_an_mpi_is_found_wherever_it_is_installed(tmp_path, folder):
