@@ -4,9 +4,11 @@ A command over SSH gets no login shell. Where a centre puts Slurm on PATH in ``/
 ``ssh host squeue`` finds nothing, though the same word works for the person who logs in.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from toolkit.data import shipped
 from toolkit.run.command import Command, Completed, OnBytes, OnLine, Runner
 from toolkit.run.conversation import Conversation
 
@@ -15,12 +17,7 @@ _SECONDS = 30.0
 _MARK = "toolkit-path:"
 """Stands before an answer; profiles print banners to standard output too."""
 
-_ASK = f"""
-command -v -- "$1" > /dev/null && exit
-case ${{SHELL-}} in */bash | */dash | */ksh | */zsh) ;; *) SHELL=sh ;; esac
-printf '{_MARK}%s\\n' "$PATH"
-exec "$SHELL" -lc 'printf "\\n{_MARK}%s\\n" "$PATH"' < /dev/null
-"""
+_TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
@@ -36,16 +33,10 @@ class LoginPathRunner:
         return self._runner.place
 
     def run(self, command: Command) -> Completed:
-        done = self._runner.run(self._found(command))
-        if done.status == _NOT_FOUND and self._learns(command.words[0]):
-            return self._runner.run(self._found(command))
-        return done
+        return self._until_found(command, self._runner.run)
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        done = self._runner.stream(self._found(command), on_line)
-        if done.status == _NOT_FOUND and self._learns(command.words[0]):
-            return self._runner.stream(self._found(command), on_line)
-        return done
+        return self._until_found(command, lambda found: self._runner.stream(found, on_line))
 
     def converse(self, command: Command) -> Conversation:
         return self._runner.converse(self._found(command))
@@ -62,6 +53,12 @@ class LoginPathRunner:
     def close(self) -> None:
         self._runner.close()
 
+    def _until_found(self, command: Command, run: Callable[[Command], Completed]) -> Completed:
+        done = run(self._found(command))
+        if done.status == _NOT_FOUND and self._learns(command.words[0]):
+            return run(self._found(command))
+        return done
+
     def _found(self, command: Command) -> Command:
         if not self._path:
             return command
@@ -72,11 +69,12 @@ class LoginPathRunner:
         if "/" in program or self._path or program in self._missed:
             return False
         self._missed.add(program)
-        words = ("sh", "-c", _ASK, "sh", program)
-        said = self._runner.run(Command(words, timeout=_SECONDS)).text.splitlines()
+        script = _TELL + (shipped("containers") / "login-path.sh").read_bytes() + _TELL
+        asking = Command(("sh", "-s"), script, {"TOOLKIT_PROGRAM": program}, timeout=_SECONDS)
+        said = self._runner.run(asking).text.splitlines()
         told = [line.removeprefix(_MARK).split(":") for line in said if line.startswith(_MARK)]
         if len(told) != 2 or set(told[1]) <= set(told[0]):
             return False
-        # What was found before is found again; the login shell's own order holds for the rest.
-        self._path = ":".join(dict.fromkeys((*told[0], *told[1])))
+        # What was found before is found again: the login shell's folders come last.
+        self._path = ":".join(dict.fromkeys(told[1]))
         return True
