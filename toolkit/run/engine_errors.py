@@ -33,7 +33,7 @@ def no_engine(error: Exception, where: str) -> Missing:
             f"this user may not use the Docker engine on {where}",
             fix="join its group and log in again: sudo usermod -aG docker $USER",
         )
-    if isinstance(error, FileNotFoundError) or "Connection refused" in said:
+    if isinstance(error, FileNotFoundError) or "FileNotFoundError" in said or "Connection refused" in said:
         return Missing(
             f"no Docker engine answers on {where}",
             fix="start it: sudo systemctl start docker; on Debian or Ubuntu it comes with"
