@@ -154,6 +154,27 @@ def test_dropout_is_that_of_keras_in_all_but_its_draws(alone):
     assert found["saved as"].startswith(("keras.", "tf_keras."))
 
 
+@pytest.mark.parametrize("activation", ["relu", "linear"])
+def test_pooling_before_bias_and_activation_answers_the_same_bits(alone, activation):
+    found = alone[0]
+    assert found[f"pooled first, {activation}"] == 1
+    assert found[f"pooled alike, {activation}"] is True
+    assert found[f"slopes alike, {activation}"] < 1e-5
+
+
+def test_pooling_first_stays_in_keras_files_and_in_16_bits(alone):
+    found = alone[0]
+    assert found["saved and pooled alike"] is True
+    assert found["pooled in float16"] == ["float16", True]
+
+
+def test_pooling_comes_first_where_nobody_else_reads_the_convolution(alone):
+    found = alone[0]
+    assert set(found["left as they are"].values()) == {0}
+    assert found["pooled first within another"] == 1
+    assert found["pooled first in VGG16"] == 5
+
+
 def test_a_step_is_compiled_for_the_batch_and_once_for_what_is_left(alone):
     found = alone[0]
     assert found["widths"] == [10, 2]

@@ -44,6 +44,7 @@ def test_close_races_take_turns_of_epochs_and_those_of_several_ranks_of_whole_pr
         ("resnet50, two alone",),
         ("resnet50, two ranks",),
     ] * 3
+    assert order[-6:] == [("allreduce, Horovod's default",), ("allreduce",)] * 3
     assert order.count(("dense, tutorial",)) == 1
     assert {name for started in order for name in started} == {*NAMES}
 

@@ -30,7 +30,11 @@ RECIPES: tuple[dict[str, Any], ...] = (
     {**_LARGE, "name": "batch 4096, scaled, warm-up", "scaling": "linear", "warmup_epochs": 5.0},
     {**_LARGE, "name": "batch 4096, scaled by the root", "scaling": "sqrt"},
 )
-TURNS = {"xla": ("without XLA", "with XLA"), "dropout": ("drawn by Keras", "drawn from bits")}
+TURNS = {
+    "xla": ("without XLA", "with XLA"),
+    "dropout": ("drawn by Keras", "drawn from bits"),
+    "pooling": ("pooled after ReLU", "pooled first"),
+}
 """What is timed in turns, and what both sides are called."""
 
 

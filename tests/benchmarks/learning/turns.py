@@ -1,9 +1,9 @@
 """Inside the training image: steps with and without something in turns; a line of JSON for each case.
 
 XLA on one core, by the time that the process had of it, which neighbours on the machine disturb least.
-Dropout by the clock and on all cores, as draws are one thread's work that others wait for.
+Dropout and pooling by the clock and on all cores, as they are what other threads wait for.
 
-Usage: turns.py DATA xla|dropout ROUNDS
+Usage: turns.py DATA xla|dropout|pooling ROUNDS
 """
 
 import json
@@ -11,7 +11,6 @@ import os
 import statistics
 import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -29,13 +28,10 @@ from toolkit.trainers.training.trial import Alone
 CASES = {
     "xla": (("dense", mnist, 32, 300), ("dense", mnist, 256, 60), ("convolutions", mnist_cnn, 32, 20)),
     "dropout": (("convolutions", mnist_cnn, 32, 60), ("convolutions", mnist_cnn, 128, 15)),
+    "pooling": (("convolutions", mnist_cnn, 32, 60), ("convolutions", mnist_cnn, 128, 15)),
 }
-
-
-@contextmanager
-def keras_draws():
-    with mock.patch.object(build, "draw_bits"):
-        yield
+LEFT_OUT = {"dropout": "draw_bits", "pooling": "pool_first"}
+"""What is not done to the model of the side without it."""
 
 
 def loops(what, module, data, batch):
@@ -47,7 +43,7 @@ def loops(what, module, data, batch):
 
     if what == "xla":
         return {"without": loop(), "with": loop("on")}
-    with keras_draws():
+    with mock.patch.object(build, LEFT_OUT[what]):
         keras = loop()
     return {"without": keras, "with": loop()}
 

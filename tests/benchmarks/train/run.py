@@ -154,7 +154,7 @@ def main() -> int:
     options.add_argument("--sif", type=Path, help="its SIF  [default: build/images/RECIPE.sif]")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--epochs", type=int, default=4, help="of dense and convolutional networks")
-    options.add_argument("--steps", type=int, default=4, help="of ResNet50, timed at once")
+    options.add_argument("--steps", type=int, default=4, help="of ResNet50 on two ranks, timed at once")
     options.add_argument("--only", default="", help="cases with this in their name; no page then")
     options.add_argument("--page", type=Path, help="also write the page there")
     asked = options.parse_args()

@@ -17,6 +17,7 @@ from toolkit.trainers.learning import precision
 from toolkit.trainers.learning.build import by_xla
 from toolkit.trainers.learning.dropout import draw_bits, dropped
 from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.learning.pooling import pool_first
 from toolkit.trainers.learning.step import losses
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import memory, trial
@@ -218,6 +219,82 @@ def dropout():
         FOUND["saved as"] = type(tf.keras.models.load_model(f"{folder}/model.keras").layers[-1]).__module__
 
 
-for part in (optimizers, rates, steps, compiled, widths, mixed, batch_by_trial, dropout):
+def pooled(**options):
+    """Return a model with a convolution before a pooling, of the same weights each time."""
+    layers = tf.keras.layers
+    tf.keras.utils.set_random_seed(4)
+    around = {"padding": "same", "bias_initializer": tf.keras.initializers.RandomNormal(), **options}
+    return tf.keras.Sequential(
+        [
+            layers.Input((9, 9, 2)),
+            layers.Conv2D(3, 3, **around),
+            layers.MaxPooling2D(2, padding="same"),
+            layers.Flatten(),
+            layers.Dense(4),
+        ]
+    )
+
+
+def slopes(model, images):
+    """Return what a model answers in training, and the gradients of all its weights."""
+
+    @tf.function
+    def both():
+        with tf.GradientTape() as tape:
+            out = model(images, training=True)
+            loss = tf.reduce_mean(tf.cast(out, tf.float32) ** 2)
+        return out, tape.gradient(loss, model.trainable_variables)
+
+    out, found = both()
+    return out.numpy(), [one.numpy() for one in found]
+
+
+def pooling():
+    layers = tf.keras.layers
+    images = tf.random.stateless_normal([16, 9, 9, 2], (1, 2))
+    # Places that are alike, as the black around digits: which of them the gradient takes must be the same.
+    images = tf.concat([images[:8], tf.zeros_like(images[8:])], 0)
+    for kind in ("relu", "linear"):
+        plain, ours = pooled(activation=kind), pooled(activation=kind)
+        FOUND[f"pooled first, {kind}"] = pool_first(ours)
+        (out, theirs), (same, found) = slopes(plain, images), slopes(ours, images)
+        FOUND[f"pooled alike, {kind}"] = bool((out == same).all())
+        FOUND[f"slopes alike, {kind}"] = max(
+            float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(found, theirs, strict=True)
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        ours.save(f"{folder}/model.keras")
+        again = tf.keras.models.load_model(f"{folder}/model.keras")
+        FOUND["saved and pooled alike"] = bool((again(images) == ours(images)).numpy().all())
+    precision.compute_in("float16")
+    plain, ours = pooled(activation="relu"), pooled(activation="relu")
+    pool_first(ours)
+    (out, _), (same, _) = slopes(plain, images), slopes(ours, images)
+    FOUND["pooled in float16"] = [out.dtype.name, bool((out == same).all())]
+    precision.compute_in("off")
+
+    inputs = layers.Input((9, 9, 2))
+    seen = layers.Conv2D(3, 3, activation="relu")(inputs)
+    read_twice = layers.Conv2D(3, 3, activation="relu")(inputs)
+    again_pooled, lonely = layers.MaxPooling2D(), layers.Conv2D(3, 3)(inputs)
+    others = {
+        "shown": tf.keras.Model(inputs, [seen, layers.MaxPooling2D()(seen)]),
+        "read twice": tf.keras.Model(
+            inputs, [layers.MaxPooling2D()(read_twice), layers.Flatten()(read_twice)]
+        ),
+        "pool used twice": tf.keras.Model(inputs, [again_pooled(lonely), again_pooled(inputs)]),
+        "without bias": pooled(use_bias=False),
+        "sigmoid": pooled(activation="sigmoid"),
+        "penalty": pooled(activity_regularizer="l2"),
+    }
+    FOUND["left as they are"] = {name: pool_first(model) for name, model in others.items()}
+    tower = tf.keras.Sequential([layers.Input((9, 9, 2)), pooled(), layers.Dense(2)])
+    FOUND["pooled first within another"] = pool_first(tower)
+    FOUND["pooled first in VGG16"] = pool_first(
+        tf.keras.applications.VGG16(weights=None, input_shape=(32, 32, 3), classes=10)
+    )
+
+
+for part in (optimizers, rates, steps, compiled, widths, mixed, batch_by_trial, dropout, pooling):
     part()
 print(json.dumps(FOUND))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from toolkit.trainers.learning import norms, precision
 from toolkit.trainers.learning.dropout import draw_bits
 from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.learning.pooling import pool_first
 from toolkit.trainers.learning.step import training
 from toolkit.trainers.trouble import Trouble
 
@@ -40,6 +41,7 @@ def _build(
         if learning.sync_batch_norm and not norms.synchronise(model, world):
             raise Trouble("--sync-batch-norm: the model has no batch normalisation; leave it out")
         draw_bits(model)
+        pool_first(model)
         optimizer = learning.optimizer_for(world, batch)
         # Its rate becomes a variable when it is asked for, and within a loop that is too late.
         _ = optimizer.learning_rate
