@@ -62,7 +62,7 @@ def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
 
 
 def cases(epochs: int, steps: int) -> list[Case]:
-    """Return all of them: small networks train so many epochs; ``steps`` of two ResNet50 are timed at once."""
+    """Return all of them: small networks train so many epochs; two ResNet50 have ``steps`` timed at once."""
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     # One part in a hundred is looked for here, and epochs of a second differ by ten times that.
