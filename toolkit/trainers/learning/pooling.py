@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    Layer = tf.keras.layers.Layer
-
 
 def pool_first(model: "tf.keras.Model") -> int:
     """Let all convolutions that only a maximum pooling reads leave bias and ReLU to it; return how many.
@@ -34,7 +32,7 @@ def pool_first(model: "tf.keras.Model") -> int:
     return len(pairs)
 
 
-def _may_wait(layer: "Layer") -> bool:
+def _may_wait(layer: "tf.keras.layers.Layer") -> bool:
     """Tell whether it is a plain convolution whose bias and activation keep the order of numbers."""
     import tensorflow as tf
 
@@ -50,7 +48,7 @@ def _may_wait(layer: "Layer") -> bool:
     )
 
 
-def _only_reader(convolution: "Layer") -> "Layer | None":
+def _only_reader(convolution: "tf.keras.layers.Layer") -> "tf.keras.layers.Layer | None":
     """Return the pooling that alone reads it, and reads nothing else."""
     import tensorflow as tf
 
@@ -66,7 +64,7 @@ def _only_reader(convolution: "Layer") -> "Layer | None":
     return reader if alone else None
 
 
-def _swap(convolution: "Layer", pool: "Layer") -> None:
+def _swap(convolution: "tf.keras.layers.Layer", pool: "tf.keras.layers.Layer") -> None:
     import tensorflow as tf
 
     pooled: Callable[[tf.Tensor], tf.Tensor] = pool.call
