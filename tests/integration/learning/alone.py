@@ -223,11 +223,16 @@ def pooled(**options):
     """Return a model with a convolution before a pooling, of the same weights each time."""
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(4)
-    around = {"padding": "same", "bias_initializer": tf.keras.initializers.RandomNormal(), **options}
+    around = {
+        "filters": 4,
+        "padding": "same",
+        "bias_initializer": tf.keras.initializers.RandomNormal(),
+        **options,
+    }
     return tf.keras.Sequential(
         [
             layers.Input((9, 9, 2)),
-            layers.Conv2D(3, 3, **around),
+            layers.Conv2D(kernel_size=3, **around),
             layers.MaxPooling2D(2, padding="same"),
             layers.Flatten(),
             layers.Dense(4),
@@ -284,6 +289,7 @@ def pooling():
         ),
         "pool used twice": tf.keras.Model(inputs, [again_pooled(lonely), again_pooled(inputs)]),
         "without bias": pooled(use_bias=False),
+        "in groups": pooled(groups=2),
         "sigmoid": pooled(activation="sigmoid"),
         "penalty": pooled(activity_regularizer="l2"),
     }

@@ -36,10 +36,11 @@ def _may_wait(layer: "tf.keras.layers.Layer") -> bool:
     """Tell whether it is a plain convolution whose bias and activation keep the order of numbers."""
     import tensorflow as tf
 
-    # Subclasses may compute something else.
+    # Subclasses may compute something else, and Keras takes groups another way.
     return (
         type(layer) is tf.keras.layers.Conv2D
         and layer.use_bias
+        and layer.groups == 1
         and layer.data_format == "channels_last"
         and layer.activation in (tf.keras.activations.relu, tf.keras.activations.linear)
         and layer.activity_regularizer is None
