@@ -13,8 +13,8 @@
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
 #                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
-# make bench-image     conversion, size and start of an image beside plain apptainer build (RECIPE=, ROUNDS=, STARTS=);
-#                      writes build/bench/image.json and docs/images.md
+# make bench-image     conversion, size and start of an image beside plain apptainer build (RECIPE=, ROUNDS=, STARTS=,
+#                      COLD=1 builds from nothing too); writes build/bench/image.json and docs/images.md
 # make bench-train     trainers beside the tutorials' own scripts, plain Keras, and one rank (RECIPE=, ROUNDS=); writes
 #                      build/bench/train.json and docs/performance.md
 # make bench-accuracy  trains on whole data sets through toolkit launch, for half an hour (RECIPE=); writes
@@ -33,6 +33,7 @@ SEED   ?= 1
 MATRIX ?=
 ROUNDS ?= 2
 STARTS ?= 5
+COLD   ?=
 WORKERS ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -90,7 +91,7 @@ matrix: $(VENV)/ready
 
 bench-image: $(VENV)/ready
 	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.image.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
-	    --starts $(STARTS) --page docs/images.md
+	    --starts $(STARTS) $(if $(COLD),--cold) --page docs/images.md
 
 bench-learning: $(VENV)/ready
 	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"

@@ -2,6 +2,9 @@
 
 import json
 
+import msgspec
+
+from tests.benchmarks.image.builds import Builds
 from tests.benchmarks.image.page import page
 from tests.benchmarks.image.result import Result
 from tests.benchmarks.image.timed import Taken
@@ -27,7 +30,7 @@ RESULT = Result(
         "plain": {"cold": taken(6), "warm": taken(5)},
         **{name: {"cold": taken(4), "warm": taken(1, 3, 30)} for name in NAMES},
     },
-    build_warm=1.5,
+    builds=Builds(cold=None, edited=17.04, warm=1.5),
 )
 
 
@@ -49,3 +52,10 @@ def test_the_page_has_a_row_for_each_way_and_says_where_bytes_differ():
     assert "| `--for size` | 10.0 s | 11.0 times | 300 MB | 0.750 | **no** |" in text
     assert "It had other work" not in text
     assert "$" not in text
+
+
+def test_the_page_says_what_a_build_took_and_where_none_from_nothing_was_measured():
+    assert "| a trainer was changed, to a new SIF | 17.0 s |\n| nothing was changed | 1.5 s |" in page(RESULT)
+    assert "build, try | not measured |" in page(RESULT)
+    cold = msgspec.structs.replace(RESULT, builds=Builds(cold=601.6, edited=1, warm=1))
+    assert "build, try | 602 s |" in page(cold)

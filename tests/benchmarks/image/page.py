@@ -17,7 +17,9 @@ _PLAIN = "plain `apptainer build`"
 def page(found: Result) -> str:
     """Return the page as Markdown."""
     template = Template(_TEMPLATE.read_text("utf-8"))
-    return template.substitute(when=_when(found), conversions=_conversions(found), starts=_starts(found))
+    return template.substitute(
+        when=_when(found), builds=_builds(found), conversions=_conversions(found), starts=_starts(found)
+    )
 
 
 def _when(found: Result) -> str:
@@ -32,7 +34,6 @@ def _when(found: Result) -> str:
 
 
 def _conversions(found: Result) -> str:
-    build = f"; a build where nothing changed takes {found.build_warm:.1f} s" if found.build_warm else ""
     rows = [("", "Time", "Faster than plain", "SIF", "Of plain's size", "Same bytes twice"), ("---",) * 6]
     rows.append((_PLAIN, *_took(found, PLAIN), "1", "no"))
     for packing in PACKINGS:
@@ -40,8 +41,20 @@ def _conversions(found: Result) -> str:
         ratio = f"{found.ratios(packing.name)['sif_size_ratio']:.3f}"
         same = "yes" if found.same_bytes[packing.name] else "**no**"
         rows.append((name, *_took(found, packing.name), ratio, same))
-    size = f"The image is {found.image_bytes / 1e9:.2f} GB in the engine{build}."
+    size = f"The image is {found.image_bytes / 1e9:.2f} GB in the engine."
     return f"## Conversion of `{found.image}`\n\n{size}\n\n{table(rows)}"
+
+
+def _builds(found: Result) -> str:
+    cold = "not measured" if found.builds.cold is None else f"{found.builds.cold:.0f} s"
+    rows = [
+        ("", "Time"),
+        ("---",) * 2,
+        ("from nothing: fetch, verify, compile, build, try", cold),
+        ("a trainer was changed, to a new SIF", f"{found.builds.edited:.1f} s"),
+        ("nothing was changed", f"{found.builds.warm:.1f} s"),
+    ]
+    return f"## Build: `toolkit image build`\n\n{table(rows)}"
 
 
 def _took(found: Result, name: str) -> tuple[str, str, str]:

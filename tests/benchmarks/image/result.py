@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from tests.benchmarks.image.builds import Builds
 from tests.benchmarks.image.conversions import PLAIN
 from tests.benchmarks.image.starts import BARE
 from tests.benchmarks.image.timed import Taken, median
@@ -13,8 +14,7 @@ from toolkit.image.packing import DEFAULT
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One run. Sizes are in bytes; ``conversions`` and ``starts`` hold every single time.
 
-    ``program`` is what Python does at a start; ``starts`` is by name of the SIF, then ``cold`` or ``warm``;
-    ``build_warm`` is in seconds, of a build where nothing has changed.
+    ``program`` is what Python does at a start; ``starts`` is by name of the SIF, then ``cold`` or ``warm``.
     """
 
     schema: str = "toolkit.bench.image/1"
@@ -27,7 +27,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     same_bytes: dict[str, bool]
     conversions: dict[str, list[Taken]]
     starts: dict[str, dict[str, list[Taken]]]
-    build_warm: float | None = None
+    builds: Builds
 
     def ratios(self, name: str) -> dict[str, float]:
         """Compare one way to pack with plain ``apptainer build``, and its warm start with a bare one."""

@@ -1,15 +1,14 @@
-"""Measure the conversion of an image: python -m tests.benchmarks.image.run [--image TAG] [--page FILE]."""
+"""Measure the conversion of an image: python -m tests.benchmarks.image.run [--recipe NAME] [--page FILE]."""
 
 import argparse
 import contextlib
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.benchmarks.image.builds import builds
 from tests.benchmarks.image.conversions import PLAIN, all_of_them
 from tests.benchmarks.image.page import page
 from tests.benchmarks.image.result import Result
@@ -23,8 +22,8 @@ from toolkit.run.engine import connect, find_image
 ROOT = Path(__file__).parents[3]
 
 
-def measure(recipe: str, program: str, rounds: int, start_rounds: int) -> Result:
-    """Run all measurements; SIF files go into a folder under ``build`` that is removed afterwards."""
+def measure(recipe: str, program: str, rounds: int, start_rounds: int, *, cold: bool) -> Result:
+    """Run all measurements; what they write goes into a folder under ``build`` that is removed afterwards."""
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     source = find_image(client, image)
     if source is None:
@@ -44,6 +43,7 @@ def measure(recipe: str, program: str, rounds: int, start_rounds: int) -> Result
             raise CheckFailed(
                 f"{image} was built again meanwhile, so nothing can be compared", fix="run it again"
             )
+        _say("builds" + (" from nothing," if cold else "") + " after a change, and without one")
         return Result(
             image=image,
             program=program,
@@ -54,16 +54,8 @@ def measure(recipe: str, program: str, rounds: int, start_rounds: int) -> Result
             same_bytes=same,
             conversions=times,
             starts=started,
-            build_warm=_warm_build(recipe),
+            builds=builds(ROOT, recipe, folder, cold=cold),
         )
-
-
-def _warm_build(recipe: str) -> float | None:
-    """Return the seconds of a build where nothing has changed; nothing where that cannot be told now."""
-    began = time.monotonic()
-    words = [sys.executable, "-m", "toolkit", "--quiet", "image", "build", recipe]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, timeout=1800, check=False)
-    return time.monotonic() - began if done.returncode == 0 else None
 
 
 def _say(text: str) -> None:
@@ -77,10 +69,11 @@ def main() -> int:
     options.add_argument("--program", default="import tensorflow", help="what Python does at a start")
     options.add_argument("--rounds", type=int, default=2, help="conversions by plain apptainer build")
     options.add_argument("--starts", type=int, default=5, help="starts of each SIF, cold and warm")
+    options.add_argument("--cold", action="store_true", help="build from an empty cache too (some minutes)")
     options.add_argument("--page", type=Path, help="also write the comparison page there")
     asked = options.parse_args()
     try:
-        found = measure(asked.recipe, asked.program, asked.rounds, asked.starts)
+        found = measure(asked.recipe, asked.program, asked.rounds, asked.starts, cold=asked.cold)
     except ToolkitError as error:
         print(f"bench-image: {error}", *error.detail, error.fix, sep="\n  ", file=sys.stderr)
         return error.code
