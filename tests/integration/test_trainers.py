@@ -22,6 +22,18 @@ one, other = (tensorflow.keras.models.load_model(file).get_weights() for file in
 print("differ by", max(abs(a - b).max() for a, b in zip(one, other, strict=True)))
 """
 
+# Rank 0 fails in the last thing it does, long after the others have nothing left to do.
+LATE = """
+import os
+if os.environ.get("OMPI_COMM_WORLD_RANK") == "0":
+    import time
+    from toolkit.trainers.training import train
+    def save(*_):
+        time.sleep(3)
+        raise train.Trouble("there is no room for the model", code=1)
+    train.save = save
+"""
+
 # Rank 1 kills itself as soon as the first epoch is in the file.
 DYING = f"""
 {" ".join(TRAIN)} --strategy horovod --data /data --epochs 200 &
@@ -204,6 +216,19 @@ def test_a_file_that_cannot_be_written_is_one_line_and_status_1(train, few, out,
     told = [line for line in done.lines if line.startswith("mnist: ")]
     assert f"mnist: /out/{name}: cannot be written: Is a directory" in told, done.lines
     assert not any("Traceback" in line for line in done.lines)
+
+
+def test_a_rank_that_fails_while_the_others_are_done_ends_the_job_in_order(inside, few, tmp_path, out):
+    out.mkdir()
+    (tmp_path / "sitecustomize.py").write_text(LATE)
+    words = (*TWO, *TRAIN, "--strategy", "horovod", "--data", "/data")
+    binds = {few: "/data:ro", out: "/out", tmp_path / "sitecustomize.py": "/fault/sitecustomize.py:ro"}
+    done = inside(*words, binds=binds, env={"PYTHONPATH": "/fault"})
+    assert done.status == 1, done.lines
+    assert sum("there is no room for the model" in line for line in done.lines) == 1, done.lines
+    # MPI had been ended under the feet of rank 0, and Open MPI said so, or its abort crashed.
+    assert any("MPI_ABORT was invoked on rank 0" in line for line in done.lines), done.lines
+    assert not any("FINALIZE" in line or "signal 11" in line for line in done.lines), done.lines
 
 
 def test_a_rank_that_is_killed_takes_the_job_down_and_leaves_readable_metrics(inside, mnist, out):

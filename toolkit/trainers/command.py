@@ -49,6 +49,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         world.agree(trouble)
         world.begin()
         (trainer.run or train)(trainer, options, world, threads)
+        _leave(world, 0)
     except Trouble as error:
         # Where Horovod cannot be loaded there is no world yet to abort. The exit status ends the others,
         # who wait for this rank: mpirun ends a job for it, srun does with --kill-on-bad-exit.
@@ -70,7 +71,6 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         else:
             traceback.print_exc()
         _end(world, 1)
-    _leave(world, 0)
 
 
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:

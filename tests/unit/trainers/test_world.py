@@ -22,6 +22,10 @@ def horovod(monkeypatch):
 
     done = []
 
+    def allreduce(values, **_):
+        done.append("met")
+        return SimpleNamespace(numpy=lambda: values)
+
     def reports(size, **environment):
         reports.done = done
         for name, value in environment.items():
@@ -31,7 +35,7 @@ def horovod(monkeypatch):
         vars(hvd).update({name: lambda value=value: value for name, value in numbers.items()})
         hvd.init, hvd.mpi_enabled = lambda: None, lambda: False
         hvd.shutdown = lambda: done.append("shutdown")
-        tensorflow = SimpleNamespace(keras=hvd)
+        tensorflow = SimpleNamespace(keras=hvd, Sum="sum", allreduce=allreduce)
         root = ModuleType("horovod")
         root.__version__, root.tensorflow = "0.28.1", tensorflow
         for name, module in (
@@ -110,12 +114,12 @@ def test_a_rank_that_is_gone_is_told_from_a_fault_of_the_trainer(kind, said, gon
     assert separated(type(kind, (Exception,), {})(said)) is gone
 
 
-def test_a_rank_says_good_bye_to_all_before_it_leaves(horovod, monkeypatch):
+def test_a_rank_meets_all_others_before_it_ends_mpi_for_them_and_leaves(horovod, monkeypatch):
     monkeypatch.setattr(world.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
     ranks = horovod(4)
     with pytest.raises(SystemExit) as end:
         ranks.leave(75)
-    assert (end.value.code, horovod.done) == (75, ["shutdown"])
+    assert (end.value.code, horovod.done) == (75, ["met", "shutdown"])
 
 
 def test_one_process_leaves_with_the_code_and_tells_itself(monkeypatch):

@@ -100,7 +100,9 @@ class Horovod(World):
 
     def leave(self, code: int) -> NoReturn:
         # srun and mpirun end the others with the first rank that fails, and srun then reports the signal and
-        # not the code. So no rank goes before all have said good-bye, and none is slowed by Python's end.
+        # not the code. So no rank goes before all have come here, and none is slowed by Python's end.
+        # The first that shuts Horovod down ends MPI for all: one that still writes could not even abort then.
+        self.total([0.0])
         self._hvd.shutdown()
         os._exit(code)
 
