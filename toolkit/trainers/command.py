@@ -9,10 +9,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
+from toolkit.trainers.checks.node import openable
 from toolkit.trainers.learning.refusals import refused
 from toolkit.trainers.ranks.devices import prepare_devices
 from toolkit.trainers.ranks.spread import Spread
-from toolkit.trainers.ranks.tuning import Tuning
+from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.ranks.world import STRATEGIES, World, complain_once, open_world
 from toolkit.trainers.strategies.horovod import separated
 from toolkit.trainers.trainer import Options, Trainer
@@ -20,6 +21,7 @@ from toolkit.trainers.training.train import train
 from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, count_or_auto, positive, seed
 
+_DEVICES = Path("/dev")
 _TIME_TO_SPEAK = 1.0
 """Seconds that the other ranks leave to rank 0 before they tell of a fault of their own."""
 
@@ -36,7 +38,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     world: World | None = None
     try:
         _refuse(trainer, options)
-        trouble = options.tuning.apply(options.strategy, os.environ) or _look(trainer, options)
+        usual = UNTUNED if openable(_DEVICES) else trainer.tuning
+        trouble = options.tuning.apply(options.strategy, os.environ, usual) or _look(trainer, options)
         world = open_world(options.strategy, options.spread)
         if world.size == 1:
             world.agree(trouble)

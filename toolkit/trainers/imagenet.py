@@ -15,6 +15,7 @@ from toolkit.trainers.data import folder, records
 from toolkit.trainers.data.sources import Data
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.models.applications import application
+from toolkit.trainers.ranks.tuning import LARGE
 from toolkit.trainers.trainer import Trainer
 from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.words import count
@@ -82,6 +83,7 @@ TRAINER = Trainer(
     epochs=90,
     batch_size=32,
     learning=Learning(learning_rate=0.001),
+    tuning=LARGE,
     add_options=add_options,
     configured=configured,
 )

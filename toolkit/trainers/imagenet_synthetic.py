@@ -14,6 +14,7 @@ from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.data.synthetic import samples
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.models.applications import application
+from toolkit.trainers.ranks.tuning import LARGE
 from toolkit.trainers.trainer import Trainer
 from toolkit.trainers.training.benchmark import Protocol, measure
 from toolkit.trainers.words import count
@@ -53,6 +54,7 @@ TRAINER = Trainer(
     epochs=1,
     batch_size=32,
     learning=Learning(learning_rate=0.01),
+    tuning=LARGE,
     unused=("--epochs", "--fresh", "--keep", "--checkpoint-seconds", "--log-seconds", "--tensorboard"),
     add_options=add_options,
     configured=configured,

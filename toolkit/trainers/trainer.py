@@ -48,6 +48,8 @@ class Trainer:
     data: str = ""
     fetched: bool = True
     check: Callable[[Path], None] = nothing
+    tuning: Tuning = UNTUNED
+    """What Horovod is told about this model's messages where ranks compute on processors."""
     augment: "Augment | None" = None
     """Changes the inputs of a batch at random while the model trains."""
     passes: Passes = "shared"

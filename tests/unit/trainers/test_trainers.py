@@ -1,11 +1,14 @@
 """The trainers' own options, and what they make of the trainer."""
 
+import os
+
 import pytest
 
-from toolkit.trainers import cifar10, imagenet, imagenet_synthetic, mnist_cnn
+from toolkit.trainers import cifar10, command, imagenet, imagenet_synthetic, mnist_cnn
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.data.augment import mirrored_and_moved
 from toolkit.trainers.training.benchmark import Speed
+from toolkit.trainers.trouble import Trouble
 
 
 def made(trainer, *words, data="/data"):
@@ -70,3 +73,23 @@ def test_speed_is_the_median_with_its_spread_in_total_and_each():
     assert speed.sentence(1) == "100.0 images/s (± 26.5; 90.0 to 140.0)"
     assert speed.sentence(4).endswith(", 25.0 on each of 4 devices")
     assert Speed.of([7.0]).deviation == 0
+
+
+@pytest.mark.parametrize(("gpus", "cycle"), [([], "5"), (["nvidia0"], None)])
+def test_large_models_have_messages_of_their_own_on_processors_only(gpus, cycle, tmp_path, monkeypatch):
+    for name in gpus:
+        (tmp_path / name).touch()
+    told = []
+
+    def started(*_):
+        told.append(dict(os.environ))
+        raise Trouble("far enough")
+
+    for name in ("HOROVOD_CYCLE_TIME", "HOROVOD_FUSION_THRESHOLD", "HOROVOD_AUTOTUNE"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(command, "_DEVICES", tmp_path)
+    monkeypatch.setattr(command, "open_world", started)
+    with pytest.raises(SystemExit):
+        run(imagenet_synthetic.TRAINER, ["--strategy", "horovod", "--output", str(tmp_path)])
+    assert told[0].get("HOROVOD_CYCLE_TIME") == cycle

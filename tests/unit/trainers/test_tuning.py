@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
+from toolkit.trainers.ranks.tuning import LARGE, UNTUNED, Tuning
 
 
 def test_nothing_is_set_that_was_not_asked_for():
@@ -25,6 +25,27 @@ def test_options_become_what_horovod_reads(tmp_path):
         "HOROVOD_FUSION_THRESHOLD": "524288",
         "HOROVOD_CYCLE_TIME": "2.5",
     }
+
+
+@pytest.mark.parametrize(
+    ("tuning", "strategy", "environment", "told"),
+    [
+        (UNTUNED, "horovod", {}, {"HOROVOD_CYCLE_TIME": "5", "HOROVOD_FUSION_THRESHOLD": "8388608"}),
+        (
+            Tuning(cycle_ms=1),
+            "hybrid",
+            {"HOROVOD_FUSION_THRESHOLD": "7"},
+            {"HOROVOD_CYCLE_TIME": "1", "HOROVOD_FUSION_THRESHOLD": "7"},
+        ),
+        (UNTUNED, "horovod", {"HOROVOD_AUTOTUNE": "1"}, {"HOROVOD_AUTOTUNE": "1"}),
+        (UNTUNED, "single", {}, {}),
+    ],
+)
+def test_what_is_usual_for_a_model_yields_to_options_environment_and_autotune(
+    tuning, strategy, environment, told
+):
+    assert tuning.apply(strategy, environment, LARGE) is None
+    assert environment == told
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,18 @@ class Tuning:
             metavar="FILE",
             help="let Horovod find fusion and cycle by trial; what it tried is written there",
         )
-        add("--fusion-mb", type=positive, metavar="MIB", help="gradients that are sent as one message")
-        add("--cycle-ms", type=positive, metavar="MS", help="how often Horovod looks for gradients; 0.1 here")
+        add(
+            "--fusion-mb",
+            type=positive,
+            metavar="MIB",
+            help="gradients that are sent as one message; 8 for large models on processors, else Horovod's",
+        )
+        add(
+            "--cycle-ms",
+            type=positive,
+            metavar="MS",
+            help="how often Horovod looks for gradients; 5 for large models on processors, else 0.1",
+        )
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> "Tuning":
@@ -55,8 +65,13 @@ class Tuning:
             found["HOROVOD_CYCLE_TIME"] = f"{self.cycle_ms:g}"
         return found
 
-    def apply(self, strategy: str, environment: MutableMapping[str, str]) -> Trouble | None:
-        """Set the variables; return what is wrong with them."""
+    def apply(
+        self, strategy: str, environment: MutableMapping[str, str], usual: "Tuning | None" = None
+    ) -> Trouble | None:
+        """Set the variables; return what is wrong with them.
+
+        ``usual`` is set where neither this nor the environment says anything, unless Horovod tunes itself.
+        """
         told = self.told()
         if told and strategy not in USERS:
             options = "--timeline, --autotune, --fusion-mb and --cycle-ms"
@@ -65,7 +80,19 @@ class Tuning:
             if file and not file.absolute().parent.is_dir():
                 return Trouble(f"{file}: there is no folder for it; make it first")
         environment.update(told)
+        if usual and strategy in USERS and "HOROVOD_AUTOTUNE" not in environment:
+            for name, value in usual.told().items():
+                environment.setdefault(name, value)
         return None
 
 
 UNTUNED = Tuning()
+
+LARGE = Tuning(fusion_mb=8, cycle_ms=5)
+"""For models of many megabytes whose steps take long, on processors.
+
+Horovod's thread computes on the cores of its rank. Looking seldom leaves them to the model; messages of this
+size stay in the cache while they are put together, added up and taken apart. Measured with ResNet50 on two
+ranks of one core each, in turns with two that run alone: 0.92 of their speed with Horovod's 128 MiB and
+0.1 ms, 0.95 with 5 ms, 0.96 with 8 MiB, 0.97 with both; 2 MiB was as good as 8, and 32 no better than 128.
+"""
