@@ -175,6 +175,25 @@ def test_pooling_comes_first_where_nobody_else_reads_the_convolution(alone):
     assert found["pooled first in VGG16"] == 5
 
 
+def test_a_bias_before_a_normalisation_has_no_slope_and_all_else_stays(alone):
+    found = alone[0]
+    assert found["biases spared"] == 1
+    assert found["spared alike"] is True
+    assert found["spared in bfloat16"] is True
+    assert found["moving mean alike"] is True
+    ours, keras = found["slope of the bias"]
+    assert ours == 0
+    assert 0 < keras < 1e-5 * found["largest slope"], "rounding is all that Keras finds"
+    assert found["slopes alike without"] <= 1e-5 * found["largest slope"]
+    assert found["saved and spared alike"] is True
+
+
+def test_biases_are_spared_where_a_mean_of_the_batch_takes_them_away(alone):
+    found = alone[0]
+    assert set(found["not spared"].values()) == {0}
+    assert found["spared in ResNet50"] == 53
+
+
 def test_a_step_is_compiled_for_the_batch_and_once_for_what_is_left(alone):
     found = alone[0]
     assert found["widths"] == [10, 2]

@@ -34,6 +34,7 @@ TURNS = {
     "xla": ("without XLA", "with XLA"),
     "dropout": ("drawn by Keras", "drawn from bits"),
     "pooling": ("pooled after ReLU", "pooled first"),
+    "biases": ("all gradients", "none of such biases"),
 }
 """What is timed in turns, and what both sides are called."""
 

@@ -1,9 +1,9 @@
 """Inside the training image: steps with and without something in turns; a line of JSON for each case.
 
 XLA on one core, by the time that the process had of it, which neighbours on the machine disturb least.
-Dropout and pooling by the clock and on all cores, as they are what other threads wait for.
+Dropout, pooling and biases by the clock and on all cores, as they are what other threads wait for.
 
-Usage: turns.py DATA xla|dropout|pooling ROUNDS
+Usage: turns.py DATA xla|dropout|pooling|biases ROUNDS
 """
 
 import json
@@ -18,7 +18,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow as tf
 
-from toolkit.trainers import mnist, mnist_cnn
+from toolkit.trainers import imagenet_synthetic, mnist, mnist_cnn
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning import build
 from toolkit.trainers.learning.policy import Learning
@@ -29,8 +29,9 @@ CASES = {
     "xla": (("dense", mnist, 32, 300), ("dense", mnist, 256, 60), ("convolutions", mnist_cnn, 32, 20)),
     "dropout": (("convolutions", mnist_cnn, 32, 60), ("convolutions", mnist_cnn, 128, 15)),
     "pooling": (("convolutions", mnist_cnn, 32, 60), ("convolutions", mnist_cnn, 128, 15)),
+    "biases": (("ResNet50", imagenet_synthetic, 8, 1),),
 }
-LEFT_OUT = {"dropout": "draw_bits", "pooling": "pool_first"}
+LEFT_OUT = {"dropout": "draw_bits", "pooling": "pool_first", "biases": "spare_biases"}
 """What is not done to the model of the side without it."""
 
 
@@ -54,9 +55,10 @@ def main() -> None:
         clock = time.process_time
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
-    data, _ = mnist.load(Path(sys.argv[1]))
-    data = Samples(data.inputs[:20_000], data.classes[:20_000])
+    digits, _ = mnist.load(Path(sys.argv[1]))
+    digits = Samples(digits.inputs[:20_000], digits.classes[:20_000])
     for name, module, batch, steps in CASES[sys.argv[2]]:
+        data = imagenet_synthetic.load(Path())[0] if module is imagenet_synthetic else digits
         both = loops(sys.argv[2], module, data, batch)
         speeds = {name: [] for name in both}
         for loop in both.values():

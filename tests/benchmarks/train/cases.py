@@ -9,7 +9,7 @@ DATA, FEW = "/data", "/few"
 BATON = "/baton"
 _TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
-"""So many times as many epochs, of few images: one part in a hundred is looked for, and turns differ by ten."""
+"""So many times as many epochs, of few images: turns differ by ten in a hundred, and one is looked for."""
 _ITERATIONS = 5
 _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
 """Turns of a few seconds: what the machine does changes faster than in five."""

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning import precision
+from toolkit.trainers.learning.biases import spare_biases
 from toolkit.trainers.learning.build import by_xla
 from toolkit.trainers.learning.dropout import draw_bits, dropped
 from toolkit.trainers.learning.policy import Learning
@@ -301,6 +302,57 @@ def pooling():
     )
 
 
-for part in (optimizers, rates, steps, compiled, widths, mixed, batch_by_trial, dropout, pooling):
+def normalised(*, axis=-1, trainable=True, shown=False, **options):
+    """Return a model with a normalisation after its convolution, of the same weights each time."""
+    layers = tf.keras.layers
+    tf.keras.utils.set_random_seed(5)
+    inputs = layers.Input((9, 9, 2))
+    seen = layers.Conv2D(4, 3, **{"bias_initializer": tf.keras.initializers.RandomNormal(), **options})(
+        inputs
+    )
+    x = layers.ReLU()(layers.BatchNormalization(axis=axis, trainable=trainable)(seen))
+    out = layers.Dense(4)(layers.Flatten()(x))
+    return tf.keras.Model(inputs, [out, seen] if shown else out)
+
+
+def biases():
+    images = tf.random.stateless_normal([16, 9, 9, 2], (1, 2))
+    plain, ours = normalised(), normalised()
+    FOUND["biases spared"] = spare_biases(ours)
+    (out, theirs), (same, found) = slopes(plain, images), slopes(ours, images)
+    FOUND["spared alike"] = bool((out == same).all())
+    FOUND["slopes alike without"] = max(
+        float(np.abs(a - b).max()) for a, b in zip(found, theirs, strict=True)
+    )
+    FOUND["largest slope"] = max(float(np.abs(one).max()) for one in theirs)
+    FOUND["slope of the bias"] = [float(np.abs(found[1]).max()), float(np.abs(theirs[1]).max())]
+    FOUND["moving mean alike"] = bool(
+        (ours.layers[2].moving_mean == plain.layers[2].moving_mean).numpy().all()
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        ours.save(f"{folder}/model.keras")
+        again = tf.keras.models.load_model(f"{folder}/model.keras")
+        FOUND["saved and spared alike"] = bool((again(images) == ours(images)).numpy().all())
+    precision.compute_in("bfloat16")
+    mixed_plain, mixed_ours = normalised(), normalised()
+    spare_biases(mixed_ours)
+    FOUND["spared in bfloat16"] = bool(
+        (slopes(mixed_plain, images)[0] == slopes(mixed_ours, images)[0]).all()
+    )
+    precision.compute_in("off")
+    others = {
+        "frozen": normalised(trainable=False),
+        "over rows": normalised(axis=1),
+        "shown": normalised(shown=True),
+        "cut before": normalised(activation="relu"),
+        "without bias": normalised(use_bias=False),
+        "pooled": pooled(),
+    }
+    FOUND["not spared"] = {name: spare_biases(model) for name, model in others.items()}
+    resnet = tf.keras.applications.ResNet50(weights=None, input_shape=(32, 32, 3), classes=10)
+    FOUND["spared in ResNet50"] = spare_biases(resnet)
+
+
+for part in (optimizers, rates, steps, compiled, widths, mixed, batch_by_trial, dropout, pooling, biases):
     part()
 print(json.dumps(FOUND))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.learning import norms, precision
+from toolkit.trainers.learning.biases import spare_biases
 from toolkit.trainers.learning.dropout import draw_bits
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.learning.pooling import pool_first
@@ -42,6 +43,7 @@ def _build(
             raise Trouble("--sync-batch-norm: the model has no batch normalisation; leave it out")
         draw_bits(model)
         pool_first(model)
+        spare_biases(model)
         optimizer = learning.optimizer_for(world, batch)
         # Its rate becomes a variable when it is asked for, and within a loop that is too late.
         _ = optimizer.learning_rate

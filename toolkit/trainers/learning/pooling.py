@@ -8,6 +8,8 @@ and bias, ReLU and their gradients have only what is left to go through: a quart
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from toolkit.trainers.learning.convolutions import biased, only_reader
+
 if TYPE_CHECKING:
     import tensorflow as tf
 
@@ -20,49 +22,17 @@ def pool_first(model: "tf.keras.Model") -> int:
     """
     import tensorflow as tf
 
-    models = [part for part in model.submodules if isinstance(part, tf.keras.Model)]
-    shown = {id(output) for part in (model, *models) for output in tf.nest.flatten(part.outputs or [])}
+    orderly = (tf.keras.activations.relu, tf.keras.activations.linear)
     pairs = [
         (layer, pool)
-        for layer in model.submodules
-        if _may_wait(layer) and id(layer.output) not in shown and (pool := _only_reader(layer))
+        for layer in biased(model)
+        if layer.activation in orderly
+        and (pool := only_reader(layer, tf.keras.layers.MaxPooling2D))
+        and pool.data_format == layer.data_format
     ]
     for convolution, pool in pairs:
         _swap(convolution, pool)
     return len(pairs)
-
-
-def _may_wait(layer: "tf.keras.layers.Layer") -> bool:
-    """Tell whether it is a plain convolution whose bias and activation keep the order of numbers."""
-    import tensorflow as tf
-
-    # Subclasses may compute something else, and Keras takes groups another way.
-    return (
-        type(layer) is tf.keras.layers.Conv2D
-        and layer.use_bias
-        and layer.groups == 1
-        and layer.data_format == "channels_last"
-        and layer.activation in (tf.keras.activations.relu, tf.keras.activations.linear)
-        and layer.activity_regularizer is None
-        and len(layer.inbound_nodes) == 1
-        and layer.output.shape.rank == 4
-    )
-
-
-def _only_reader(convolution: "tf.keras.layers.Layer") -> "tf.keras.layers.Layer | None":
-    """Return the pooling that alone reads it, and reads nothing else."""
-    import tensorflow as tf
-
-    if len(convolution.outbound_nodes) != 1:
-        return None
-    reader = convolution.outbound_nodes[0].layer
-    alone = (
-        type(reader) is tf.keras.layers.MaxPooling2D
-        and len(reader.inbound_nodes) == 1
-        and reader.data_format == convolution.data_format
-        and reader.compute_dtype == convolution.compute_dtype
-    )
-    return reader if alone else None
 
 
 def _swap(convolution: "tf.keras.layers.Layer", pool: "tf.keras.layers.Layer") -> None:

@@ -1,0 +1,48 @@
+"""Which convolutions may be computed in another way than by Keras, and which layer alone reads them."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
+    """Return the plain convolutions with a bias whose output nobody outside the model is shown.
+
+    The layers of models within it count, too.
+    """
+    import tensorflow as tf
+
+    models = [part for part in model.submodules if isinstance(part, tf.keras.Model)]
+    shown = {id(output) for part in (model, *models) for output in tf.nest.flatten(part.outputs or [])}
+    return [layer for layer in model.submodules if _plain(layer) and id(layer.output) not in shown]
+
+
+def _plain(layer: "tf.keras.layers.Layer") -> bool:
+    import tensorflow as tf
+
+    # Subclasses may compute something else, and Keras takes groups another way.
+    return (
+        type(layer) is tf.keras.layers.Conv2D
+        and layer.use_bias
+        and layer.groups == 1
+        and layer.data_format == "channels_last"
+        and layer.activity_regularizer is None
+        and len(layer.inbound_nodes) == 1
+        and layer.output.shape.rank == 4
+    )
+
+
+def only_reader(
+    convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
+) -> "tf.keras.layers.Layer | None":
+    """Return the layer of a kind that alone reads a convolution, and reads nothing else."""
+    if len(convolution.outbound_nodes) != 1:
+        return None
+    reader = convolution.outbound_nodes[0].layer
+    alone = (
+        type(reader) is kind
+        and len(reader.inbound_nodes) == 1
+        and reader.compute_dtype == convolution.compute_dtype
+    )
+    return reader if alone else None
