@@ -81,9 +81,8 @@ def speeds(found: list[dict[str, Any]], without: str, with_it: str) -> list[str]
     for one in found:
         ratios = sorted(one["ratios"])
         span = f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
-        rows.append(
-            f"| {one['model']} | {one['batch']} | {one['without']:,.0f} | {one['with']:,.0f} | {span} |"
-        )
+        rates = " | ".join(f"{one[side]:,.{0 if one[side] > 100 else 1}f}" for side in ("without", "with"))
+        rows.append(f"| {one['model']} | {one['batch']} | {rates} | {span} |")
     return rows
 
 
