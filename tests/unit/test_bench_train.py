@@ -1,20 +1,24 @@
 """The benchmark of the trainers: what it makes of its figures, not the figures themselves."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, cases, in_turns
 from tests.benchmarks.train.page import page
 from tests.benchmarks.train.result import Figure, Result
-from tests.benchmarks.train.run import shortened
+from tests.benchmarks.train.run import deal_turns, shortened
 from tests.unit.trainers.digits import write_digits
 from toolkit.trainers.mnist import check, load
 
 INSIDE = Path(__file__).parents[1] / "benchmarks" / "train" / "inside"
-NAMES = [case.name for case in cases(epochs=2, steps=1)]
+NAMES = [case.name for case in cases(epochs=2)]
 
 
 def found(**rates):
@@ -36,14 +40,11 @@ def test_a_ratio_is_the_median_of_those_of_each_round():
     assert json.loads(result.encoded())["ratios"][dense.title] == 2.0
 
 
-def test_close_races_take_turns_of_epochs_and_those_of_several_ranks_of_whole_programs():
-    order = [tuple(case.name for case in started) for started in in_turns(cases(epochs=2, steps=1))]
+def test_close_races_take_turns_while_they_run_and_those_of_messages_of_whole_programs():
+    order = [tuple(case.name for case in started) for started in in_turns(cases(epochs=2))]
     assert ("cnn, tutorial", "cnn") in order
     assert ("resnet50, Keras", "resnet50") in order
-    assert [one for one in order if "two" in one[0]] == [
-        ("resnet50, two alone",),
-        ("resnet50, two ranks",),
-    ] * 3
+    assert ("resnet50, two alone", "resnet50, two ranks") in order
     assert order[-6:] == [("allreduce, Horovod's default",), ("allreduce",)] * 3
     assert order.count(("dense, tutorial",)) == 1
     assert {name for started in order for name in started} == {*NAMES}
@@ -72,6 +73,67 @@ def test_a_program_whose_other_has_ended_goes_on_alone(tmp_path):
     (tmp_path / "over-1").touch()
     assert turns(tmp_path, "0", tmp_path / "log").wait(30) == 0
     assert (tmp_path / "log").read_text() == "00<>01<>02<>"
+
+
+STEPS = """
+import time
+number = 0
+while True:
+    begun, number = time.monotonic(), number + 1
+    time.sleep(0.05)
+    print(f"{number}/9  {time.monotonic() - begun:.3f} s  1,600.0 images/s (± 1)", flush=True)
+"""
+
+
+@pytest.fixture
+def held_program(monkeypatch):
+    """Return a program that is held in turns, alone: in a container all of its processes are."""
+    monkeypatch.syspath_prepend(str(INSIDE))
+    held, begun = importlib.import_module("held"), []
+
+    def begin(*words):
+        begun.append(held.Held([sys.executable, "-c", *words]))
+        monkeypatch.setattr(held, "send", lambda number: os.kill(begun[0].program.pid, number))
+        return begun[0]
+
+    yield begin
+    for one in begun:
+        one.program.kill()
+        one.program.wait()
+        one.reader.join()
+        one.program.stdout.close()
+
+
+def test_a_program_that_is_held_computes_in_its_turns_only(tmp_path, held_program):
+    program = held_program(STEPS)
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(program.take_turns, tmp_path, "1")
+        deal_turns(tmp_path, 1, [done], turns=2, seconds=0.6)
+        done.result(10)
+    first, second = program.turns
+    assert second[0] - first[1] > 0.5
+    assert len(program.rates()) == 2
+    assert all(1500 < rate < 1700 for rate in program.rates())
+    # A step that the stop fell into is longer than a turn, and of no turn.
+    between = [step for step in program.steps if first[1] < step[1] < second[0]]
+    assert len(between) <= 1
+
+
+def test_a_program_that_ends_ends_the_race_with_what_it_said(tmp_path, held_program):
+    program = held_program("import sys; sys.exit('no such model')")
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(program.take_turns, tmp_path, "0")
+        deal_turns(tmp_path, 1, [done], turns=2, seconds=60)
+        with pytest.raises(SystemExit, match="no such model"):
+            done.result(10)
+
+
+def test_a_turn_in_which_no_step_was_done_is_told(held_program):
+    program = held_program("")
+    program.turns = [(5.0, 17.0)]
+    program.steps = [(4.0, 6.0, 16.0), (16.0, 19.0, 16.0)]
+    with pytest.raises(SystemExit, match="no step was done within a turn of 12 s"):
+        program.rates()
 
 
 def test_one_that_ran_more_often_counts_by_its_rounds():

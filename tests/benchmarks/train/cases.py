@@ -10,7 +10,9 @@ BATON = "/baton"
 _TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
 """So many times as many epochs, of few images: turns differ by ten in a hundred, and one is looked for."""
-_ITERATIONS = 5
+_ENDLESS = 1_000_000
+TURNS, TURN = 12, 12.0
+"""Of two that are held in turns: how many each has, and their seconds; a step takes two or three."""
 _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
 """Turns of a few seconds: what the machine does changes faster than in five."""
 _CNN = 3
@@ -25,8 +27,9 @@ is about."""
 class Case:
     """One thing that is run: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container.
 
-    Cases of one ``race`` follow each other, and are run in turns: of whole programs, or, of the two with
-    ``epochs``, at once, where each has an epoch and then waits for the other's.
+    Cases of one ``race`` follow each other, and are run in turns: of whole programs; or, of the two with
+    ``epochs``, at once, where each has an epoch and then waits for the other's; or, of the two that are
+    ``held``, at once, where each computes for some seconds and is stopped then.
     """
 
     name: str
@@ -36,6 +39,12 @@ class Case:
     sif: bool = False
     race: str = ""
     epochs: bool = False
+    held: bool = False
+
+    @property
+    def together(self) -> bool:
+        """Tell whether it runs at once with the other one of its race."""
+        return self.epochs or self.held
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +62,17 @@ def trainer(name: str, module: str, *options: str, race: str = "", epochs: bool 
 
 
 def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
-    """Return what is started in a round: a case, or the two that take turns epoch by epoch."""
+    """Return what is started in a round: a case, or the two that take turns while they run."""
     for race, found in groupby(every, key=lambda case: case.race):
         together = tuple(found)
-        if race and together[0].epochs:
+        if race and together[0].together:
             yield together
         else:
             yield from [(case,) for case in together] * (_TURNS if race else 1)
 
 
-def cases(epochs: int, steps: int) -> list[Case]:
-    """Return all of them: small networks train so many epochs; two ResNet50 have ``steps`` timed at once."""
+def cases(epochs: int) -> list[Case]:
+    """Return all of them: small networks train so many epochs."""
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     long = trainer(
@@ -77,9 +86,9 @@ def cases(epochs: int, steps: int) -> list[Case]:
     resnet50 = ("imagenet_synthetic", "--warm-up", "2", "--batch-size", "8")
     short = ("--steps", str(_SHORT_STEPS), "--iterations", str(_SHORT_ITERATIONS))
     resnet = trainer("resnet50", *resnet50, *short, race="resnet50", epochs=True)
-    timed = ("--steps", str(steps), "--iterations", str(_ITERATIONS))
-    alone = trainer("resnet50, two alone", *resnet50, *timed, race="two ranks")
-    one_core = replace(alone, copies=2, cores=1)
+    endless = ("--output", "/tmp/out", "--steps", "1", "--iterations", str(_ENDLESS))
+    one = ("python", "-u", "-m", f"toolkit.trainers.{resnet50[0]}", *resnet50[1:], *endless)
+    alone = Case("resnet50, two alone", one, copies=2, cores=1, race="two ranks", held=True)
     return [
         Case("dense, tutorial", _script("tutorial", "dense", DATA, epochs, 32)),
         dense,
@@ -99,13 +108,8 @@ def cases(epochs: int, steps: int) -> list[Case]:
             epochs=True,
         ),
         resnet,
-        one_core,
-        replace(
-            one_core,
-            name="resnet50, two ranks",
-            words=(*_TWO, *alone.words, "--strategy", "horovod"),
-            copies=1,
-        ),
+        alone,
+        replace(alone, name="resnet50, two ranks", words=(*_TWO, *one, "--strategy", "horovod"), copies=1),
         Case("allreduce, Horovod's default", (*_TWO, *_script("allreduce", "default")), race="allreduce"),
         Case("allreduce", (*_TWO, *_script("allreduce", "ours")), race="allreduce"),
     ]

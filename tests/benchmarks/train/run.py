@@ -6,7 +6,9 @@ import json
 import os
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from docker import DockerClient
 
 from tests.benchmarks.image.timed import load
-from tests.benchmarks.train.cases import BATON, DATA, FEW, INSIDE, Case, cases, in_turns
+from tests.benchmarks.train.cases import BATON, DATA, FEW, INSIDE, TURN, TURNS, Case, cases, in_turns
 from tests.benchmarks.train.page import page
 from tests.benchmarks.train.result import Figure, Result
 from toolkit.data import cache_dir
@@ -38,7 +40,7 @@ _MPIRUN = {
 _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
 
 
-def measure(recipe: str, sif: Path, rounds: int, epochs: int, steps: int, only: str) -> Result:
+def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Result:
     """Run all cases in turns, so many rounds."""
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     digits = cache_dir() / "data" / "mnist"
@@ -52,7 +54,7 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, steps: int, only: 
         few = shortened(digits, Path(folder), _FEW)
         binds = {str(Path(__file__).parent / "inside"): INSIDE, str(digits): DATA, str(few): FEW}
         for number in range(1, rounds + 1):
-            for started in in_turns(cases(epochs, steps)):
+            for started in in_turns(cases(epochs)):
                 if not any(only in case.name for case in started):
                     continue
                 found = timed(client, image, sif, binds, started)
@@ -83,15 +85,32 @@ def timed(
             for me, case in enumerate(started)
             for _ in range(case.copies)
         ]
+        if started[0].held:
+            deal_turns(Path(baton), sum(case.copies for case in started), [run for _, run in runs])
         told = [(case.name, run.result()) for case, run in runs]
     return {
         case.name: _figures(case, [one for name, one in told if name == case.name], busy) for case in started
     }
 
 
+def deal_turns(
+    baton: Path, programs: int, runs: Sequence["Future[object]"], turns: int = TURNS, seconds: float = TURN
+) -> None:
+    """Give the two sides their turns, once so many programs are ready; return at once if one of them ends."""
+    while len(list(baton.glob("ready-*"))) < programs and not any(run.done() for run in runs):
+        time.sleep(0.1)
+    beside = baton / "turn.new"
+    for number in range(2 * turns):
+        beside.write_text(str(number % 2))
+        beside.replace(baton / "turn")
+        wait(runs, seconds, FIRST_COMPLETED)
+    beside.write_text("over")
+    beside.replace(baton / "turn")
+
+
 def _figures(case: Case, told: list[dict[str, Any]], busy: float) -> list[Figure]:
     rates = [sum(together) for together in zip(*(one["rates"] for one in told), strict=True)]
-    if not case.epochs:
+    if not case.together:
         rates = [sorted(rates)[len(rates) // 2]]
     return [Figure(rate, busy, told[0].get("accuracy")) for rate in rates]
 
@@ -106,7 +125,8 @@ def _boxed(
     words = case.words
     if baton:
         binds[baton] = BATON
-        words = ("env", f"BENCH_BATON={BATON}", f"BENCH_ME={me}", *words)
+        held = ("python", f"{INSIDE}/held.py") if case.held else ()
+        words = ("env", f"BENCH_BATON={BATON}", f"BENCH_ME={me}", *held, *words)
     if not case.sif:
         return Box(image, binds=binds, env=env, memory=_MEMORY, timeout=_SECONDS), words
     mounts = [word for mount in binds.values() for word in ("--bind", _same_place(mount))]
@@ -154,13 +174,12 @@ def main() -> int:
     options.add_argument("--sif", type=Path, help="its SIF  [default: build/images/RECIPE.sif]")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--epochs", type=int, default=4, help="of dense and convolutional networks")
-    options.add_argument("--steps", type=int, default=4, help="of ResNet50 on two ranks, timed at once")
     options.add_argument("--only", default="", help="cases with this in their name; no page then")
     options.add_argument("--page", type=Path, help="also write the page there")
     asked = options.parse_args()
     sif = asked.sif or ROOT / "build" / "images" / f"{asked.recipe}.sif"
     try:
-        found = measure(asked.recipe, sif, asked.rounds, asked.epochs, asked.steps, asked.only)
+        found = measure(asked.recipe, sif, asked.rounds, asked.epochs, asked.only)
     except ToolkitError as error:
         print(f"bench-train: {error}", *error.detail, error.fix, sep="\n  ", file=sys.stderr)
         return error.code

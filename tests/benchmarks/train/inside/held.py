@@ -1,0 +1,93 @@
+"""Let a program compute in turns of some seconds, and print its images a second in each of them.
+
+Whatever the machine does meanwhile, it does to all that take turns. Between its turns every process of this
+container is stopped, those that a launcher started too; so ranks that wait for each other are held together.
+
+Usage: held.py WORDS…   (of a trainer that says after each step how long it took)
+
+BENCH_BATON is a folder that all see. Its file ``turn`` has the number of those that compute now, which is
+BENCH_ME here, or ``over``. This program says by a file ``ready-…`` that the first step is done.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+_PAUSE = 0.02
+_STEP = re.compile(r"\d+/\d+  ([\d.]+) s  ([\d.,]+) images/s")
+
+
+class Held:
+    """A program, its steps, and its turns; times are those of the monotonic clock."""
+
+    def __init__(self, words):
+        self.program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.steps, self.turns, self.said = [], [], []
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.program.stdout:
+            self.said.append(line)
+            if step := _STEP.search(line):
+                now, seconds, rate = time.monotonic(), float(step[1]), float(step[2].replace(",", ""))
+                self.steps.append((now - seconds, now, seconds * rate))
+
+    def wait(self, until):
+        """Wait until something holds; end with what the program said if it ends before."""
+        while not until():
+            if self.program.poll() is not None:
+                self.reader.join(5)
+                sys.exit("".join(self.said[-20:]))
+            time.sleep(_PAUSE)
+
+    def take_turns(self, folder, me):
+        """Compute while it is this one's turn, until all is over."""
+        turn = folder / "turn"
+        whose = lambda: turn.read_text() if turn.exists() else ""  # noqa: E731
+        self.wait(lambda: self.steps)
+        send(signal.SIGSTOP)
+        (folder / f"ready-{uuid.uuid4().hex}").touch()
+        while True:
+            self.wait(lambda: whose() in (me, "over"))
+            if whose() == "over":
+                break
+            send(signal.SIGCONT)
+            begun = time.monotonic()
+            self.wait(lambda: whose() != me)
+            self.turns.append((begun, time.monotonic()))
+            send(signal.SIGSTOP)
+
+    def rates(self):
+        """Return the images a second of the steps that lie within each turn."""
+        found = []
+        for begun, ended in self.turns:
+            whole = [(b - a, images) for a, b, images in self.steps if begun <= a and b <= ended]
+            if not whole:
+                sys.exit(f"no step was done within a turn of {ended - begun:.0f} s")
+            found.append(sum(images for _, images in whole) / sum(seconds for seconds, _ in whole))
+        return found
+
+
+def send(number):
+    """Send a signal to all processes of this container but its first one and this one."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) not in (1, os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(folder.name), number)
+
+
+if __name__ == "__main__":
+    held = Held(sys.argv[1:])
+    held.take_turns(Path(os.environ["BENCH_BATON"]), os.environ["BENCH_ME"])
+    print("bench:", json.dumps({"rates": held.rates()}))
+    sys.stdout.flush()
+    send(signal.SIGKILL)
