@@ -30,6 +30,7 @@ MEMORY = "TOOLKIT_BUILD_MEMORY"
 """Environment variable: the memory that each step of a build may use, as in ``6g``."""
 
 _ANSWER_SECONDS = 60
+_STEPS = "Dockerfile"
 _SOCKET = "unix:///var/run/docker.sock"
 _AMPLE_MEMORY = 6 << 30
 _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
@@ -164,16 +165,15 @@ def build_image(
             abreast.joined(log)
         with speaking(f"building {what}"):
             events = client.api.build(
-                fileobj=packed(files),  # a generator: it is sent as it is made
+                fileobj=packed(labelled(files, options.labels)),  # a generator: it is sent as it is made
                 custom_context=True,
-                dockerfile="Dockerfile",
+                dockerfile=_STEPS,
                 rm=True,
                 forcerm=True,
                 decode=True,
                 network_mode=options.network,
                 nocache=options.fresh,
                 buildargs=dict(options.arguments),
-                labels=dict(options.labels),
                 container_limits={"memory": options.memory, "memswap": options.memory},
                 timeout=options.timeout,
             )
@@ -281,6 +281,25 @@ def _follow(
                 fix="see with --verbose what takes the time, then run the same command again",
                 detail=log.recent(),
             )
+
+
+def labelled(files: Files, labels: Mapping[str, str]) -> Files:
+    """Return a build context whose last step sets the labels.
+
+    Of labels that are asked for beside the context, engines make a step each.
+    """
+    if not labels:
+        return files
+    steps = b"".join(_content(files[_STEPS])).rstrip(b"\n")
+    pairs = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in labels.items())
+    return {**files, _STEPS: steps + f"\nLABEL {pairs}\n".encode()}
+
+
+def _quoted(text: str) -> str:
+    """Return a word of a Dockerfile that is taken as it stands."""
+    if wrong := re.search(r"[\x00-\x1f\x7f]", text):
+        raise BadInput(f"{text!r}: a label cannot have the character {wrong[0]!r}")
+    return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
 
 
 def packed(files: Files) -> Iterator[bytes]:

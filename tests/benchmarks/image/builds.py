@@ -39,11 +39,11 @@ def builds(root: Path, recipe: str, folder: Path, *, cold: bool) -> Builds:
     """
     fetching = {"TOOLKIT_CACHE_DIR": str(folder / "cache")}
     try:
-        from_nothing = _toolkit(root, "build", "--fresh", recipe, env=fetching) if cold else None
         _toolkit(root, "build", recipe)
         changed = _edited(root, folder / "edited")
         anew = _toolkit(changed, "build", recipe)
         anew += _toolkit(changed, "sif", recipe, "--output", str(folder / "edited.sif"))
+        from_nothing = _toolkit(root, "build", "--fresh", recipe, env=fetching) if cold else None
     finally:
         _toolkit(root, "build", recipe)
     return Builds(cold=from_nothing, edited=anew, warm=_toolkit(root, "build", recipe))

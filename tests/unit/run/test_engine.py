@@ -12,7 +12,7 @@ import pytest
 from toolkit.errors import BadInput, Missing
 from toolkit.model.progress import Silent
 from toolkit.run import base, engine
-from toolkit.run.engine import MEMORY, build_memory, connect, packed
+from toolkit.run.engine import MEMORY, build_memory, connect, labelled, packed
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,22 @@ def test_a_context_is_the_same_bytes_for_the_same_files_wherever_their_content_i
     assert b"".join(packed({"a": b"1", "b": tmp_path / "two"})) == first
     with tarfile.open(fileobj=io.BytesIO(first)) as tar:
         assert {entry.name: tar.extractfile(entry).read() for entry in tar} == {"a": b"1", "b": b"2"}
+
+
+def test_all_labels_are_one_step_and_taken_as_they_stand():
+    files = {"Dockerfile": b"FROM scratch\n", "a": b"1"}
+    labels = {"a.b": "two words", "c": 'say "$HOME" \\ ä'}
+    made = labelled(files, labels)
+    assert made["Dockerfile"].decode() == (
+        'FROM scratch\nLABEL "a.b"="two words" "c"="say \\"\\$HOME\\" \\\\ ä"\n'
+    )
+    assert made["a"] == b"1"
+    assert labelled(files, {}) is files
+
+
+def test_a_label_of_two_lines_is_refused():
+    with pytest.raises(BadInput, match="a label cannot have the character"):
+        labelled({"Dockerfile": b""}, {"a": "1\nRUN evil"})
 
 
 def test_a_socket_that_is_not_there_is_no_engine(tmp_path, monkeypatch):
