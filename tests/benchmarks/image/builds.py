@@ -51,7 +51,7 @@ def builds(root: Path, recipe: str, folder: Path, *, cold: bool) -> Builds:
 
 def _edited(root: Path, copy: Path) -> Path:
     for part in _PARTS:
-        shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(root / part, copy / part)
     trainer = copy / _TRAINER
     trainer.write_text(f"{trainer.read_text('utf-8')}\n# Changed at {time.time_ns()}.\n", "utf-8")
     return copy
