@@ -197,12 +197,17 @@ def test_data_that_no_rank_has_is_told_once(inside, tmp_path, out):
     ]
 
 
-def test_an_exception_on_one_rank_is_shown_once_and_ends_the_job(inside, few, tmp_path, out):
+def two_ranks_with(inside, fault, data, folder, out):
+    """Train on two ranks, each of whose Pythons runs ``fault`` first."""
     out.mkdir()
-    (tmp_path / "sitecustomize.py").write_text(FAULT)
+    (folder / "sitecustomize.py").write_text(fault)
     words = (*TWO, *TRAIN, "--strategy", "horovod", "--data", "/data")
-    binds = {few: "/data:ro", out: "/out", tmp_path / "sitecustomize.py": "/fault/sitecustomize.py:ro"}
-    done = inside(*words, binds=binds, env={"PYTHONPATH": "/fault"})
+    binds = {data: "/data:ro", out: "/out", folder / "sitecustomize.py": "/fault/sitecustomize.py:ro"}
+    return inside(*words, binds=binds, env={"PYTHONPATH": "/fault"})
+
+
+def test_an_exception_on_one_rank_is_shown_once_and_ends_the_job(inside, few, tmp_path, out):
+    done = two_ranks_with(inside, FAULT, few, tmp_path, out)
     assert done.status == 1
     assert sum("Traceback" in line for line in done.lines) == 1, done.lines
     assert sum("RuntimeError: a fault of this rank" in line for line in done.lines) == 1
@@ -219,11 +224,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_status_1(train, few, out,
 
 
 def test_a_rank_that_fails_while_the_others_are_done_ends_the_job_in_order(inside, few, tmp_path, out):
-    out.mkdir()
-    (tmp_path / "sitecustomize.py").write_text(LATE)
-    words = (*TWO, *TRAIN, "--strategy", "horovod", "--data", "/data")
-    binds = {few: "/data:ro", out: "/out", tmp_path / "sitecustomize.py": "/fault/sitecustomize.py:ro"}
-    done = inside(*words, binds=binds, env={"PYTHONPATH": "/fault"})
+    done = two_ranks_with(inside, LATE, few, tmp_path, out)
     assert done.status == 1, done.lines
     assert sum("there is no room for the model" in line for line in done.lines) == 1, done.lines
     # MPI had been ended under the feet of rank 0, and Open MPI said so, or its abort crashed.

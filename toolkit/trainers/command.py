@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from toolkit.trainers.checks.node import openable
+from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.learning.refusals import refused
 from toolkit.trainers.ranks.devices import prepare_devices
 from toolkit.trainers.ranks.spread import Spread
@@ -21,7 +21,6 @@ from toolkit.trainers.training.train import train
 from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, count_or_auto, positive, seed
 
-_DEVICES = Path("/dev")
 _TIME_TO_SPEAK = 1.0
 """Seconds that the other ranks leave to rank 0 before they tell of a fault of their own."""
 
@@ -38,7 +37,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     world: World | None = None
     try:
         _refuse(trainer, options)
-        usual = UNTUNED if openable(_DEVICES) else trainer.tuning
+        usual = UNTUNED if openable(DEVICES) else trainer.tuning
         trouble = options.tuning.apply(options.strategy, os.environ, usual) or _look(trainer, options)
         world = open_world(options.strategy, options.spread)
         if world.size == 1:

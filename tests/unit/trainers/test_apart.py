@@ -43,7 +43,7 @@ def seen(tmp_path, monkeypatch):
             list_physical_devices=lambda kind: kinds, get_visible_devices=lambda kind: [kinds[taken]]
         )
         monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
-        monkeypatch.setattr(apart, "_DEVICES", tmp_path)
+        monkeypatch.setattr(apart, "DEVICES", tmp_path)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         if visible is not None:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

@@ -88,7 +88,7 @@ def test_large_models_have_messages_of_their_own_on_processors_only(gpus, cycle,
     for name in ("HOROVOD_CYCLE_TIME", "HOROVOD_FUSION_THRESHOLD", "HOROVOD_AUTOTUNE"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    monkeypatch.setattr(command, "_DEVICES", tmp_path)
+    monkeypatch.setattr(command, "DEVICES", tmp_path)
     monkeypatch.setattr(command, "open_world", started)
     with pytest.raises(SystemExit):
         run(imagenet_synthetic.TRAINER, ["--strategy", "horovod", "--output", str(tmp_path)])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from toolkit.trainers.checks.wanted import Wanted
 
+DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
@@ -37,7 +38,7 @@ class Facts:
     gbit: float | None = None
 
 
-def look(wanted: Wanted, rank: int, host: str, *, first: bool, devices: Path = Path("/dev")) -> Facts:
+def look(wanted: Wanted, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
     """Look at what is asked for; nothing here raises, as the other ranks wait for what is found."""
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:

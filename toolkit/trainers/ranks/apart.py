@@ -9,11 +9,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from toolkit.trainers.checks.node import openable
+from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trouble import Trouble
 
-_DEVICES = Path("/dev")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ALWAYS_THERE = 2
 """Of the files in ``nvidia-caps``; more of them are parts of GPUs."""
@@ -31,7 +30,7 @@ def check_apart(world: World) -> None:
         return
     seen = len(tf.config.list_physical_devices("GPU"))
     taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]
-    numbers = numbers_of(os.environ, seen, _DEVICES)
+    numbers = numbers_of(os.environ, seen, DEVICES)
     own = [numbers[index] for index in taken] if numbers and taken else []
     if not world.total([len(own)])[0]:
         return

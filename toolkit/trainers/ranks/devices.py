@@ -5,14 +5,11 @@ The part for GPUs has been tested against a stand-in for TensorFlow only, and no
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
-from toolkit.trainers.checks.node import openable
+from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.ranks.launcher import cores
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trouble import Trouble
-
-_DEVICES = Path("/dev")
 
 
 def prepare_devices(world: World) -> int:
@@ -32,7 +29,7 @@ def prepare_devices(world: World) -> int:
     for gpu in gpus:
         tf.config.experimental.set_memory_growth(gpu, True)
     if gpus:
-        own = gpus_are_own(os.environ, world, len(gpus), len(openable(_DEVICES)))
+        own = gpus_are_own(os.environ, world, len(gpus), len(openable(DEVICES)))
         taken = chosen(world, len(gpus), own=own, node=_of_slurm(os.environ))
         tf.config.set_visible_devices([gpus[number] for number in taken], "GPU")
     elif world.wanted > 1:

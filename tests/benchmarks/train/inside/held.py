@@ -51,18 +51,16 @@ class Held:
 
     def take_turns(self, folder, me):
         """Compute while it is this one's turn, until all is over."""
-        turn = folder / "turn"
-        whose = lambda: turn.read_text() if turn.exists() else ""  # noqa: E731
         self.wait(lambda: self.steps)
         send(signal.SIGSTOP)
         (folder / f"ready-{uuid.uuid4().hex}").touch()
         while True:
-            self.wait(lambda: whose() in (me, "over"))
-            if whose() == "over":
+            self.wait(lambda: whose(folder) in (me, "over"))
+            if whose(folder) == "over":
                 break
             send(signal.SIGCONT)
             begun = time.monotonic()
-            self.wait(lambda: whose() != me)
+            self.wait(lambda: whose(folder) != me)
             self.turns.append((begun, time.monotonic()))
             send(signal.SIGSTOP)
 
@@ -75,6 +73,12 @@ class Held:
                 sys.exit(f"no step was done within a turn of {ended - begun:.0f} s")
             found.append(sum(images for _, images in whole) / sum(seconds for seconds, _ in whole))
         return found
+
+
+def whose(folder):
+    """Return whose turn it is; nobody's before the first one."""
+    turn = folder / "turn"
+    return turn.read_text() if turn.exists() else ""
 
 
 def send(number):
