@@ -309,6 +309,16 @@ ask launcher-environment 5 "
 # shellcheck disable=SC2016
 ask mpi-libraries 8 "$find_launchers"'
     known=" " n="[0-9]"
+    # What ldd prints, as names with the paths where they were found.
+    closure() {
+        sed -n -e "s/^[[:space:]]*\(lib[^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p" -e "s/^[[:space:]]*\(lib[^ ]*\) => not found.*/\1/p"
+    }
+    # The folder of a library, by whatever links it is found: what is not below the prefix stays behind.
+    places() {
+        printf "%s\n" "$1" | sed -n "s/^[^ ]* //p" | sed "s#/[^/]*\$##" | sort -u | while read -r place; do
+            [ -d "$place" ] && printf "folder %s %s\n" "$place" "$(readlink -f "$place")"
+        done
+    }
     describe() {
         real=$(readlink -f "$1")
         case $known in *" $real "*) return ;; esac
@@ -319,30 +329,36 @@ ask mpi-libraries 8 "$find_launchers"'
         grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init" \
             "$real" | sort -u | sed "s/^/holds /"
         needs=$(ldd "$real" 2>/dev/null) && printf "followed yes\n"
-        needs=$(printf "%s\n" "$needs" | sed -n -e "s/^[[:space:]]*\(lib[^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p" \
-            -e "s/^[[:space:]]*\(lib[^ ]*\) => not found.*/\1/p")
+        needs=$(printf "%s\n" "$needs" | closure)
         printf "%s\n" "$needs" | sed -n "/./s/^/needs /p"
-        # The folder of a library, by whatever links it is found: what is not below the prefix stays behind.
-        printf "%s\n" "$needs" | sed -n "s/^[^ ]* //p" | sed "s#/[^/]*\$##" | sort -u | while read -r place; do
-            [ -d "$place" ] && printf "folder %s %s\n" "$place" "$(readlink -f "$place")"
-        done
+        places "$needs"
         # The C library defines its own versions; what others need of it is asked.
         files=$(printf "%s\n" "$needs" | sed -n -e "/^lib\(c\|m\|dl\|rt\|pthread\|util\|resolv\|anl\|nsl\)\.so\./d" -e "s/^[^ ]* //p")
+        grep -a -h -o -E "mca_(btl|mtl|pml|pmix)_[a-z0-9]+_component" "$real" \
+            $(printf "%s\n" $files | sed -n "/\/libopen-[a-z]*\.so/p") | sort -u | sed "s/^/has /"
         for file in $files; do
             case $file in
                 */libopen-pal.so*) grep -a -o -E "PMIx_Init|pmix3x" "$file" | sort -u | sed "s/^/holds /" ;;
+                */libfabric.so*) grep -a -o -E "FABRIC_[0-9]{1,3}\.[0-9]{1,3}" "$file" | sort -u | sed "s/^FABRIC_/fabric /" ;;
                 */libucp.so*) grep -a -o -E "(^|[^0-9.])1\.[0-9]{1,3}\.[0-9]{1,3}" "$file" | sed "s/^[^1]*/ucx /" | sort -u ;;
             esac
         done
         grep -a -l "[$]ORIGIN" "$real" $files | sed "s/^/origin /"
-        grep -a -h -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$real" $files | sort -u | sed "s/^/glibc /"
+        grep -a -H -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$real" $files |
+            sed "s/^\(.*\):\(GLIBC_.*\)/glibc \2 \1/" | sort -u
         for plugins in "${real%/*}/openmpi" "${real%/*}"/openmpi[0-9]* "$folder"/openmpi "$folder"/openmpi[0-9]* \
             "$folder"/openmpi/lib/openmpi*; do
             set -- "$plugins"/mca_*.so
             [ -e "$1" ] || continue
             printf "plugins %s\n" "$(readlink -f "$plugins")"
-            for file in "$plugins"/mca_pmix_*.so; do
-                [ -e "$file" ] && printf "component %s\n" "${file##*/}"
+            # Those that wire ranks up and that carry messages; each may need more than the library does.
+            for file in "$plugins"/mca_pmix_*.so "$plugins"/mca_pml_*.so "$plugins"/mca_mtl_*.so "$plugins"/mca_btl_*.so; do
+                [ -e "$file" ] || continue
+                component=${file##*/}
+                printf "component %s\n" "$component"
+                taken=$(ldd "$file" 2>/dev/null | closure | grep -v -x -F "$needs")
+                printf "%s\n" "$taken" | sed -n "/./s/^/takes $component /p"
+                places "$taken"
             done
             break
         done

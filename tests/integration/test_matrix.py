@@ -5,8 +5,9 @@ import pytest
 from tests.matrix import build
 from tests.matrix.images import specs
 from tests.matrix.launches import Launch, naive, planned
+from tests.matrix.place import Place
 from tests.matrix.races import RACES
-from tests.matrix.run import Place, measure
+from tests.matrix.run import measure
 from tests.matrix.said import QUESTIONS
 from toolkit.engine.predict import foresee
 from toolkit.image.inspect import inspect

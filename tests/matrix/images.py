@@ -53,6 +53,7 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     packages: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     held_out: bool = False
+    central: tuple[str, ...] = ()
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

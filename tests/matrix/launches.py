@@ -1,8 +1,8 @@
 """Every launch of the matrix as data: who starts which image how, in the engine's own words; pure."""
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -18,6 +18,8 @@ PROGRAM = "/opt/probe"
 SRUN = ("srun-pmix", "srun-pmi2", "srun-none", "srun")
 MPIRUN = ("mpirun-host", "mpirun-container")
 LAUNCHES = (*SRUN, *MPIRUN)
+CENTRAL = ("bind", "mpirun-host")
+"""What an MPI that the centre has in a folder of its own is there for."""
 _FLAGS = {
     "srun-pmix": ("--mpi=pmix",),
     "srun-pmi2": ("--mpi=pmi2",),
@@ -28,7 +30,9 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch to be run; ``exports`` are set before the launcher, as a person's shell would have them."""
+    """One launch to be run; ``exports`` are set before the launcher, as a person's shell would have them;
+    ``path`` is a folder that stands first on its PATH, as a module of the centre puts it there.
+    """
 
     image: str
     flavour: str
@@ -39,6 +43,7 @@ class Launch:
     trap: str = ""
     exports: dict[str, str] = field(default_factory=dict)
     host_changes: dict[str, Any] = field(default_factory=dict)
+    path: str = ""
 
     @property
     def start(self) -> str:
@@ -72,6 +77,7 @@ class Launch:
     def script(self, sif: str, runtime: str) -> str:
         """Return the shell script that a job runs."""
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self.exports.items()]
+        exports += [f"export PATH={shlex.quote(self.path)}:$PATH"] if self.path else []
         if "locked_memory" in self.host_changes:
             exports.append(f"ulimit -l {self.host_changes['locked_memory'] >> 10}")
         return "\n".join([*exports, f"exec {shlex.join(self.words(sif, runtime))}", ""])
@@ -110,9 +116,23 @@ def mode_of(launch: str, host: HostFacts) -> Mode:
 def naive(launch: str, host: HostFacts) -> Plan:
     """Return the words that a person types first: the launcher and the image."""
     mode = mode_of(launch, host)
+    if launch == "bind":
+        return _naive_bind(host)
     if launch in _FLAGS:
         return Plan(mode=mode, launcher=("srun", *_FLAGS[launch]))
     return Plan(mode=mode, launcher=("mpirun",), inside=launch == "mpirun-container")
+
+
+def _naive_bind(host: HostFacts) -> Plan:
+    """Return the words of somebody who has read how MPI is bound: its folder, and that of its library."""
+    provider = (host.mpis or ())[0]
+    prefix = provider.prefix or ""
+    return Plan(
+        mode="bind",
+        launcher=("srun", "--mpi=pmix" if provider.implementation == "openmpi" else "--mpi=pmi2"),
+        binds=(prefix,),
+        env={"LD_LIBRARY_PATH": f"{prefix}/lib"},
+    )
 
 
 def shapes(launch: str) -> tuple[Request, ...]:
@@ -126,17 +146,19 @@ def shapes(launch: str) -> tuple[Request, ...]:
     return (two[0], one)
 
 
-def plain(image: str, flavour: str, host: HostFacts) -> Iterator[Launch]:
+def plain(image: str, flavour: str, host: HostFacts, launches: Iterable[str] = LAUNCHES) -> Iterator[Launch]:
     """Yield what a person would try without any advice."""
-    for launch in LAUNCHES:
+    for launch in launches:
         for request in shapes(launch):
             yield Launch(image, flavour, launch, "naive", naive(launch, host), request)
 
 
-def planned(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Iterator[Launch]:
+def planned(
+    image: str, flavour: str, host: HostFacts, facts: ImageFacts, launches: Iterable[str] = LAUNCHES
+) -> Iterator[Launch]:
     """Yield what the engine would launch with, where that is something else."""
     runtime = runtime_of(host)
-    for launch in LAUNCHES:
+    for launch in launches:
         if launch == "srun":
             continue
         for request in shapes(launch):
@@ -148,6 +170,14 @@ def planned(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Ite
                 image, flavour, launch, "naive", naive(launch, host), request
             ).argv(runtime):
                 yield made
+
+
+def with_central(image: str, place: str, host: HostFacts, facts: ImageFacts, path: str) -> Iterator[Launch]:
+    """Yield what is tried with an MPI that the centre has in a folder of its own, ``path`` its programs'."""
+    found = (*plain(image, place, host, CENTRAL), *planned(image, place, host, facts, CENTRAL))
+    for launch in found:
+        if launch.request.nodes * launch.request.ranks_per_node == 2:
+            yield replace(launch, path=path)
 
 
 TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (

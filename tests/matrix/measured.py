@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from toolkit import knowledge
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Plan, Request
@@ -238,14 +240,11 @@ def _provider(cell: dict[str, Any]) -> HostMpi | None:
     name = next((n for n in known if said.startswith(n)), None)
     if name is None:
         return HostMpi(implementation="unknown", version=None, launcher="/host/bin/mpirun")
-    row = {k: tuple(v) if isinstance(v, list) else v for k, v in known[name].items()}
-    if "libs+plugins" in said:
-        row["outside"] = (*row["outside"], *row.pop("outside_of_plugins", ()))
-    row.pop("outside_of_plugins", None)
+    row = known[name]
     if "symlink" in said:
         row |= {"soname": "libmpich.so.12", "outside": row["outside_of_link"]}
     row.pop("outside_of_link", None)
-    return HostMpi(**row)
+    return msgspec.convert(row, HostMpi)
 
 
 def excluded(cell: dict[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ _UNAVAILABLE = re.compile(
     re.IGNORECASE,
 )
 _LOADER = re.compile(
-    r"error while loading shared libraries|cannot open shared object file|version `GLIBC_[\d.]+' not found|"
+    r"error while loading shared libraries|cannot open shared object file|version `[A-Z]+_[\d.]+' not found|"
     r"symbol lookup error|undefined symbol"
 )
 _CRASH = re.compile(

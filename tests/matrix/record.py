@@ -16,10 +16,16 @@ TRUTH = Path(__file__).parent / "truth.json"
 SCHEMA = "toolkit.truth/1"
 
 
+def place_name(flavour: str, central: str = "") -> str:
+    """Return what the facts of a cluster are recorded under: its flavour, and whose MPI stands on it."""
+    return f"{flavour} with {central}" if central else flavour
+
+
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One launch as it was run, and what became of it.
 
-    ``launch`` is how it is called in tables (``srun`` is srun without ``--mpi``). ``plan`` and ``request``
+    ``flavour`` is the key of the host's facts (:func:`place_name`), ``launch`` how it is called in tables
+    (``srun`` is srun without ``--mpi``). ``plan`` and ``request``
     are the words in the engine's own form; ``argv`` is the line that ran, with IMAGE for the file. ``start``
     says whether it ran in a batch script or straight from the login node. ``environment`` is what the job
     inherited on top of the host's facts, ``host_changes`` are facts of the host that were changed for the

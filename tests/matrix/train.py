@@ -12,19 +12,16 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from subprocess import TimeoutExpired
 
 import msgspec
 
 from tests.integration.program import ROOT, toolkit
-from tests.matrix import build
+from tests.matrix.central import central
 from tests.matrix.outcome import classify, telling
-from tests.matrix.run import Place
+from tests.matrix.place import Place
 from tests.matrix.trainings import Trained, Wanted, load, save, wanted
-from toolkit.cluster import use
 from toolkit.cluster.flavour import flavours
 from toolkit.engine.predict import predict
 from toolkit.image.inspect import inspect
@@ -38,7 +35,6 @@ LIMIT = "10"
 EPOCHS = "2"
 """Of all ranks together: one of each of two."""
 
-_OPT = "/work/opt"
 _ALONE = re.compile(r"a world of 1 where \d+ tasks were started|every rank is alone")
 
 
@@ -53,40 +49,6 @@ def ensure(recipe: str) -> Path:
         toolkit("image", "build", recipe, timeout=3600)
         toolkit("image", "sif", recipe, "-o", str(target), timeout=900)
     return target
-
-
-@contextmanager
-def central(place: Place, name: str) -> Iterator[None]:
-    """Give the cluster the MPI of an image in a folder that all nodes share, first on PATH."""
-    if not name:
-        yield
-        return
-    facts = inspect(build.sif(name))
-    if facts.mpi is None or facts.mpi.prefix is None:
-        raise RuntimeError(f"{name}: has no MPI with a prefix of its own")
-    place.bring([name])
-    there, shell = f"{_OPT}/{name}", "/home/ada/.bashrc"
-    # What it loads itself and its programs; Python's part of a virtual environment is of no use outside.
-    copy = (
-        f"mkdir -p {there} && singularity exec /work/ada/matrix/{name}.sif "
-        f"tar -C {facts.mpi.prefix} --exclude='lib/python*' --exclude='bin/python*' --exclude='bin/pip*' "
-        f"--exclude='bin/activate*' -cf - . | tar -C {there} -xf -"
-    )
-    _do(place, f"[ -x {there}/bin/mpirun ] || {{ {copy}; }}")
-    # A shell that asks nothing reads the file too, and leaves it early: this stands in front.
-    _do(place, f"grep -q {_OPT} {shell} || sed -i '1i PATH={there}/bin:$PATH' {shell}")
-    try:
-        yield
-    finally:
-        _do(place, f"sed -i '\\#{_OPT}#d' {shell}")
-
-
-def _do(place: Place, line: str) -> None:
-    said = bytearray()
-    if use.execute(
-        place.cluster, "login", "ada", ("bash", "-c", line), lambda out, err: said.extend(out + err)
-    ):
-        raise RuntimeError(f"{place.cluster.name}: {said.decode(errors='replace')}")
 
 
 def train(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> Trained:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from tests.matrix.launches import shape
+from tests.matrix.record import place_name
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request
 
@@ -29,7 +30,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def place(self) -> str:
         """Return what the facts of the cluster are recorded under."""
-        return f"{self.flavour} with {self.central}" if self.central else self.flavour
+        return place_name(self.flavour, self.central)
 
     @property
     def request(self) -> Request:

@@ -1,9 +1,16 @@
 """What is loaded in a container over whose MPI the host's is mounted; pure."""
 
+import posixpath
+
 import msgspec
 
+from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
+from toolkit.model.prediction import Plan
+from toolkit.versions import within
+
+_TWO_LIBRARIES = ">=6.0.0rc1"
 
 
 def replaces(host: HostMpi | None, image: ImageFacts) -> bool | None:
@@ -18,7 +25,57 @@ def replaces(host: HostMpi | None, image: ImageFacts) -> bool | None:
     return host.soname == image.mpi.soname
 
 
-def loaded(host: HostFacts, image: ImageFacts) -> ImageFacts:
+def halves(case: Case) -> bool:
+    """Tell whether half of the image's MPI meets half of the host's.
+
+    Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
+    (open-mpi/ompi:docs 6.0).
+    """
+    host, inside = host_launcher(case.host), case.original.mpi
+    if host is None or inside is None or not replaces(host, case.original):
+        return False
+    if inside.implementation != "openmpi" or not within(inside.version or "", _TWO_LIBRARIES):
+        return False
+    return not within(host.version or "", _TWO_LIBRARIES)
+
+
+def carried(provider: HostMpi) -> frozenset[str]:
+    """Return the libraries that come with the host's MPI: its own, and what it and its components load."""
+    besides = (provider.components_need or {}).values()
+    own = (provider.soname,) if provider.soname else ()
+    return frozenset((*own, *(provider.needs or ()), *(name for names in besides for name in names)))
+
+
+def mounted(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
+    """Return those of them that are in the container; of facts without places those below its prefix."""
+    if provider is None or not plan.binds:
+        return frozenset()
+    if provider.places is None:
+        return carried(provider) - set(provider.outside or ())
+    targets = [(bind.split(":") * 2)[1] for bind in plan.binds]
+    return frozenset(
+        name
+        for name, folder in _places(provider).items()
+        if any(f"{folder}/".startswith(f"{target.rstrip('/')}/") for target in targets)
+    )
+
+
+def first(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
+    """Return those of them that the loader takes before the image's: LD_LIBRARY_PATH names their folder."""
+    if provider is None or provider.places is None:
+        return mounted(provider, plan)
+    searched = plan.env.get("LD_LIBRARY_PATH", "").split(":")
+    return frozenset(n for n in mounted(provider, plan) if _places(provider).get(n) in searched)
+
+
+def _places(provider: HostMpi) -> dict[str, str]:
+    own = (
+        {provider.soname: posixpath.dirname(provider.library)} if provider.soname and provider.library else {}
+    )
+    return {**(provider.places or {}), **own}
+
+
+def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
     """Return the image as its programs find it with the host's MPI mounted in."""
     provider = host_launcher(host)
     if not replaces(provider, image) or provider is None or image.mpi is None:
@@ -32,25 +89,40 @@ def loaded(host: HostFacts, image: ImageFacts) -> ImageFacts:
         plugins=bool(provider.plugins),
         soname=provider.soname,
         needs=provider.needs or (),
+        components=provider.components or {},
     )
-    told = dict.fromkeys(("mpi", "mpi.version", "mpi.interfaces", "mpi.plugins", "pmix"), line)
-    unknown = {k: v for k, v in image.unknown.items() if k not in told}
-    absent = {k: v for k, v in image.absent.items() if k not in told}
-    if provider.pmix is None:
+    told = dict.fromkeys(("mpi", "mpi.version", "mpi.interfaces", "mpi.plugins"), line)
+    absent: dict[str, str] = {}
+    pmix, ucx, components = provider.pmix, provider.ucx, {}
+    if _of_image("libpmix.so.2", provider, image, plan):
+        pmix, components = image.pmix, image.pmix_components
+    else:
+        told |= {"pmix": line}
+        absent |= {"pmix_components": f"{line}: those of its PMIx were not asked"}
+    if provider.pmix is None and pmix is None:
         absent["pmix"] = f"{line}: it has no PMIx client that could be told"
+    if _of_image("libucp.so.0", provider, image, plan):
+        ucx = image.ucx
     libfabric = image.libfabric if (image.libfabric or "").startswith(("/usr/lib", "/lib")) else None
     if libfabric is None and image.libfabric:
         # What the image's own MPI finds by its run path, another library does not find.
         absent["libfabric"] = f"image: {image.libfabric}, out of reach for {line}"
+    unknown = {k: v for k, v in image.unknown.items() if k not in told and k not in absent}
     if provider.interfaces is None:
         unknown["mpi.interfaces"] = f"{line}: which interfaces it speaks could not be told"
     return msgspec.structs.replace(
         image,
         mpi=mpi,
-        pmix=provider.pmix,
-        ucx=provider.ucx,
+        pmix=pmix,
+        pmix_components=components,
+        ucx=ucx,
         libfabric=libfabric,
         evidence={**image.evidence, **told},
-        absent=absent,
+        absent={**{k: v for k, v in image.absent.items() if k not in told}, **absent},
         unknown=unknown,
     )
+
+
+def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
+    """Tell whether the host's MPI loads this library of the image: it needs it, and did not bring it."""
+    return soname in carried(provider) - mounted(provider, plan) and soname in (image.libraries or ())

@@ -3,6 +3,7 @@
 import posixpath
 
 from toolkit import knowledge
+from toolkit.folders import is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.pmix import Pair, is_plugin
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
@@ -197,7 +198,7 @@ def mounted(provider: HostMpi | None) -> tuple[str, ...]:
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
     below = f"{provider.prefix}/"
-    beside = (f for f in provider.folders or () if not _is_system(f) and not f.startswith(below))
+    beside = (f for f in provider.folders or () if not is_system(f) and not f.startswith(below))
     folders = tuple(dict.fromkeys((provider.prefix, *beside)))
     return () if any(map(is_masked, folders)) else folders
 
@@ -205,12 +206,6 @@ def mounted(provider: HostMpi | None) -> tuple[str, ...]:
 def is_masked(path: str) -> bool:
     """Tell whether facts hide part of a path: in them a home is ``~``, a person's name ``-``."""
     return path.startswith("~") or "-" in path.split("/")
-
-
-def _is_system(folder: str) -> bool:
-    return any(folder == s or folder.startswith(f"{s}/") for s in ("/usr", "/lib", "/lib64")) and (
-        not folder.startswith("/usr/local/")
-    )
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
@@ -223,7 +218,7 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
         return {}
     libraries = dict.fromkeys((posixpath.dirname(provider.library or ""), *(provider.folders or ())))
     own = (image.environment.get("LD_LIBRARY_PATH", ""), "/.singularity.d/libs")
-    first = [f for f in libraries if f and not _is_system(f)]
+    first = [f for f in libraries if f and not is_system(f)]
     env = {"LD_LIBRARY_PATH": ":".join((*first, *(f for f in own if f)))}
     if provider.implementation == "openmpi" and provider.relocatable and provider.prefix:
         env["OPAL_PREFIX"] = provider.prefix

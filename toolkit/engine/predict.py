@@ -51,7 +51,7 @@ def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) ->
     """Return the case of a launch, with what is mounted over the image in place."""
     if plan.mode != "bind":
         return Case(host, image, request, plan)
-    return Case(host, loaded(host, image), request, plan, mounted_over=image)
+    return Case(host, loaded(host, image, plan), request, plan, mounted_over=image)
 
 
 def _choose(predictions: tuple[Prediction, ...], request: Request) -> Mode | None:

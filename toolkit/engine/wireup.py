@@ -151,6 +151,18 @@ def leaves_out_home(case: Case) -> bool:
     return forbidden or bool(options(case, {"--no-home", "-c", "--contain", "-C", "--containall"}))
 
 
+def waits_for_the_dead(case: Case, *, met: bool) -> bool:
+    """Tell whether the host's launcher goes on waiting when a rank gives up in MPI_Init.
+
+    The Hydra of Intel MPI does where the rank had ``met`` it, and where its proxies are on several nodes
+    (truth.json: mpirun-host of Intel MPI 2021.13); that of MPICH ends the others.
+    """
+    host = host_launcher(case.host)
+    if case.mode != "mpirun-host" or host is None or host.implementation != "intelmpi":
+        return False
+    return met or case.request.nodes > 1
+
+
 def alone_in_namespace(case: Case) -> bool | None:
     """Tell whether each rank of a node is in a user namespace of its own; ``None`` if that is not known."""
     return False if "--sharens" in case.plan.container else splits(case.host, case.request, case.mode)

@@ -22,6 +22,7 @@ _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
 """What is searched for by name; a name without a number is the one that compilers use."""
+_FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
 _MARKERS = (
     "PMIX_RANK",
     "PMIX_NAMESPACE",
@@ -155,6 +156,7 @@ def _describe(
         prefix=prefix,
         needs=tuple(sorted(needed)),
         lacks=lacks,
+        fabric_asked=_fabric_asked(loader, path, needed),
     )
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
@@ -170,6 +172,19 @@ def _describe(
         found.pmix = _pmix(loader, path, version, how or {}, own, packages, needed)
     _note(found, started[1] if started else None, real)
     return found
+
+
+def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
+    """Return the newest ``FABRIC_`` version that an MPI needs of a libfabric which others may put before it.
+
+    LD_LIBRARY_PATH comes behind DT_RPATH and before DT_RUNPATH (ld.so(8)).
+    """
+    own = loader.elf(path)
+    if own is None or (own.rpath and not own.runpath):
+        return None
+    elves = (own, *(loader.elf(p) for p in needed.values() if p))
+    asked = {m[1] for elf in elves if elf for name in elf.versions if (m := _FABRIC.match(name))}
+    return max(asked, key=lambda said: [int(part) for part in said.split(".")], default=None)
 
 
 def _note(found: MpiFound, launched: str | None, real: str) -> None:

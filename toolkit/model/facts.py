@@ -37,34 +37,46 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI found on the host by its launcher.
+    """An MPI found on the host by its launcher, and its library, which can be bound into an image.
 
-    ``leaks`` are the variables that it sets for its children and that name its own installation;
-    ``pmix`` is the version of the PMIx server that it runs. ``None`` where that could not be seen.
-    The rest is of its library, which can be bound into an image: ``prefix`` is the folder that it is
-    installed in, ``library`` the real path of its libmpi, ``needs`` every library that is loaded with it
-    (sonames, the C library's own left out), ``folders`` where those are, ``outside`` those of them that are
-    not below ``prefix``, ``ucx`` the version of the UCX among them, ``glibc_needed`` the newest
-    version of the C library that any of them needs, ``plugins`` the folder with its components where
-    they are files, ``relocatable`` that it finds its files wherever its prefix is.
+    What could not be seen is ``None``.
     """
 
     implementation: str
     version: str | None
     launcher: str
     leaks: tuple[str, ...] | None = None
+    """Variables that it sets for its children and that name its own installation."""
     pmix: str | None = None
+    """Version of the PMIx server that it runs."""
     prefix: str | None = None
+    """The folder that it is installed in."""
     library: str | None = None
+    """The real path of its libmpi."""
     soname: str | None = None
     interfaces: tuple[str, ...] | None = None
     needs: tuple[str, ...] | None = None
+    """Every library that is loaded with its own: sonames, the C library's left out."""
+    components: dict[str, tuple[str, ...]] | None = None
+    """Open MPI's that wire ranks up and carry messages: framework → names, built in or files."""
+    components_need: dict[str, tuple[str, ...]] | None = None
+    """What each component that is a file loads besides: ``pmix_ext3x`` → sonames."""
+    places: dict[str, str] | None = None
+    """The folder of each of these libraries that was found."""
     folders: tuple[str, ...] | None = None
+    """All these folders, that of its own library first."""
     outside: tuple[str, ...] | None = None
+    """Those of these libraries that are not below ``prefix``."""
     ucx: str | None = None
+    """Version of the UCX that is loaded with it."""
+    fabric: str | None = None
+    """Newest version of its interface (``1.7`` of ``FABRIC_1.7``) that the libfabric loaded with it has."""
     glibc_needed: str | None = None
+    """Newest version of the C library that it needs, or what would be mounted with it."""
     plugins: str | None = None
+    """The folder with its components, where they are files."""
     relocatable: bool | None = None
+    """It finds its files wherever its prefix is."""
 
 
 class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,6 +199,9 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """Every library that is loaded with it, as the image's loader resolves them: sonames, sorted."""
     lacks: tuple[str, ...] = ()
     """Those of them that the image's loader does not find."""
+    fabric_asked: str | None = None
+    """Newest version of libfabric's interface (``1.8`` of ``FABRIC_1.8``) that it needs; ``None`` where it
+    needs none, or where its own DT_RPATH finds libfabric before LD_LIBRARY_PATH does."""
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):

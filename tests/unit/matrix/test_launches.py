@@ -15,6 +15,7 @@ from tests.matrix.launches import (
     shape,
     small_shm,
     traps,
+    with_central,
 )
 from tests.matrix.record import ImageRecord, Truth, changed, encoded, load
 from tests.matrix.run import fixed, same_image
@@ -116,12 +117,43 @@ def test_a_record_is_written_whole_and_read_again(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["truth.json"]
 
 
-def test_cells_of_another_file_of_the_same_name_do_not_count():
-    one = ImageRecord(facts=msgspec.structs.replace(IMAGE, digest="sha256:1"), said={})
-    other = ImageRecord(facts=msgspec.structs.replace(IMAGE, digest="sha256:2"), said={})
-    assert same_image(one, one)
+def test_cells_count_for_an_image_that_says_the_same_of_itself_and_for_no_other_of_its_name():
+    one = ImageRecord(facts=msgspec.structs.replace(IMAGE, digest="sha256:1"), said={"glibc": "2.36"})
+    again = ImageRecord(facts=msgspec.structs.replace(IMAGE, digest="sha256:2"), said={"glibc": "2.36"})
+    other = ImageRecord(facts=msgspec.structs.replace(IMAGE, digest="sha256:1"), said={"glibc": "2.41"})
+    assert same_image(one, again)
     assert not same_image(one, other)
     assert not same_image(None, one)
+
+
+CENTRE = HostMpi(
+    implementation="openmpi",
+    version="5.0.9",
+    launcher="/work/opt/openmpi/bin/mpirun",
+    prefix="/work/opt/openmpi",
+    library="/work/opt/openmpi/lib/libmpi.so.40",
+    soname="libmpi.so.40",
+    relocatable=True,
+)
+
+
+def test_an_mpi_of_the_centre_is_bound_and_launches_from_its_own_folder():
+    host = msgspec.structs.replace(HOST, mpis=(CENTRE,))
+    found = list(with_central("image", "pmix with x", host, IMAGE, "/work/opt/openmpi/bin"))
+    assert {x.launch for x in found} == {"bind", "mpirun-host"}
+    assert {shape(x.request) for x in found} == {"2x1", "1x2"}
+    typed = next(x for x in found if (x.launch, x.variant) == ("bind", "naive"))
+    assert typed.argv("apptainer").endswith(
+        "--mpi=pmix apptainer exec --bind /work/opt/openmpi IMAGE "
+        "env LD_LIBRARY_PATH=/work/opt/openmpi/lib /opt/probe"
+    )
+    assert "export PATH=/work/opt/openmpi/bin:$PATH\nexec srun " in typed.script("/x.sif", "apptainer")
+    assert any("OPAL_PREFIX=/work/opt/openmpi" in x.argv() for x in found if x.variant == "planned")
+
+
+def test_ranks_of_an_mpich_of_the_centre_are_offered_pmi2():
+    mpich = msgspec.structs.replace(CENTRE, implementation="mpich", soname="libmpi.so.12")
+    assert naive("bind", msgspec.structs.replace(HOST, mpis=(mpich,))).launcher == ("srun", "--mpi=pmi2")
 
 
 def test_a_failure_names_the_launch_that_mends_it_and_a_success_none():

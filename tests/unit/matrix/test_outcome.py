@@ -38,6 +38,11 @@ def world(*sizes, comm="ok"):
             1,
             "loader-failure",
         ),
+        (
+            "/opt/m/libfabric.so.1: version `FABRIC_1.8' not found (required by /opt/venv/lib/libmpi.so.40)",
+            1,
+            "loader-failure",
+        ),
         ("mca_base_component_find: component_find: cannot open shared object file", 1, "init-failure"),
         ("srun: error: Couldn't find the specified plugin name for mpi/pmix looking", 1, "unavailable"),
         ("jobs/x.run: line 1: exec: mpirun: not found", 127, "unavailable"),

@@ -94,7 +94,7 @@ def test_a_library_that_could_not_be_followed_leaves_what_it_needs_unknown():
     assert library.interfaces is None
     assert mpi_library.sonames(library) is None
     assert mpi_library.folders(library) is None
-    assert mpi_library.glibc_needed(library) is None
+    assert mpi_library.glibc_needed(library, "/usr") is None
 
 
 def test_a_library_of_another_kind_is_not_the_launchers():
@@ -148,3 +148,91 @@ def test_what_lies_elsewhere_is_outside_by_whatever_link_it_is_found():
 def test_a_ucx_that_names_two_releases_is_not_told():
     assert mpi_library.ucx(of(f"{HOLDS}\nucx 1.13.1\nucx 1.13.1")) == "1.13.1"
     assert mpi_library.ucx(of(f"{HOLDS}\nucx 1.13.1\nucx 1.18.1")) is None
+
+
+CENTRE = """launcher /opt/centre/openmpi/bin/mpirun
+beside /opt/centre/openmpi/lib/libmpi.so.40.30.4
+library /opt/centre/openmpi/lib/libmpi.so.40.30.4
+found /opt/centre/openmpi/lib/libmpi.so.40
+names libmpi.so.40
+holds ompi_mpi_comm_world
+followed yes
+needs libopen-pal.so.40 /opt/centre/openmpi/lib/libopen-pal.so.40
+needs libhwloc.so.15 /lib/x86_64-linux-gnu/libhwloc.so.15
+needs libfabric.so.1 /srv/ofi/lib/libfabric.so.1
+folder /lib/x86_64-linux-gnu /usr/lib/x86_64-linux-gnu
+folder /opt/centre/openmpi/lib /opt/centre/openmpi/lib
+folder /srv/ofi/lib /srv/ofi/lib
+has mca_pml_ob1_component
+has mca_btl_tcp_component
+fabric 1.10
+fabric 1.9
+fabric nonsense
+glibc GLIBC_2.36 /opt/centre/openmpi/lib/libmpi.so.40.30.4
+glibc GLIBC_2.28 /opt/centre/openmpi/lib/libopen-pal.so.40
+glibc GLIBC_2.38 /lib/x86_64-linux-gnu/libhwloc.so.15
+plugins /opt/centre/openmpi/lib/openmpi
+component mca_pmix_ext3x.so
+takes mca_pmix_ext3x.so libpmix.so.2 /usr/lib/x86_64-linux-gnu/libpmix.so.2
+takes mca_pmix_ext3x.so libmunge.so.2
+takes mca_pmix_ext3x.so libmpi.so.40 /opt/centre/openmpi/lib/libmpi.so.40
+takes mca_pmix_ext3x.so libc.so.6 /lib/x86_64-linux-gnu/libc.so.6
+component mca_pml_ucx.so
+takes mca_pml_ucx.so libucp.so.0 /opt/ucx/lib/libucp.so.0
+component mca_btl_vader.so
+"""
+
+
+def centre(text: str = CENTRE) -> mpi_library.Library:
+    found = mpi_library.of_launcher("/opt/centre/openmpi/bin/mpirun", "openmpi", said(text))
+    assert found is not None
+    return found
+
+
+def test_components_are_told_by_framework_whether_they_are_files_or_built_in():
+    assert centre().components == {"btl": ("tcp", "vader"), "pml": ("ob1", "ucx"), "pmix": ("ext3x",)}
+
+
+def test_what_a_component_loads_and_the_library_does_not_is_told_apart():
+    library = centre()
+    assert mpi_library.sonames(library) == ("libfabric.so.1", "libhwloc.so.15", "libopen-pal.so.40")
+    assert mpi_library.taken(library) == {
+        "pml_ucx": ("libucp.so.0",),
+        "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2"),
+    }
+    assert mpi_library.taken(centre(CENTRE.replace("followed yes\n", ""))) is None
+
+
+def test_places_are_the_folders_of_all_that_was_found():
+    places = mpi_library.places(centre())
+    assert places == {
+        "libfabric.so.1": "/srv/ofi/lib",
+        "libhwloc.so.15": "/lib/x86_64-linux-gnu",
+        "libopen-pal.so.40": "/opt/centre/openmpi/lib",
+        "libpmix.so.2": "/usr/lib/x86_64-linux-gnu",
+        "libucp.so.0": "/opt/ucx/lib",
+    }
+    assert "/opt/ucx/lib" in (mpi_library.folders(centre()) or ())
+    assert mpi_library.places(centre(CENTRE.replace("followed yes\n", ""))) is None
+
+
+def test_what_components_load_is_outside_as_well():
+    assert mpi_library.outside(centre(), "/opt/centre/openmpi") == (
+        "libfabric.so.1",
+        "libhwloc.so.15",
+        "libmunge.so.2",
+        "libpmix.so.2",
+        "libucp.so.0",
+    )
+
+
+def test_libraries_of_the_system_stay_behind_and_so_does_the_c_library_that_they_need():
+    assert mpi_library.glibc_needed(centre(), "/opt/centre/openmpi") == "2.36"
+    assert mpi_library.glibc_needed(centre(), "/usr") == "2.38"
+    other = CENTRE.replace("GLIBC_2.38 /lib/x86_64-linux-gnu/libhwloc", "GLIBC_2.38 /srv/hwloc/libhwloc")
+    assert mpi_library.glibc_needed(centre(other), "/opt/centre/openmpi") == "2.38"
+
+
+def test_the_newest_interface_of_libfabric_is_told_by_number():
+    assert mpi_library.fabric(centre()) == "1.10"
+    assert mpi_library.fabric(centre(CENTRE.replace("fabric 1.", "fabric x"))) is None

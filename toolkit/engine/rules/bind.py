@@ -2,11 +2,12 @@
 
 import posixpath
 
-from toolkit.engine.bound import replaces
+from toolkit.engine.bound import first, halves, mounted, replaces
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher, is_masked
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.words import mpi_name, plain
+from toolkit.model.facts import HostMpi
 from toolkit.versions import older, same, upstream, within
 
 _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
@@ -95,8 +96,35 @@ def _touched(case: Case) -> bool:
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None:
         return False
-    beside = {*(host.needs or ()), host.soname} - set(host.outside or ())
-    return bool(beside & {*mpi.needs, mpi.soname})
+    return bool(first(host, case.plan) & {*mpi.needs, mpi.soname})
+
+
+@rule(
+    "bind-library-older",
+    "A library that is mounted stands before a newer one of the image",
+    severity="error",
+    fix="mount an MPI of the same family and ABI as the image's, or none",
+    source=(
+        "ld.so(8): LD_LIBRARY_PATH before DT_RUNPATH; ofiwg/libfabric:libfabric.map.in; "
+        "truth.json: bind of MPICH 4.1.3 over Open MPI 5.0.10"
+    ),
+    needs=("host.mpis", "image.mpi"),
+    modes=("bind",),
+)
+def bind_library_older(case: Case) -> Hit | Lacks | None:
+    """The image's own MPI is loaded, and asks the mounted libfabric for an interface that came later."""
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None or mpi.fabric_asked is None or replaces(host, case.original):
+        return None
+    if "libfabric.so.1" not in first(host, case.plan):
+        return None
+    if host.fabric is None:
+        return Lacks(("host.mpis.fabric",))
+    if not older(host.fabric, mpi.fabric_asked):
+        return None
+    brought = f"the libfabric of {mpi_name(host)} has FABRIC_{host.fabric}"
+    because = f"{mpi_name(mpi)} needs FABRIC_{mpi.fabric_asked}, and {brought}"
+    return Hit(case.cite("host.mpis", "image.mpi"), "loader-failure", because)
 
 
 @rule(
@@ -110,15 +138,20 @@ def _touched(case: Case) -> bool:
     modes=("bind",),
 )
 def bind_library_missing(case: Case) -> Hit | Lacks | None:
-    """What is not below the mounted folder has to be in the image, where its loader finds it."""
+    """What is not in the mounted folders has to be in the image, where its loader finds it."""
     host = host_launcher(case.host)
     if host is None or not case.plan.binds or not replaces(host, case.image):
         return None
     if host.outside is None:
         return Lacks(("host.mpis.outside",))
+    return _missing(case, host, _linked(host) | _beside(case, host))
+
+
+def _missing(case: Case, host: HostMpi, wanted: set[str]) -> Hit | Lacks | None:
+    """Say which of the libraries that are wanted are neither mounted nor in the image."""
     original, offered = case.original.mpi, case.image.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
-    lacking = sorted(set(host.outside) - there)
+    lacking = sorted(wanted - mounted(host, case.plan) - there)
     if not lacking:
         return None
     if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image.absent):
@@ -126,6 +159,50 @@ def bind_library_missing(case: Case) -> Hit | Lacks | None:
     because = f"the mounted MPI needs {', '.join(lacking)}, which the image does not have"
     fact = "image.libfabric" if offered is None else "image.libraries"
     return Hit(case.cite("host.mpis", fact), "loader-failure", because)
+
+
+def _linked(host: HostMpi) -> set[str]:
+    """Return what is loaded with the host's library, whatever components it opens."""
+    of_components = {n for names in (host.components_need or {}).values() for n in names}
+    return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}
+
+
+def _beside(case: Case, host: HostMpi) -> set[str]:
+    """Return what comes in besides where half of the image's MPI stays, and loads namesakes that are mounted.
+
+    PMIx of the host lies there for a component; the image's second library is linked with its own.
+    """
+    if not halves(case):
+        return set()
+    taken = first(host, case.plan) & set(case.original.mpi.needs if case.original.mpi else ())
+    return {n for names in (host.components_need or {}).values() if taken & set(names) for n in names}
+
+
+@rule(
+    "bind-component-lacks-library",
+    "A component of the mounted MPI needs a library that the image does not have",
+    severity="error",
+    fix="mount the folder of that library too, or use the MPI of the image",
+    source="open-mpi/ompi:opal/mca/base/mca_base_component_repository.c at v4.1; truth.json: bind",
+    needs=("host.mpis", "image.mpi"),
+    then=("image.libraries",),
+    modes=("bind",),
+)
+def bind_component_lacks_library(case: Case) -> Hit | Lacks | None:
+    """A component that cannot be loaded is passed by; without any that speaks PMIx no rank is wired up."""
+    host = host_launcher(case.host)
+    if (
+        host is None
+        or not host.components_need
+        or not replaces(host, case.image)
+        or not _opens_own(case, host)
+    ):
+        return None
+    wiring = {n: set(names) for n, names in host.components_need.items() if n.startswith("pmix_")}
+    hits = [_missing(case, host, names) for names in wiring.values()]
+    if not hits or any(hit is None for hit in hits):
+        return None
+    return hits[0]
 
 
 @rule(
@@ -142,7 +219,7 @@ def bind_modules_differ(case: Case) -> Hit | Lacks | None:
     host, inside = host_launcher(case.host), case.original.ucx
     if host is None or inside is None or not case.plan.binds or not _touched(case):
         return None
-    if "libucs.so.0" not in set(host.needs or ()) - set(host.outside or ()) or host.relocatable:
+    if "libucs.so.0" not in mounted(host, case.plan) or host.relocatable:
         return None
     if host.ucx is None:
         return Lacks(("host.mpis.ucx",))
@@ -169,10 +246,7 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     host, inside = host_launcher(case.host), case.original.mpi
     if host is None or inside is None or not host.plugins or not replaces(host, case.original):
         return None
-    mounted = [bind.split(":")[0] for bind in case.plan.binds]
-    if "OMPI_MCA_mca_base_component_path" in case.plan.env or any(
-        posixpath.commonpath([host.plugins, m]) == m for m in mounted if m.startswith("/")
-    ):
+    if _opens_own(case, host):
         return None
     if inside.plugins and same(inside.version or "", host.version or ""):
         return None
@@ -182,6 +256,14 @@ def bind_plugins_missing(case: Case) -> Hit | None:
         because = f"{because}; whether those of {mpi_name(inside)} do has not been measured"
         return Hit(evidence, "unknown", because)
     return Hit(evidence, "init-failure", because)
+
+
+def _opens_own(case: Case, host: HostMpi) -> bool:
+    """Tell whether the host's Open MPI finds its own components, which are files, in the container."""
+    if not host.plugins or "OMPI_MCA_mca_base_component_path" in case.plan.env:
+        return bool(host.plugins)
+    sources = [bind.split(":")[0] for bind in case.plan.binds]
+    return any(posixpath.commonpath([host.plugins, s]) == s for s in sources if s.startswith("/"))
 
 
 def _loads_components_of(host: str | None, image: str | None) -> bool:
@@ -206,9 +288,7 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
 def bind_abi_split(case: Case) -> Hit | None:
     """Programs of Open MPI 6 need libopen_mpi.so.40 too: half of the image's MPI meets half of the host's."""
     host, inside = host_launcher(case.host), case.original.mpi
-    if host is None or inside is None or not replaces(host, case.image):
-        return None
-    if not within(inside.version or "", ">=6.0.0rc1") or within(host.version or "", ">=6.0.0rc1"):
+    if host is None or inside is None or not halves(case):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
     because = f"half of {mpi_name(inside)} of the image meets {mpi_name(host)} of the host"

@@ -4,12 +4,15 @@ import posixpath
 import re
 
 from toolkit import knowledge
+from toolkit.engine.bound import first
 from toolkit.engine.case import Case
+from toolkit.engine.plans import host_launcher
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
-from toolkit.engine.wireup import cleaned, offer, served
+from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
 from toolkit.model.facts import ImageMpi
+from toolkit.model.prediction import Outcome
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
 """Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
@@ -84,7 +87,9 @@ def libfabric_missing(case: Case) -> Hit | Lacks | None:
         if row.of(mpi) and row.alone == alone and counts(row.nodes, case.request.nodes):
             because = f"{mpi_name(mpi)} finds no libfabric in the image"
             evidence = case.cite("image.mpi", "image.libfabric")
-            return Hit(evidence, row.outcome, because, source=row.source, anyway=row.alone)
+            waits = not row.alone and waits_for_the_dead(case, met=True)
+            outcome: Outcome = "hang" if waits else row.outcome
+            return Hit(evidence, outcome, because, source=row.source, anyway=row.alone)
     return None
 
 
@@ -112,7 +117,9 @@ def _server(case: Case) -> str:
 
 
 def brings_libfabric(case: Case) -> bool:
-    """Tell whether the folder of the host's libfabric is mounted, and the loader told to look there."""
+    """Tell whether a libfabric of the host is mounted, and the loader told to look there."""
+    if case.mode == "bind" and "libfabric.so.1" in first(host_launcher(case.host), case.plan):
+        return True
     if not case.host.libfabric:
         return False
     searched = case.plan.env.get("LD_LIBRARY_PATH", "").split(":")

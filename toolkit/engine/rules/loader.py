@@ -4,7 +4,7 @@ import posixpath
 import re
 
 from toolkit.engine.asked import missing, unread
-from toolkit.engine.bound import replaces
+from toolkit.engine.bound import first, replaces
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
 from toolkit.engine.rule import Hit, Lacks, rule
@@ -121,7 +121,4 @@ def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str,
 def _mounted(case: Case) -> set[str]:
     """Return the libraries that what is mounted brings into the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
-    host = host_launcher(case.host)
-    if host is None or case.mode != "bind" or not case.plan.binds:
-        return found
-    return found | {*(host.needs or ()), *([host.soname] if host.soname else [])} - set(host.outside or ())
+    return found | first(host_launcher(case.host), case.plan) if case.mode == "bind" else found

@@ -14,6 +14,7 @@ from toolkit.engine.wireup import (
     served,
     spoken,
     step_default,
+    waits_for_the_dead,
 )
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.mpi import Mismatch
@@ -180,6 +181,9 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     if case.request.ranks_per_node == 1:
         because = f"{why}; with one rank on each node that is right by accident"
         return Hit(evidence, because=because, severity="warning", title=because)
+    if case.request.nodes == 1:
+        # The step that the identity is of has one process: that is the world of each that takes it.
+        return Hit(evidence, "singletons", f"{why}, of a step of one: each takes itself for the only rank")
     client = case.image.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
     if row is None:
@@ -213,7 +217,10 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
         return Lacks(("host.slurm.mpi_default",))
     if not is_plugin(default):
         return None
-    return Hit(case.cite("host.slurm.mpi_default", "image.mpi"), row.outcome, row.because, source=row.source)
+    waits = waits_for_the_dead(case, met=False)
+    outcome: Outcome = "hang" if waits else row.outcome
+    evidence = case.cite("host.slurm.mpi_default", "image.mpi")
+    return Hit(evidence, outcome, row.because, source=row.source, anyway=waits)
 
 
 @rule(

@@ -4,6 +4,7 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 
+from toolkit.folders import is_system
 from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
@@ -13,6 +14,10 @@ _C_LIBRARY = re.compile(
 _PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
 """Open MPI's components that speak Slurm's PMI; the others of the framework speak PMIx, or nothing."""
 _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
+
+
+_VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
+_COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,32 @@ class Library:
     def needs(self) -> dict[str, str]:
         """Sonames of all that is loaded with it, with the paths; empty where it is not found."""
         return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
+
+    @property
+    def components(self) -> dict[str, tuple[str, ...]]:
+        """Its components, built in or files, by framework: those that wire ranks up and carry messages."""
+        found: dict[str, set[str]] = {}
+        for word in ("has", "component"):
+            for name in self.values(word):
+                if told := _COMPONENT.match(name):
+                    found.setdefault(told[1], set()).add(told[2])
+        return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
+
+    @property
+    def taken(self) -> dict[str, dict[str, str]]:
+        """What each component that is a file loads and the library does not, with the paths."""
+        found: dict[str, dict[str, str]] = {}
+        for line in self.values("takes"):
+            file, name, path = (*line.split(" ", 2), "")[:3]
+            told = _COMPONENT.match(file)
+            if told and name and not _C_LIBRARY.match(name) and name not in {self.soname, *self.closure}:
+                found.setdefault(f"{told[1]}_{told[2]}", {})[name] = path
+        return found
+
+    @property
+    def carried(self) -> dict[str, str]:
+        """What is loaded with it and with its components."""
+        return {**{n: p for taken in self.taken.values() for n, p in taken.items()}, **self.closure}
 
     @property
     def plugins(self) -> str | None:
@@ -80,7 +111,9 @@ class Library:
         linked = {name.split(".so")[0] for name in self.needs}
         found = {"pmix"} if "libpmix" in linked else set()
         if self.implementation == "openmpi":
-            plugins = {m[1] for c in self.values("component") if (m := re.match(r"mca_pmix_(\w+)\.so$", c))}
+            plugins = {
+                m[2] for c in self.values("component") if (m := _COMPONENT.match(c)) and m[1] == "pmix"
+            }
             found |= {_PLUGINS[p] for p in plugins if p in _PLUGINS}
             if "pmix3x" in self.holds or any(_PMIX_PLUGIN.match(p) for p in plugins):
                 found.add("pmix")
@@ -135,18 +168,32 @@ def sonames(library: Library) -> tuple[str, ...] | None:
 
 
 def folders(library: Library) -> tuple[str, ...] | None:
-    """Return the folders of a library and of all that is loaded with it, its own first."""
+    """Return the folders of a library and of all that it and its components load, its own first."""
     if not library.followed:
         return None
-    where = (library.found, *(path for path in library.closure.values() if path))
+    where = (library.found, *(path for path in library.carried.values() if path))
     return tuple(dict.fromkeys(posixpath.dirname(path) for path in where))
 
 
 def outside(library: Library, prefix: str) -> tuple[str, ...] | None:
-    """Return what is loaded with a library and is not below the folder that it is installed in."""
+    """Return what a library and its components load that is not below the folder that it is installed in."""
     if not library.followed:
         return None
-    return tuple(sorted(name for name, path in library.closure.items() if not _below(library, path, prefix)))
+    return tuple(sorted(name for name, path in library.carried.items() if not _below(library, path, prefix)))
+
+
+def taken(library: Library) -> dict[str, tuple[str, ...]] | None:
+    """Return what each component loads besides, sorted; ``None`` where that could not be followed."""
+    if not library.followed:
+        return None
+    return {name: tuple(sorted(files)) for name, files in sorted(library.taken.items())}
+
+
+def places(library: Library) -> dict[str, str] | None:
+    """Return in which folder each of what it and its components load was found, where it was."""
+    if not library.followed:
+        return None
+    return {name: posixpath.dirname(path) for name, path in sorted(library.carried.items()) if path}
 
 
 def _below(library: Library, path: str, prefix: str) -> bool:
@@ -162,6 +209,26 @@ def ucx(library: Library) -> str | None:
     return named.pop() if len(named) == 1 else None
 
 
-def glibc_needed(library: Library) -> str | None:
-    """Return the newest C library that it or anything loaded with it needs."""
-    return newest_glibc(tuple(library.values("glibc"))) if library.followed else None
+def fabric(library: Library) -> str | None:
+    """Return the newest version of its interface that the libfabric loaded with a library has."""
+    told = [said.split(".") for said in library.values("fabric") if _VERSION.match(said)]
+    return ".".join(max(told, key=lambda parts: [int(part) for part in parts])) if told else None
+
+
+def glibc_needed(library: Library, prefix: str) -> str | None:
+    """Return the newest C library that it needs, or anything that would be mounted with it.
+
+    Of a library whose prefix the system's own is, all counts; of another, what is the system's stays behind.
+    """
+    if not library.followed:
+        return None
+    told = [line.partition(" ") for line in library.values("glibc")]
+    names = (
+        name
+        for name, _, path in told
+        if not path
+        or path == library.path
+        or _below(library, path, prefix)
+        or not is_system(posixpath.dirname(path))
+    )
+    return newest_glibc(tuple(names))

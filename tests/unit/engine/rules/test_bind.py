@@ -18,6 +18,20 @@ OPT = msgspec.structs.replace(
 )
 OPAL = {"LD_LIBRARY_PATH": "/opt/mpi/lib"}
 OMPI_6 = mpi(version="6.0.0rc2", plugins=False)
+HALF = image(mpi=OMPI_6.mpi, libraries=("libz.so.1",))
+FABRIC = {
+    "soname": "libmpi.so.12",
+    "needs": ("libfabric.so.1",),
+    "places": {"libfabric.so.1": "/opt/mpi/lib"},
+    "fabric": "1.5",
+}
+ASKS = mpi(fabric_asked="1.8")
+PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
+OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
+# PMIx lies beside the MPI for a component of it, and needs what is the system's.
+BESIDE = {**PLUGINS, "version": "4.1.4", "needs": (), "outside": ("libmunge.so.2",)}
+FULL = image(libraries=("libmunge.so.2", "libpmix.so.2"))
+EMPTY = image(mpi=msgspec.structs.replace(IMAGE.mpi, needs=()), libraries=("libz.so.1",))
 WITH_UCX = {"needs": ("libpmix.so.2", "libucs.so.0"), "ucx": "1.13.1"}
 
 
@@ -42,7 +56,10 @@ FIRES = {
     "bind-library-missing": [
         bound(provider(outside=("libfabric.so.1",)), absent(IMAGE, "libfabric")),
         bound(provider(outside=("libmunge.so.2",)), image(libraries=("libz.so.1",))),
+        bound(provider(**BESIDE), HALF),
     ],
+    "bind-component-lacks-library": [bound(provider(**OUTSIDE), EMPTY)],
+    "bind-library-older": [bound(provider(**FABRIC), ASKS)],
     "bind-modules-differ": [bound(provider(**WITH_UCX)), bound(provider(**{**WITH_UCX, "ucx": "1.19.0"}))],
     "bind-plugins-missing": [
         bound(provider(plugins="/srv/openmpi/lib")),
@@ -68,6 +85,23 @@ QUIET = {
         bound(of=image(mpi=MPICH)),
         bound(provider(outside=("libhwloc.so.15",))),
         bound(provider(outside=("libmunge.so.2",)), image(libraries=("libmunge.so.2",))),
+        bound(provider(**BESIDE), image(libraries=("libz.so.1",))),
+    ],
+    "bind-component-lacks-library": [
+        bound(),
+        bound(of=image(mpi=MPICH)),
+        bound(provider(**OUTSIDE), FULL),
+        bound(provider(**{**OUTSIDE, "components_need": {"pml_ucx": ("libucp.so.0",)}}), EMPTY),
+        bound(provider(**OUTSIDE, plugins="/usr/lib/openmpi"), EMPTY),
+        bound(host(mpis=())),
+    ],
+    "bind-library-older": [
+        bound(),
+        bound(provider(**FABRIC)),
+        bound(provider(**{**FABRIC, "fabric": "1.8"}), ASKS),
+        bound(provider(**{**FABRIC, "soname": "libmpi.so.40"}), ASKS),
+        bound(provider(**FABRIC), ASKS, env={"LD_LIBRARY_PATH": "/opt/mpi/lib64"}),
+        bound(host(mpis=()), ASKS),
     ],
     "bind-modules-differ": [
         bound(),
@@ -96,6 +130,8 @@ UNDECIDED = {
         bound(provider(outside=None)),
         bound(provider(outside=("libmunge.so.2",)), unread(IMAGE, "libraries")),
     ],
+    "bind-component-lacks-library": [bound(provider(**OUTSIDE), unread(EMPTY, "libraries"))],
+    "bind-library-older": [bound(provider(**{**FABRIC, "fabric": None}), ASKS)],
     "bind-modules-differ": [bound(provider(**{**WITH_UCX, "ucx": None}))],
 }
 OUTCOMES = {
@@ -103,6 +139,8 @@ OUTCOMES = {
     "bind-has-no-effect": "singletons",
     "bind-glibc-older": "loader-failure",
     "bind-library-missing": "loader-failure",
+    "bind-component-lacks-library": "loader-failure",
+    "bind-library-older": "loader-failure",
     "bind-modules-differ": "loader-failure",
     "bind-plugins-missing": "init-failure",
     "bind-abi-split": "init-failure",

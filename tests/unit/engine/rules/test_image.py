@@ -15,10 +15,16 @@ from tests.unit.engine.whole import (
     unread,
     with_,
 )
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
 
 INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.19.0", device=None)
 NO_LIBFABRIC = absent(image(mpi=INTEL), "libfabric")
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
+INTEL_HYDRA = msgspec.structs.replace(HYDRA, implementation="intelmpi", version="2021.13")
+MOUNTED = msgspec.structs.replace(
+    HYDRA, prefix="/opt/mpi", needs=("libfabric.so.1",), places={"libfabric.so.1": "/opt/mpi/lib"}
+)
 OMPI_6 = mpi(version="6.0.0rc2", plugins=False)
 OLD_INTEL = with_(NO_LIBFABRIC, mpi=msgspec.structs.replace(INTEL, version="2021.13.1"))
 MPICH_501 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.1"))
@@ -44,6 +50,7 @@ FIRES = {
         case(of=OLD_INTEL, mode="mpirun-container", nodes=1),
         case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), OLD_INTEL, "mpirun-host"),
         case(of=BROUGHT, mode="srun-pmi2"),
+        case(host(mpis=(INTEL_HYDRA,)), NO_LIBFABRIC, "mpirun-host"),
         case(of=with_(PYTHON, programs={"/opt/probe": ONEAPI.library}), mode="mpirun-container", nodes=1),
     ],
     "mpi-release-defect": [case(of=OMPI_6), case(of=MPICH_501, mode="srun-pmi2")],
@@ -60,6 +67,13 @@ QUIET = {
         case(host(libfabric="/opt/ofi/lib/libfabric.so.1"), NO_LIBFABRIC, "srun-pmi2", **BESIDE),
         case(of=BROUGHT, mode="mpirun-container", nodes=1),
         case(of=PYTHON, mode="srun-pmi2"),
+        case(
+            host(mpis=(MOUNTED,)),
+            NO_LIBFABRIC,
+            "bind",
+            binds=("/opt/mpi",),
+            env={"LD_LIBRARY_PATH": "/opt/mpi/lib"},
+        ),
         case(of=with_(BROUGHT, libraries=("libfabric.so.1",)), mode="srun-pmi2"),
         case(of=with_(BROUGHT, mpi=LINKED), mode="srun-pmi2"),
     ],
@@ -93,6 +107,11 @@ def test_an_old_intel_mpi_without_libfabric_crashes_before_it_can_be_alone():
     outcomes = ("crash", "init-failure", "init-failure")
     for of, outcome in zip(FIRES["libfabric-missing"][3:6], outcomes, strict=True):
         assert foresee(of.host, of.image, of.request, of.plan).outcome == outcome
+
+
+def test_intels_own_hydra_waits_where_a_rank_without_libfabric_gives_up():
+    under = [case(host(mpis=(mpi,)), NO_LIBFABRIC, "mpirun-host") for mpi in (HYDRA, INTEL_HYDRA)]
+    assert [judge(of, RULES)[0].outcome for of in under] == ["init-failure", "hang"]
 
 
 def test_programs_do_not_find_the_libfabric_that_lies_beside_intel_mpi():

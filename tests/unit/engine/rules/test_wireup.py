@@ -28,6 +28,7 @@ MPICH_5_PMIX = with_(
 )
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
 WITH_HYDRA = host(mpis=(HYDRA,))
+WITH_INTEL = host(mpis=(msgspec.structs.replace(HYDRA, implementation="intelmpi", version="2021.13"),))
 NO_DEFAULT = msgspec.structs.replace(SLURM, mpi_default=None)
 PLAIN = msgspec.structs.replace(SLURM, mpi_default="none")
 CRAY = mpi(implementation="cray", interfaces=())
@@ -62,10 +63,13 @@ FIRES = {
         case(WITH_HYDRA, mode="mpirun-host"),
         case(WITH_HYDRA, mode="mpirun-host", ranks_per_node=2),
         case(WITH_HYDRA, with_(IMAGE, pmix="2.1.0"), "mpirun-host", ranks_per_node=2),
+        case(WITH_HYDRA, mode="mpirun-host", nodes=1, ranks_per_node=2),
     ],
     "pmix-refused": [
         case(WITH_HYDRA, MPICH_5, "mpirun-host"),
         case(WITH_HYDRA, MPICH_5_PMIX, "mpirun-host"),
+        case(WITH_INTEL, MPICH_5, "mpirun-host"),
+        case(WITH_INTEL, MPICH_5, "mpirun-host", nodes=1, ranks_per_node=2),
     ],
     "rank-outside-step": [
         case(mode="mpirun-host", unset=LAUNCHER.leaks),
@@ -151,7 +155,12 @@ def test_a_rank_outside_a_step_runs_alone_where_there_is_one_node():
 
 def test_ranks_that_share_an_identity_are_right_by_accident_one_a_node():
     shared = FIRES["host-launcher-other-family"][2:]
-    assert [judge(of, RULES)[0].outcome for of in shared] == ["ok", "wrong-size", "unknown"]
+    assert [judge(of, RULES)[0].outcome for of in shared] == ["ok", "wrong-size", "unknown", "singletons"]
+
+
+def test_intels_hydra_waits_for_ranks_on_other_nodes_that_refused_it():
+    outcomes = [judge(of, RULES)[0].outcome for of in FIRES["pmix-refused"][2:]]
+    assert outcomes == ["hang", "init-failure"]
 
 
 def test_an_mpich_5_that_was_built_with_pmix_refuses_both_at_once_as_well():

@@ -1,0 +1,89 @@
+"""A virtual cluster on which launches of the matrix run."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.matrix import build
+from tests.matrix.record import place_name
+from tests.matrix.said import QUESTIONS, heard
+from toolkit.cli.places import open_runner
+from toolkit.cluster import use, virtual
+from toolkit.model.cluster import Cluster
+from toolkit.model.facts import HostFacts
+from toolkit.probe.probe import probe
+from toolkit.report.progress import Progress
+from toolkit.run.stage import Parcel, stage
+
+_FOLDER = "/work/ada/matrix"
+
+
+class Place:
+    """A cluster of one flavour, with the images on it; ``cluster`` where it is another than the matrix's own.
+
+    ``central`` names the image whose MPI its centre has in a folder of its own; empty where it has none.
+    """
+
+    def __init__(self, flavour: str, tell: Progress, cluster: str = "") -> None:
+        self.flavour, self.tell, self.central = flavour, tell, ""
+        self.cluster: Cluster = virtual.up(cluster or f"matrix-{flavour}", 2, tell, flavour)
+        self.runner = open_runner(None, self.cluster.name)
+        self.runner.write(f"{_FOLDER}/driver.py", (Path(__file__).parent / "driver.py").read_bytes())
+
+    @property
+    def name(self) -> str:
+        """What its facts and cells are recorded under."""
+        return place_name(self.flavour, self.central)
+
+    def sif(self, name: str) -> str:
+        """Return where the SIF of an image is on every node."""
+        return f"{_FOLDER}/{name}.sif"
+
+    def facts(self) -> HostFacts:
+        """Return what the probe reads; the cluster is called as in the record."""
+        return msgspec.structs.replace(probe(self.runner), place=f"cluster {self.name}")
+
+    def bring(self, names: Iterable[str]) -> None:
+        stage(self.runner, [Parcel.of(build.sif(n), self.sif(n)) for n in names], self.tell)
+
+    def run(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Run jobs one after the other and return what became of each."""
+        said = bytearray()
+        given = "\n".join(json.dumps(job) for job in jobs).encode() + b"\n"
+        words = ("python3", f"{_FOLDER}/driver.py")
+        status = use.execute(self.cluster, "login", "ada", words, lambda out, _: said.extend(out), given)
+        found = [json.loads(line) for line in said.decode().splitlines()]
+        if status or len(found) != len(jobs):
+            raise RuntimeError(f"matrix-{self.flavour}: {len(found)} of {len(jobs)} jobs came back, {status}")
+        return found
+
+    @contextmanager
+    def changed(self, changes: dict[str, Any]) -> Iterator[None]:
+        """Make facts of the compute nodes other ones for a while: their /dev/shm; a limit is the script's."""
+        nodes, size = self.cluster.hosts[1:], changes.get("shm")
+        words = ("sh", "-c", "df --output=size -B1 /dev/shm | tail -n 1")
+        before = [self._ask(node, words).strip() for node in nodes] if size else []
+        try:
+            for node in nodes if size else ():
+                self._ask(node, ("mount", "-o", f"remount,size={size}", "/dev/shm"))
+            yield
+        finally:
+            for node, former in zip(nodes, before, strict=False):
+                self._ask(node, ("mount", "-o", f"remount,size={former}", "/dev/shm"))
+
+    def _ask(self, node: str, words: tuple[str, ...]) -> str:
+        out = bytearray()
+        if use.execute(self.cluster, node, "root", words, lambda o, _: out.extend(o)):
+            raise RuntimeError(f"{node}: {' '.join(words)} failed")
+        return out.decode()
+
+    def said(self, name: str) -> dict[str, Any]:
+        """Return what the running container says of itself."""
+        out = bytearray()
+        words = ("singularity", "exec", "--cleanenv", self.sif(name), "sh", "-c", QUESTIONS)
+        use.execute(self.cluster, "login", "ada", words, lambda o, _: out.extend(o))
+        return heard(out.decode("utf-8", "replace"))
