@@ -39,7 +39,7 @@ def central(place: "Place", name: str) -> Iterator[None]:
         for node in place.cluster.hosts:
             _copy(place, "root", node, name, there)
     # A shell that asks nothing reads the file too, and leaves it early: this stands in front.
-    _do(place, "ada", "login", f"sed -i '/{_LINE}$/d; 1i PATH={there}/bin:$PATH {_LINE}' {shell}")
+    _do(place, "ada", "login", f"sed -i -e '1i PATH={there}/bin:$PATH {_LINE}' -e '/{_LINE}$/d' {shell}")
     place.central = name
     try:
         yield

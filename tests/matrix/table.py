@@ -23,10 +23,12 @@ that this project knows, by `make matrix`; `tests/matrix/truth.json` is the reco
 it (`python -m tests.matrix.table`). Each rank initialises MPI, says how large its world is, adds up a number,
 takes a broadcast of 1 MiB and plays ping-pong with 1 MiB; every byte is checked.
 
-The first word is what happens when only the launcher and `singularity exec IMAGE` are typed, `→` what happens
-with the words that `toolkit` proposes, where they are others. **singletons** is the silent failure: every
-rank believes that it is alone, and the exit status is 0. A dash: the cluster does not have this way. A number
-in brackets counts tries with another outcome.
+The first word is what happens when only the launcher and `singularity exec IMAGE` are typed (for `bind` with
+the folder of the host's MPI, and its `lib` in `LD_LIBRARY_PATH`), `→` what happens with the words that
+`toolkit` proposes, where they are others. *pmix with X*: the nodes of the flavour *pmix* have the MPI of
+image X as well, first on `PATH`, as a centre has its own. **singletons** is the silent failure: every rank
+believes that it is alone, and the exit status is 0. A dash: the cluster does not have this way. A number in
+brackets counts tries with another outcome.
 """
 _TRAP_HEAD = """
 ## One thing changed
@@ -86,7 +88,7 @@ def _flavour(truth: Truth, flavour: str) -> str:
 
 def _table(cells: list[Cell], form: str) -> list[str]:
     cells = [c for c in cells if c.variant in {"naive", "planned"}]
-    launches = [launch for launch in LAUNCHES if any(c.launch == launch for c in cells)]
+    launches = [launch for launch in (*LAUNCHES, "bind") if any(c.launch == launch for c in cells)]
     if not cells:
         return []
     nodes, ranks = form.split("x")

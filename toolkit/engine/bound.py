@@ -10,6 +10,7 @@ from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 from toolkit.versions import within
 
+_TRANSPORTS = {"libucp.so.0": "ucx_transports", "libfabric.so.1": "libfabric_providers"}
 _TWO_LIBRARIES = ">=6.0.0rc1"
 
 
@@ -81,16 +82,6 @@ def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
     if not replaces(provider, image) or provider is None or image.mpi is None:
         return image
     line = f"host: {provider.library or provider.launcher}, mounted over {image.mpi.library}"
-    mpi = ImageMpi(
-        implementation=provider.implementation,
-        version=provider.version,
-        library=provider.library or provider.launcher,
-        interfaces=provider.interfaces,
-        plugins=bool(provider.plugins),
-        soname=provider.soname,
-        needs=provider.needs or (),
-        components=provider.components or {},
-    )
     told = dict.fromkeys(("mpi", "mpi.version", "mpi.interfaces", "mpi.plugins"), line)
     absent: dict[str, str] = {}
     pmix, ucx, components = provider.pmix, provider.ucx, {}
@@ -108,19 +99,45 @@ def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
         # What the image's own MPI finds by its run path, another library does not find.
         absent["libfabric"] = f"image: {image.libfabric}, out of reach for {line}"
     unknown = {k: v for k, v in image.unknown.items() if k not in told and k not in absent}
+    brought = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted(provider, plan)]
+    unknown |= dict.fromkeys(brought, f"{line}: what its own library can send through was not asked")
     if provider.interfaces is None:
         unknown["mpi.interfaces"] = f"{line}: which interfaces it speaks could not be told"
     return msgspec.structs.replace(
         image,
-        mpi=mpi,
+        mpi=_mpi(provider, image, plan),
         pmix=pmix,
         pmix_components=components,
         ucx=ucx,
         libfabric=libfabric,
+        **dict.fromkeys(brought),
         evidence={**image.evidence, **told},
         absent={**{k: v for k, v in image.absent.items() if k not in told}, **absent},
         unknown=unknown,
     )
+
+
+def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:
+    return ImageMpi(
+        implementation=provider.implementation,
+        version=provider.version,
+        library=provider.library or provider.launcher,
+        interfaces=provider.interfaces,
+        plugins=bool(provider.plugins),
+        soname=provider.soname,
+        needs=provider.needs or (),
+        components=_components(provider, image, plan),
+    )
+
+
+def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the components that can be loaded: Open MPI passes by one whose library is not there."""
+    there = None if image.libraries is None else {*image.libraries, *mounted(provider, plan)}
+    found: dict[str, tuple[str, ...]] = {}
+    for framework, names in (provider.components or {}).items():
+        needs = {name: set((provider.components_need or {}).get(f"{framework}_{name}", ())) for name in names}
+        found[framework] = tuple(n for n in names if there is None or needs[n] <= there)
+    return found
 
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:

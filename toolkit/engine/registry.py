@@ -31,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     host.slurm_lacks_pmix,
     host.slurm_lacks_pmi2,
     host.host_launcher_absent,
+    host.host_launcher_broken,
     launcher.container_launcher_absent,
     host.architecture_differs,
     system.kernel_too_old,

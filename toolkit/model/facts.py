@@ -45,6 +45,8 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     implementation: str
     version: str | None
     launcher: str
+    lacks: tuple[str, ...] = ()
+    """Libraries for want of which it did not start when it was asked for its version."""
     leaks: tuple[str, ...] | None = None
     """Variables that it sets for its children and that name its own installation."""
     pmix: str | None = None

@@ -94,6 +94,17 @@ def test_what_a_launcher_exports_of_itself_is_seen():
     assert found.pmix == "5.0.7a1"
 
 
+def test_a_launcher_that_does_not_start_tells_what_it_lacks():
+    text = (
+        "path /opt/mpi/bin/mpirun\nreal /opt/mpi/bin/orterun\nsays mpirun: error while loading "
+        "shared libraries: libopen-rte.so.40: cannot open shared object file: No such file or directory"
+    )
+    (found,) = launcher.launchers(said(text), said("", 127), said("", 124))
+    assert (found.implementation, found.version, found.lacks) == ("unknown", None, ("libopen-rte.so.40",))
+    (whole,) = launcher.launchers(said(OPEN_MPI), said("", 127), said("", 124))
+    assert whole.lacks == ()
+
+
 def test_a_launcher_that_started_no_rank_has_unknown_leaks():
     assert launcher.leaks(said("mpirun was unable to find the specified executable")) is None
 

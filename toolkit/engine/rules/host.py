@@ -154,6 +154,24 @@ def host_launcher_absent(case: Case) -> Hit | None:
 
 
 @rule(
+    "host-launcher-broken",
+    "The host's mpirun does not start",
+    severity="error",
+    fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH; or use srun-pmix",
+    source="ld.so(8): 'error while loading shared libraries'; measured: Open MPI 4.1.4 away from its prefix",
+    needs=("host.mpis",),
+    modes=("mpirun-host",),
+)
+def host_launcher_broken(case: Case) -> Hit | None:
+    """Its folder is on PATH, and the loader does not find the libraries that belong to it."""
+    host = host_launcher(case.host)
+    if host is None or not host.lacks:
+        return None
+    because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
+    return Hit(case.cite("host.mpis"), "loader-failure", because, anyway=True)
+
+
+@rule(
     "mpi-default-none",
     "srun without --mpi offers no PMI here",
     severity="info",

@@ -270,7 +270,7 @@ def _others_end(case: Case) -> bool:
 def host_launcher_not_known(case: Case) -> Hit | None:
     """Launchers of Open MPI and Hydra are predicted; Cray's aprun, IBM's jsrun and others are not."""
     host = host_launcher(case.host)
-    if host is None or host.implementation in {"openmpi", *HYDRA}:
+    if host is None or host.lacks or host.implementation in {"openmpi", *HYDRA}:
         return None
     return Hit(
         case.cite("host.mpis"),

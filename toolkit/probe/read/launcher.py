@@ -15,6 +15,7 @@ _FAMILIES = (
     ("intelmpi", re.compile(r"Intel\(R\) MPI Library.*?Version\s+(\d[\w.]*)")),
     ("mpich", re.compile(r"^\s*Version:\s+(\d[\w.]*)")),
 )
+_LACKS = re.compile(r"error while loading shared libraries: ([\w.+-]+): cannot open shared object file")
 _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
@@ -38,6 +39,7 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
             implementation=implementation,
             version=version,
             launcher=path,
+            lacks=tuple(dict.fromkeys(_LACKS.findall(said))),
             leaks=exported,
             pmix=pmix_server(environment) if first else None,
             prefix=posixpath.dirname(folder),

@@ -3,6 +3,7 @@
 import msgspec
 
 from tests.unit.engine.whole import HOST, SLURM, absent, case, host, image, runtime, unread
+from toolkit.model.facts import HostMpi
 
 
 def slurm(**changes):
@@ -13,6 +14,12 @@ def slurm(**changes):
 NO_SPACES = host(user_namespaces=False)
 SETUID = runtime(setuid=True).runtime
 
+BROKEN = HostMpi(
+    implementation="unknown",
+    version=None,
+    launcher="/opt/openmpi/bin/mpirun",
+    lacks=("libopen-rte.so.40",),
+)
 FIRES = {
     "slurm-absent": [
         case(absent(HOST, "slurm")),
@@ -25,6 +32,7 @@ FIRES = {
     "slurm-lacks-pmix": [case(slurm(mpi_types=("none", "pmi2")))],
     "slurm-lacks-pmi2": [case(slurm(mpi_types=("none", "pmix")), mode="srun-pmi2")],
     "host-launcher-absent": [case(host(mpis=()), mode="mpirun-host")],
+    "host-launcher-broken": [case(host(mpis=(BROKEN,)), mode="mpirun-host")],
     "mpi-default-none": [case(slurm(mpi_default="none"))],
 }
 QUIET = {
@@ -44,6 +52,7 @@ QUIET = {
     "slurm-lacks-pmix": [case(), case(slurm(mpi_types=("pmix_v4",)))],
     "slurm-lacks-pmi2": [case(mode="srun-pmi2"), case(absent(HOST, "slurm"), mode="srun-pmi2")],
     "host-launcher-absent": [case(mode="mpirun-host")],
+    "host-launcher-broken": [case(mode="mpirun-host"), case(host(mpis=()), mode="mpirun-host")],
     "mpi-default-none": [case()],
 }
 UNDECIDED = {
@@ -62,4 +71,5 @@ OUTCOMES = {
     "slurm-lacks-pmix": "unavailable",
     "slurm-lacks-pmi2": "unavailable",
     "host-launcher-absent": "unavailable",
+    "host-launcher-broken": "loader-failure",
 }

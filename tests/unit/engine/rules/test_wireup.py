@@ -112,7 +112,14 @@ QUIET = {
         case(of=MPICH_IMAGE),
         case(),
     ],
-    "host-launcher-not-known": [case(mode="mpirun-host"), case(WITH_HYDRA, mode="mpirun-host")],
+    "host-launcher-not-known": [
+        case(mode="mpirun-host"),
+        case(WITH_HYDRA, mode="mpirun-host"),
+        case(
+            host(mpis=(msgspec.structs.replace(HYDRA, implementation="unknown", lacks=("libx.so.1",)),)),
+            mode="mpirun-host",
+        ),
+    ],
 }
 UNDECIDED = {
     "image-lacks-pmix": [case(of=unread(IMAGE, "mpi"))],
