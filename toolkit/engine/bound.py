@@ -125,6 +125,7 @@ def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:
         interfaces=provider.interfaces,
         plugins=bool(provider.plugins),
         soname=provider.soname,
+        device=provider.device,
         needs=provider.needs or (),
         components=_components(provider, image, plan),
     )

@@ -9,6 +9,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
 from toolkit.engine.registry import RULES
+from toolkit.engine.searched import searched
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import MODES, Mode, Plan, Prediction, Request, Verdict
@@ -49,9 +50,10 @@ def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) ->
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Case:
     """Return the case of a launch, with what is mounted over the image in place."""
+    found = searched(image, plan)
     if plan.mode != "bind":
-        return Case(host, image, request, plan)
-    return Case(host, loaded(host, image, plan), request, plan, mounted_over=image)
+        return Case(host, found, request, plan)
+    return Case(host, loaded(host, found, plan), request, plan, mounted_over=found)
 
 
 def _choose(predictions: tuple[Prediction, ...], request: Request) -> Mode | None:

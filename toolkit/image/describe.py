@@ -15,7 +15,7 @@ from toolkit.image.libraries import Finder, glibc
 from toolkit.image.loader import Loader
 from toolkit.image.mpi import find_mpis
 from toolkit.image.packages import Found, Untold, debian, python_package
-from toolkit.image.programs import loading, of_system, static
+from toolkit.image.programs import loading, of_system, otherwise, static
 from toolkit.image.python import python
 from toolkit.image.scripts import environment
 from toolkit.image.search import places as walk
@@ -87,6 +87,7 @@ def describe(
         mpi=wireup.first(first, book),
         other_mpis=wireup.others(mpis, book),
         programs=wireup.programs(programs, book),
+        programs_otherwise=otherwise(loader, programs),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),
         mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", book),

@@ -48,6 +48,22 @@ def loading(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> dict
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
+def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
+    """Return the programs that load another MPI, or none, where LD_LIBRARY_PATH is not the image's."""
+    if not loader.given:
+        return {}
+    rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
+    bare = Loader(loader.tree, rest, most=_HEAD)
+    found: dict[str, str] = {}
+    with suppress(CheckFailed):  # what was found is true; the rest is not looked at
+        for path, library in programs.items():
+            if bare.spent > _ALL:
+                break
+            if (other := _loaded(bare, path) or "") != library:
+                found[path] = other
+    return found
+
+
 def of_system(loader: Loader) -> dict[str, str]:
     """Return the same of programs in the system's folders, of which there are many."""
     with forgiving(loader.tree):

@@ -1,7 +1,10 @@
 """The facts about the MPIs of an image, as :mod:`toolkit.image.mpi` found them, with their evidence."""
 
+import msgspec
+
 from toolkit.image.book import Book
 from toolkit.image.mpi import MpiFound
+from toolkit.image.packages import Found
 from toolkit.model.facts import ImageMpi
 
 
@@ -31,7 +34,12 @@ def others(found: tuple[MpiFound, ...], book: Book) -> tuple[ImageMpi, ...]:
             book.evidence[name.replace("mpi", f"other_mpis.{number}", 1)] = line
         for name, line in other.unknown.items():
             book.unknown[name.replace("mpi", f"other_mpis.{number}", 1)] = line
-    return tuple(other.mpi for other in found[1:])
+    return tuple(_with_client(other) for other in found[1:])
+
+
+def _with_client(found: MpiFound) -> ImageMpi:
+    client = found.pmix.found if found.pmix else None
+    return msgspec.structs.replace(found.mpi, pmix=client.version if isinstance(client, Found) else None)
 
 
 def pmix(found: MpiFound | None, book: Book) -> str | None:

@@ -57,6 +57,8 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     """The real path of its libmpi."""
     soname: str | None = None
     interfaces: tuple[str, ...] | None = None
+    device: str | None = None
+    """MPICH's device and its network modules: ``ch4:ofi,ucx``."""
     needs: tuple[str, ...] | None = None
     """Every library that is loaded with its own: sonames, the C library's left out."""
     components: dict[str, tuple[str, ...]] | None = None
@@ -201,6 +203,8 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """Every library that is loaded with it, as the image's loader resolves them: sonames, sorted."""
     lacks: tuple[str, ...] = ()
     """Those of them that the image's loader does not find."""
+    pmix: str | None = None
+    """Release of the PMIx client of an MPI that lies beside the first one, whose is a fact of the image."""
     fabric_asked: str | None = None
     """Newest version of libfabric's interface (``1.8`` of ``FABRIC_1.8``) that it needs; ``None`` where it
     needs none, or where its own DT_RPATH finds libfabric before LD_LIBRARY_PATH does."""
@@ -249,6 +253,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     programs: dict[str, str] = {}
     """Path of a program or extension that loads an MPI → the library that it would really load; empty text
     where the image's loader finds none."""
+    programs_otherwise: dict[str, str] = {}
+    """The same where LD_LIBRARY_PATH names no folder of the image, of those programs for which it differs."""
     libraries: tuple[str, ...] | None = None
     """Every soname that a program finds without folders of its own: by LD_LIBRARY_PATH, ldconfig's list and
     the system's folders; sorted."""

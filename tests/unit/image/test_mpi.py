@@ -612,3 +612,32 @@ def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path)
     facts, mpi = mpi_of(tmp_path, files)
     assert mpi.library == "/opt/ompi/lib/libmpi.so.40"
     assert facts.environment["LD_LIBRARY_PATH"] == "/opt/ompi/lib"
+    assert facts.programs == {"/opt/probe": mpi.library}
+    # Where a launch sets the variable, the program gets what lies in the system's folders.
+    (other,) = facts.other_mpis
+    assert facts.programs_otherwise == {"/opt/probe": other.library}
+    assert other.pmix == "4.2.2rc2"
+
+
+def test_programs_that_name_their_folder_themselves_do_not_need_the_variable(tmp_path):
+    own = {"/opt/ompi/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
+    program = {"/opt/probe": elf(needed=("libmpi.so.40",), runpath="/opt/ompi/lib")}
+    script = {LOADS: "export LD_LIBRARY_PATH=/opt/ompi/lib\n"}
+    facts, _ = mpi_of(tmp_path / "a", {**own, **program, **script})
+    assert facts.programs_otherwise == {}
+    none, _ = mpi_of(tmp_path / "b", {**own, "/opt/probe": elf(needed=("libmpi.so.40",)), **script})
+    assert none.programs_otherwise == {"/opt/probe": ""}
+
+
+@pytest.mark.parametrize(
+    ("library", "asked"),
+    [
+        ({"versions": ("FABRIC_1.7", "FABRIC_1.10", "GLIBC_2.34")}, "1.10"),
+        ({"versions": ("FABRIC_1.7",), "runpath": "/opt/x"}, "1.7"),
+        ({"versions": ("FABRIC_1.7",), "rpath": "/opt/x"}, None),
+        ({"versions": ("GLIBC_2.34",)}, None),
+    ],
+)
+def test_what_an_mpi_asks_of_libfabric_is_told_where_another_may_stand_before_it(tmp_path, library, asked):
+    _, mpi = mpi_of(tmp_path, {f"{LIB}/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI, **library)})
+    assert mpi.fabric_asked == asked

@@ -236,3 +236,19 @@ def test_libraries_of_the_system_stay_behind_and_so_does_the_c_library_that_they
 def test_the_newest_interface_of_libfabric_is_told_by_number():
     assert mpi_library.fabric(centre()) == "1.10"
     assert mpi_library.fabric(centre(CENTRE.replace("fabric 1.", "fabric x"))) is None
+
+
+def test_mpich_tells_its_device_as_its_option_of_configure_names_it():
+    text = (
+        "launcher /opt/mpich/bin/mpiexec\nbeside /opt/mpich/lib/libmpi.so.12\n"
+        "library /opt/mpich/lib/libmpi.so.12\n"
+        "found /opt/mpich/lib/libmpi.so.12\nholds MPICH Version\ndevice ch4:ofi ucx\nfollowed yes"
+    )
+    found = mpi_library.of_launcher("/opt/mpich/bin/mpiexec", "mpich", said(text))
+    assert found is not None
+    assert found.device == "ch4:ofi,ucx"
+    other = mpi_library.of_launcher(
+        "/opt/mpich/bin/mpiexec", "mpich", said(text.replace("ch4:ofi ucx", "ch4"))
+    )
+    assert other is not None
+    assert other.device is None

@@ -112,11 +112,19 @@ def _touched(case: Case) -> bool:
     modes=("bind",),
 )
 def bind_library_older(case: Case) -> Hit | Lacks | None:
-    """The image's own MPI is loaded, and asks the mounted libfabric for an interface that came later."""
-    host, mpi = host_launcher(case.host), case.image.mpi
-    if host is None or mpi is None or mpi.fabric_asked is None or replaces(host, case.original):
+    """What is loaded of the image's own MPI, all or half of it, asks the mounted libfabric for an interface
+    that came later. Half of it stays beside the host's library, which finds its libfabric by itself.
+    """
+    host, mpi, half = host_launcher(case.host), case.original.mpi, halves(case)
+    if (
+        host is None
+        or mpi is None
+        or mpi.fabric_asked is None
+        or (replaces(host, case.original) and not half)
+    ):
         return None
-    if "libfabric.so.1" not in first(host, case.plan):
+    taken = mounted(host, case.plan) & set(host.needs or ()) if half else first(host, case.plan)
+    if "libfabric.so.1" not in taken:
         return None
     if host.fabric is None:
         return Lacks(("host.mpis.fabric",))

@@ -78,7 +78,8 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} ends where {lacking}, which the server names, is not there"
-    return Hit(case.cite("host.pmix", fact), "init-failure", because)
+    # Of ranks that share an identity each would find itself alone, if it came so far.
+    return Hit(case.cite("host.pmix", fact), "init-failure", because, anyway=found.shared)
 
 
 @rule(

@@ -58,6 +58,7 @@ def _with_library(mpi: HostMpi, library: mpi_library.Library, environment: Secti
         library=library.path,
         soname=library.soname,
         interfaces=library.interfaces,
+        device=library.device,
         needs=mpi_library.sonames(library),
         components=library.components or None,
         components_need=mpi_library.taken(library),

@@ -16,6 +16,7 @@ _PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
 _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
 
 
+_DEVICE = re.compile(r"ch[34]:[a-z0-9, ]{2,40}\Z")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
 _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 
@@ -90,6 +91,12 @@ class Library:
         if "MVAPICH" in self.holds:
             return "mvapich2"
         return "mpich" if self.holds & {"MPICH Version", "MPIR_CVAR_"} else "unknown"
+
+    @property
+    def device(self) -> str | None:
+        """MPICH's device with its network modules, as ``ch4:ofi,ucx``."""
+        said = next(iter(self.values("device")), None)
+        return ",".join(said.replace(",", " ").split()) if said and _DEVICE.match(said) else None
 
     @property
     def soname(self) -> str | None:

@@ -25,6 +25,7 @@ FABRIC = {
     "places": {"libfabric.so.1": "/opt/mpi/lib"},
     "fabric": "1.5",
 }
+OF_ITS_OWN = {**FABRIC, "soname": "libmpi.so.40", "places": {"libfabric.so.1": "/opt/mpi/lib/openmpi"}}
 ASKS = mpi(fabric_asked="1.8")
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
 OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
@@ -59,7 +60,10 @@ FIRES = {
         bound(provider(**BESIDE), HALF),
     ],
     "bind-component-lacks-library": [bound(provider(**OUTSIDE), EMPTY)],
-    "bind-library-older": [bound(provider(**FABRIC), ASKS)],
+    "bind-library-older": [
+        bound(provider(**FABRIC), ASKS),
+        bound(provider(**OF_ITS_OWN), mpi(version="6.0.0rc2", fabric_asked="1.8")),
+    ],
     "bind-modules-differ": [bound(provider(**WITH_UCX)), bound(provider(**{**WITH_UCX, "ucx": "1.19.0"}))],
     "bind-plugins-missing": [
         bound(provider(plugins="/srv/openmpi/lib")),
@@ -99,7 +103,8 @@ QUIET = {
         bound(),
         bound(provider(**FABRIC)),
         bound(provider(**{**FABRIC, "fabric": "1.8"}), ASKS),
-        bound(provider(**{**FABRIC, "soname": "libmpi.so.40"}), ASKS),
+        bound(provider(**OF_ITS_OWN), ASKS),
+        bound(provider(**{**OF_ITS_OWN, "needs": ()}), mpi(version="6.0.0rc2", fabric_asked="1.8")),
         bound(provider(**FABRIC), ASKS, env={"LD_LIBRARY_PATH": "/opt/mpi/lib64"}),
         bound(host(mpis=()), ASKS),
     ],

@@ -1,0 +1,63 @@
+"""Which MPI of an image is loaded where a launch gives the loader other folders to search."""
+
+from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, with_
+from toolkit.engine.predict import case_of, foresee
+from toolkit.engine.searched import searched
+from toolkit.model.prediction import Plan, Request
+
+OLD = with_(MPI, version="4.1.4", library="/usr/lib/libmpi.so.40.30.4", interfaces=("pmix",))
+NEW = with_(MPI, version="5.0.9", library="/opt/venv/lib/libmpi.so.40")
+TWO = with_(
+    IMAGE,
+    mpi=NEW,
+    other_mpis=(OLD,),
+    pmix="5.0.9",
+    environment={"LD_LIBRARY_PATH": "/opt/venv/lib"},
+    programs={"/opt/train": NEW.library},
+    programs_otherwise={"/opt/train": OLD.library},
+)
+
+
+def plan(path: str | None, mode="srun-pmi2") -> Plan:
+    env = {} if path is None else {"LD_LIBRARY_PATH": path}
+    return Plan(mode=mode, launcher=("srun", "--mpi=pmi2"), env=env)
+
+
+def test_another_path_lets_programs_load_the_other_mpi():
+    found = searched(TWO, plan("/opt/cuda/lib"))
+    assert found.mpi == OLD
+    assert found.programs == {"/opt/train": OLD.library}
+    assert found.pmix is None
+    assert "pmix" in found.unknown
+    client = searched(with_(TWO, other_mpis=(with_(OLD, pmix="4.2.2"),)), plan("/opt/cuda/lib"))
+    assert (client.pmix, "pmix" in client.unknown) == ("4.2.2", False)
+    assert case_of(HOST, TWO, Request(nodes=2), plan("/opt/cuda/lib")).image == found
+
+
+def test_a_path_that_keeps_the_image_s_folder_changes_nothing():
+    assert searched(TWO, plan("/opt/cuda/lib:/opt/venv/lib")) is TWO
+    assert searched(TWO, plan(None)) is TWO
+    assert searched(IMAGE, plan("/opt/cuda/lib")) is IMAGE
+    assert searched(absent(TWO, "mpi"), plan("/opt/cuda/lib")).mpi is None
+
+
+def test_a_library_that_speaks_no_pmix_has_no_client():
+    other = with_(MPICH, library=OLD.library)
+    found = searched(with_(TWO, other_mpis=(other,)), plan("/opt/cuda/lib"))
+    assert (found.mpi, found.pmix) == (other, None)
+    assert "pmix" in found.absent
+
+
+def test_programs_that_find_none_are_told_so():
+    alone = with_(TWO, programs_otherwise={"/opt/train": ""})
+    found = searched(alone, plan("/opt/cuda/lib"))
+    assert (found.mpi, found.programs) == (NEW, {"/opt/train": ""})
+    told = foresee(HOST, alone, Request(nodes=2), plan("/opt/cuda/lib", "srun-pmix"))
+    assert told.outcome == "unknown"
+    assert "LD_LIBRARY_PATH" in told.because
+
+
+def test_the_silent_failure_of_the_one_is_the_loud_one_of_the_other():
+    request = Request(nodes=2)
+    assert foresee(HOST, TWO, request, plan(None)).outcome == "singletons"
+    assert foresee(HOST, TWO, request, plan("/opt/cuda/lib")).outcome == "init-failure"
