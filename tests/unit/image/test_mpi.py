@@ -616,7 +616,7 @@ def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path)
     # Where a launch sets the variable, the program gets what lies in the system's folders.
     (other,) = facts.other_mpis
     assert facts.programs_otherwise == {"/opt/probe": other.library}
-    assert other.pmix == "4.2.2rc2"
+    assert other.pmix == "4.2.2"
 
 
 def test_programs_that_name_their_folder_themselves_do_not_need_the_variable(tmp_path):

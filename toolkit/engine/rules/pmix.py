@@ -4,9 +4,10 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import PLAIN_PMIX, host_launcher, insists
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.wireup import offer
+from toolkit.engine.wireup import offer, waits_for_the_dead
 from toolkit.engine.words import plain
 from toolkit.knowledge.pmix import Pair
+from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 
@@ -79,7 +80,8 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} ends where {lacking}, which the server names, is not there"
     # Of ranks that share an identity each would find itself alone, if it came so far.
-    return Hit(case.cite("host.pmix", fact), "init-failure", because, anyway=found.shared)
+    outcome: Outcome = "hang" if waits_for_the_dead(case, met=False) else "init-failure"
+    return Hit(case.cite("host.pmix", fact), outcome, because, anyway=found.shared)
 
 
 @rule(

@@ -2,7 +2,21 @@
 
 import msgspec
 
-from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, unread, with_
+from tests.unit.engine.whole import (
+    HOST,
+    IMAGE,
+    LAUNCHER,
+    MPICH,
+    absent,
+    case,
+    host,
+    image,
+    mpi,
+    unread,
+    with_,
+)
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
 
 BUNDLED = with_(
     mpi(version="4.1.4", plugins=True, how={"pmix": "component pmix3x"}),
@@ -58,3 +72,21 @@ UNDECIDED = {
     "pmix-client-needs-care": [case(of=unread(IMAGE, "pmix"))],
 }
 OUTCOMES = {"pmix-pair-fails": "init-failure", "pmix-components-named": "init-failure"}
+
+
+def test_a_client_that_ends_under_hydra_never_comes_to_be_alone():
+    hydra = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.1.3", pmix=None, leaks=())
+    intel = msgspec.structs.replace(hydra, implementation="intelmpi", version="2021.13")
+    found = {
+        (mpi.implementation, nodes): judge(
+            case(host(mpis=(mpi,)), BUNDLED, "mpirun-host", nodes=nodes, ranks_per_node=3 - nodes), RULES
+        )[0].outcome
+        for mpi in (hydra, intel)
+        for nodes in (1, 2)
+    }
+    assert found == {
+        ("mpich", 1): "init-failure",
+        ("mpich", 2): "init-failure",
+        ("intelmpi", 1): "init-failure",
+        ("intelmpi", 2): "hang",
+    }
