@@ -107,11 +107,13 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
 def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
     """Return what the loader of an image finds, of that which a mounted MPI may need from it.
 
+    What an MPI in a folder of its own finds by its run path, another does not find.
     Debian's libpmix2 brings libmunge2, as its Depends of bookworm (4.2.2) and trixie (5.0.7) say; that of sid
     (7.0.0~rc1) does not, and nothing else in these images would, as a PMIx that an MPI brings along. ``None``
     for those in between.
     """
-    found = set(read["ldd_mpi_related"])
+    system = read["libmpi"].startswith(("/usr/lib", "/lib"))
+    found = set(read["ldd_mpi_related"]) if system else set()
     if read["libfabric_found"].startswith("/usr/lib"):
         found.add("libfabric.so.1")
     packaged = any(file.startswith("/usr/lib") for file in read["libpmix_files"])

@@ -6,6 +6,7 @@ import msgspec
 
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
+from toolkit.folders import is_system
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 from toolkit.versions import within
@@ -94,7 +95,8 @@ def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
         absent["pmix"] = f"{line}: it has no PMIx client that could be told"
     if _of_image("libucp.so.0", provider, image, plan):
         ucx = image.ucx
-    libfabric = image.libfabric if (image.libfabric or "").startswith(("/usr/lib", "/lib")) else None
+    listed = "libfabric.so.1" in (image.libraries or ())
+    libfabric = image.libfabric if listed or is_system(image.libfabric or "") else None
     if libfabric is None and image.libfabric:
         # What the image's own MPI finds by its run path, another library does not find.
         absent["libfabric"] = f"image: {image.libfabric}, out of reach for {line}"

@@ -95,6 +95,14 @@ def test_what_a_mounted_ucx_can_send_through_is_not_that_of_the_image():
     assert "ucx_transports" in found.unknown
 
 
+def test_a_libfabric_of_the_image_is_in_reach_where_its_loader_lists_one():
+    private = image(libfabric="/opt/venv/lib/mpich/libfabric.so.1", libraries=("libz.so.1",))
+    assert "libfabric" in loaded(ON, private, BARE).absent
+    listed = with_(private, libraries=("libfabric.so.1",))
+    assert loaded(ON, listed, BARE).libfabric
+    assert loaded(ON, with_(private, libfabric="/usr/lib/libfabric.so.1"), BARE).libfabric
+
+
 def test_an_image_of_another_family_stays_as_it_is():
     of = image(mpi=MPICH)
     assert loaded(ON, of, BARE) is of

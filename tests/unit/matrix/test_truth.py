@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.matrix.images import specs
 from tests.matrix.launches import inherited
 from tests.matrix.races import is_race
 from tests.matrix.record import Cell, Truth, encoded, load
@@ -53,11 +54,23 @@ def test_the_record_is_large_enough_and_covers_every_kind_of_launch():
         "srun",
         "mpirun-host",
         "mpirun-container",
+        "bind",
     }
     assert {cell.request.ranks_per_node for cell in CELLS} == {1, 2}
     assert len({cell.flavour for cell in CELLS}) >= 3
     assert len({cell.image for cell in CELLS}) >= 11
     assert {"ok", "singletons", "init-failure", "unavailable"} <= {cell.outcome for cell in CELLS}
+
+
+def test_an_mpi_of_the_centre_was_bound_over_every_image():
+    placed = {name for name, spec in specs().items() if spec.central}
+    for provider in placed:
+        images = {
+            c.image for c in TRUTH.cells if c.launch == "bind" and c.flavour.endswith(f"with {provider}")
+        }
+        assert images >= {image for image in TRUTH.images if not image.startswith("venv-impi")}, provider
+    outcomes = {cell.outcome for cell in TRUTH.cells if cell.launch == "bind"}
+    assert {"ok", "singletons", "init-failure", "loader-failure", "crash"} <= outcomes
 
 
 def test_a_cell_is_recorded_once_with_an_outcome_that_was_seen():
