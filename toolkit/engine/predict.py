@@ -50,7 +50,7 @@ def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) ->
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Case:
     """Return the case of a launch, with what is mounted over the image in place."""
-    found = searched(image, plan)
+    found = searched(host, image, plan)
     if plan.mode != "bind":
         return Case(host, found, request, plan)
     return Case(host, loaded(host, found, plan), request, plan, mounted_over=found)

@@ -2,21 +2,35 @@
 
 import msgspec
 
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 
 _OF_PMIX = ("pmix", "pmix_components")
+_FORCED = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
+"""What the runtime sets inside, in place of what the image says."""
 
 
-def searched(image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the image as its programs find it with the LD_LIBRARY_PATH of the plan in place of its own.
+def path_given(host: HostFacts, plan: Plan) -> str | None:
+    """Return the LD_LIBRARY_PATH that a launch sets inside, ``None`` where it sets none.
+
+    Empty where a variable of the host sets one and nobody told to what.
+    """
+    asked = plan.env.get("LD_LIBRARY_PATH")
+    forced = (n for n in _FORCED if n in host.environment and n not in plan.unset)
+    return asked if asked is not None else next((host.environment[n] for n in forced), None)
+
+
+def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
+    """Return the image as its programs find it with the LD_LIBRARY_PATH of the launch in place of its own.
 
     An MPI that only the image's own LD_LIBRARY_PATH names is not found where a launch sets another; what
     programs load then is another MPI of the image, or none.
     """
-    asked = plan.env.get("LD_LIBRARY_PATH")
+    asked = path_given(host, plan)
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
+    if not asked and "LD_LIBRARY_PATH" not in plan.env:
+        return _not_told(image)
     own = image.environment.get("LD_LIBRARY_PATH", "").split(":")
     if set(filter(None, own)) & set(asked.split(":")):
         return image
@@ -38,6 +52,14 @@ def searched(image: ImageFacts, plan: Plan) -> ImageFacts:
         unknown=told if other.pmix else {**told, **why},
         absent=kept if speaks else {**kept, "pmix": f"{line}: it has no PMIx client"},
         evidence={**image.evidence, "mpi": line, "pmix": line},
+    )
+
+
+def _not_told(image: ImageFacts) -> ImageFacts:
+    line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to what was not told"
+    gone = dict.fromkeys(("mpi", *_OF_PMIX), line)
+    return msgspec.structs.replace(
+        image, mpi=None, pmix=None, pmix_components={}, unknown={**image.unknown, **gone}
     )
 
 

@@ -1,6 +1,6 @@
 """Which MPI of an image is loaded where a launch gives the loader other folders to search."""
 
-from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, with_
+from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, host, with_
 from toolkit.engine.predict import case_of, foresee
 from toolkit.engine.searched import searched
 from toolkit.model.prediction import Plan, Request
@@ -24,33 +24,33 @@ def plan(path: str | None, mode="srun-pmi2") -> Plan:
 
 
 def test_another_path_lets_programs_load_the_other_mpi():
-    found = searched(TWO, plan("/opt/cuda/lib"))
+    found = searched(HOST, TWO, plan("/opt/cuda/lib"))
     assert found.mpi == OLD
     assert found.programs == {"/opt/train": OLD.library}
     assert found.pmix is None
     assert "pmix" in found.unknown
-    client = searched(with_(TWO, other_mpis=(with_(OLD, pmix="4.2.2"),)), plan("/opt/cuda/lib"))
+    client = searched(HOST, with_(TWO, other_mpis=(with_(OLD, pmix="4.2.2"),)), plan("/opt/cuda/lib"))
     assert (client.pmix, "pmix" in client.unknown) == ("4.2.2", False)
     assert case_of(HOST, TWO, Request(nodes=2), plan("/opt/cuda/lib")).image == found
 
 
 def test_a_path_that_keeps_the_image_s_folder_changes_nothing():
-    assert searched(TWO, plan("/opt/cuda/lib:/opt/venv/lib")) is TWO
-    assert searched(TWO, plan(None)) is TWO
-    assert searched(IMAGE, plan("/opt/cuda/lib")) is IMAGE
-    assert searched(absent(TWO, "mpi"), plan("/opt/cuda/lib")).mpi is None
+    assert searched(HOST, TWO, plan("/opt/cuda/lib:/opt/venv/lib")) is TWO
+    assert searched(HOST, TWO, plan(None)) is TWO
+    assert searched(HOST, IMAGE, plan("/opt/cuda/lib")) is IMAGE
+    assert searched(HOST, absent(TWO, "mpi"), plan("/opt/cuda/lib")).mpi is None
 
 
 def test_a_library_that_speaks_no_pmix_has_no_client():
     other = with_(MPICH, library=OLD.library)
-    found = searched(with_(TWO, other_mpis=(other,)), plan("/opt/cuda/lib"))
+    found = searched(HOST, with_(TWO, other_mpis=(other,)), plan("/opt/cuda/lib"))
     assert (found.mpi, found.pmix) == (other, None)
     assert "pmix" in found.absent
 
 
 def test_programs_that_find_none_are_told_so():
     alone = with_(TWO, programs_otherwise={"/opt/train": ""})
-    found = searched(alone, plan("/opt/cuda/lib"))
+    found = searched(HOST, alone, plan("/opt/cuda/lib"))
     assert (found.mpi, found.programs) == (NEW, {"/opt/train": ""})
     told = foresee(HOST, alone, Request(nodes=2), plan("/opt/cuda/lib", "srun-pmix"))
     assert told.outcome == "unknown"
@@ -61,3 +61,19 @@ def test_the_silent_failure_of_the_one_is_the_loud_one_of_the_other():
     request = Request(nodes=2)
     assert foresee(HOST, TWO, request, plan(None)).outcome == "singletons"
     assert foresee(HOST, TWO, request, plan("/opt/cuda/lib")).outcome == "init-failure"
+
+
+def test_a_variable_of_the_host_sets_the_path_as_well():
+    told = host(environment={"APPTAINERENV_LD_LIBRARY_PATH": "/opt/cuda/lib"})
+    assert searched(told, TWO, plan(None)).mpi == OLD
+    assert searched(told, TWO, plan("/opt/venv/lib")) is TWO
+    away = with_(plan(None), unset=("APPTAINERENV_LD_LIBRARY_PATH",))
+    assert searched(told, TWO, away) is TWO
+
+
+def test_a_path_that_nobody_told_leaves_the_mpi_unknown():
+    hidden = host(environment={"SINGULARITYENV_LD_LIBRARY_PATH": ""})
+    assert foresee(hidden, TWO, Request(nodes=2), plan(None)).outcome == "unknown"
+    assert "LD_LIBRARY_PATH" in searched(hidden, TWO, plan(None)).unknown["mpi"]
+    assert searched(hidden, IMAGE, plan(None)) is IMAGE
+    assert searched(hidden, TWO, plan("")).mpi == OLD

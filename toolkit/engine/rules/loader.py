@@ -9,11 +9,11 @@ from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
+from toolkit.engine.searched import path_given
 from toolkit.engine.words import mpi_name
 from toolkit.model.facts import ImageMpi
 
 _SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
-_FORCED = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
 _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 """What ``--nv`` brings of the host's driver (apptainer/apptainer:etc/nvliblist.conf)."""
 
@@ -31,11 +31,8 @@ def _replaced(case: Case) -> bool:
 
 def _searched(case: Case) -> str | None:
     """Return what the loader searches first where that is not what the image says; empty if nobody told."""
-    asked = case.plan.env.get("LD_LIBRARY_PATH")
-    if asked is not None:
-        return None if asked == case.image.environment.get("LD_LIBRARY_PATH") else asked
-    forced = (n for n in _FORCED if n in case.host.environment and n not in case.plan.unset)
-    return next((case.host.environment[n] for n in forced), None)
+    asked = path_given(case.host, case.plan)
+    return None if asked == case.image.environment.get("LD_LIBRARY_PATH") else asked
 
 
 @rule(
