@@ -313,6 +313,10 @@ ask mpi-libraries 8 "$find_launchers"'
     closure() {
         sed -n -e "s/^[[:space:]]*\(lib[^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p" -e "s/^[[:space:]]*\(lib[^ ]*\) => not found.*/\1/p"
     }
+    # The files of such a list; the C library defines its own versions, and what others need of it is asked.
+    foreign() {
+        sed -n -e "/^lib\(c\|m\|dl\|rt\|pthread\|util\|resolv\|anl\|nsl\)\.so\./d" -e "s/^[^ ]* \(\/.*\)/\1/p"
+    }
     # The folder of a library, by whatever links it is found: what is not below the prefix stays behind.
     places() {
         printf "%s\n" "$1" | sed -n "s/^[^ ]* //p" | sed "s#/[^/]*\$##" | sort -u | while read -r place; do
@@ -333,11 +337,28 @@ ask mpi-libraries 8 "$find_launchers"'
         needs=$(ldd "$real" 2>/dev/null) && printf "followed yes\n"
         needs=$(printf "%s\n" "$needs" | closure)
         printf "%s\n" "$needs" | sed -n "/./s/^/needs /p"
-        places "$needs"
-        # The C library defines its own versions; what others need of it is asked.
-        files=$(printf "%s\n" "$needs" | sed -n -e "/^lib\(c\|m\|dl\|rt\|pthread\|util\|resolv\|anl\|nsl\)\.so\./d" -e "s/^[^ ]* //p")
+        files=$(printf "%s\n" "$needs" | foreign)
         grep -a -h -o -E "mca_(btl|mtl|pml|pmix)_[a-z0-9]+_component" "$real" \
             $(printf "%s\n" $files | sed -n "/\/libopen-[a-z]*\.so/p") | sort -u | sed "s/^/has /"
+        for plugins in "${real%/*}/openmpi" "${real%/*}"/openmpi[0-9]* "$folder"/openmpi "$folder"/openmpi[0-9]* \
+            "$folder"/openmpi/lib/openmpi*; do
+            set -- "$plugins"/mca_*.so
+            [ -e "$1" ] || continue
+            printf "plugins %s\n" "$(readlink -f "$plugins")"
+            # Those that wire ranks up and that carry messages; each may need more than the library does.
+            told=$(printf "%s\n" "$needs" "no-library" | sed -n "/./s/^\([^ ]*\).*/\1 /p")
+            for file in "$plugins"/mca_pmix_*.so "$plugins"/mca_pml_*.so "$plugins"/mca_mtl_*.so "$plugins"/mca_btl_*.so; do
+                [ -e "$file" ] || continue
+                component=${file##*/}
+                printf "component %s\n" "$component"
+                taken=$(ldd "$file" 2>/dev/null | closure | grep -v -F "$told")
+                printf "%s\n" "$taken" | sed -n "/./s/^/takes $component /p"
+                needs=$(printf "%s\n" "$needs" "$taken" | sed "/^$/d" | sort -u)
+                files=$(printf "%s\n" "$files" "$file" "$(printf "%s\n" "$taken" | foreign)" | sed "/^$/d" | sort -u)
+            done
+            break
+        done
+        places "$needs"
         for file in $files; do
             case $file in
                 */libopen-pal.so*) grep -a -o -E "PMIx_Init|pmix3x" "$file" | sort -u | sed "s/^/holds /" ;;
@@ -346,24 +367,15 @@ ask mpi-libraries 8 "$find_launchers"'
             esac
         done
         grep -a -l "[$]ORIGIN" "$real" $files | sed "s/^/origin /"
-        grep -a -H -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$real" $files |
-            sed "s/^\(.*\):\(GLIBC_.*\)/glibc \2 \1/" | sort -u
-        for plugins in "${real%/*}/openmpi" "${real%/*}"/openmpi[0-9]* "$folder"/openmpi "$folder"/openmpi[0-9]* \
-            "$folder"/openmpi/lib/openmpi*; do
-            set -- "$plugins"/mca_*.so
-            [ -e "$1" ] || continue
-            printf "plugins %s\n" "$(readlink -f "$plugins")"
-            # Those that wire ranks up and that carry messages; each may need more than the library does.
-            for file in "$plugins"/mca_pmix_*.so "$plugins"/mca_pml_*.so "$plugins"/mca_mtl_*.so "$plugins"/mca_btl_*.so; do
-                [ -e "$file" ] || continue
-                component=${file##*/}
-                printf "component %s\n" "$component"
-                taken=$(ldd "$file" 2>/dev/null | closure | grep -v -x -F "$needs")
-                printf "%s\n" "$taken" | sed -n "/./s/^/takes $component /p"
-                places "$taken"
-            done
-            break
-        done
+        # The newest that each file needs: a container has the files, or leaves them behind.
+        grep -a -H -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$real" $files | sort -u | awk "{
+            at = match(\$0, /:GLIBC_[^:]*\$/); file = substr(\$0, 1, at - 1); said = substr(\$0, at + 1)
+            split(substr(said, 7), part, \".\")
+            size = part[1] * 1000000 + part[2] * 1000 + part[3]
+            if (said ~ /RELR/) print \"glibc\", said, file
+            else if (size >= most[file]) { most[file] = size; newest[file] = said }
+        } END { for (file in newest) print \"glibc\", newest[file], file }" | sort
+        printf "described yes\n"
     }
     for path in $launchers; do
         real=$(readlink -f "$path")

@@ -2,16 +2,35 @@
 
 import pytest
 
-from toolkit.folders import is_system
+from toolkit.folders import is_below, is_system
 
 
 @pytest.mark.parametrize(
-    "folder", ["/usr", "/usr/lib/x86_64-linux-gnu", "/lib", "/lib64", "/usr/lib64/openmpi"]
+    "folder",
+    [
+        "/usr",
+        "/usr/lib/x86_64-linux-gnu",
+        "/lib",
+        "/lib64/",
+        "/usr/lib64/openmpi",
+        "/usr/local",
+        "/usr/local/lib",
+    ],
 )
 def test_folders_of_the_distribution_are_the_system_s(folder):
     assert is_system(folder)
 
 
-@pytest.mark.parametrize("folder", ["/usr/local", "/usr/local/lib", "/opt/mpi/lib", "/library", "/usrx", ""])
+@pytest.mark.parametrize(
+    "folder", ["/usr/local/mpi/lib", "/usr/local/cuda", "/opt/mpi/lib", "/library", "/usrx", ""]
+)
 def test_others_are_not(folder):
     assert not is_system(folder)
+
+
+def test_below_goes_by_whole_names():
+    assert is_below("/opt/mpi/lib", "/opt/mpi")
+    assert is_below("/opt/mpi/", "/opt/mpi")
+    assert is_below("~/mpi/lib", "~/mpi")
+    assert not is_below("/opt/mpich", "/opt/mpi")
+    assert not is_below("~/mpi", "/tmp")

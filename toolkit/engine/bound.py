@@ -1,30 +1,39 @@
 """What is loaded in a container over whose MPI the host's is mounted; pure."""
 
 import posixpath
+import re
+from typing import Any
 
 import msgspec
 
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
-from toolkit.folders import is_system
+from toolkit.folders import is_below, is_system
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 from toolkit.versions import within
 
 _TRANSPORTS = {"libucp.so.0": "ucx_transports", "libfabric.so.1": "libfabric_providers"}
 _TWO_LIBRARIES = ">=6.0.0rc1"
+SPEAKERS = {
+    "pmix": re.compile(r"(ext\d|pmix\d)x\Z"),
+    "pmi1": re.compile(r"s1\Z"),
+    "pmi2": re.compile(r"s2\Z"),
+}
+"""Open MPI's components for wiring ranks up, by what each speaks (open-mpi/ompi:opal/mca/pmix at v4.1)."""
 
 
-def replaces(host: HostMpi | None, image: ImageFacts) -> bool | None:
+def replaces(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
     """Tell whether a program in the image would load the host's library; ``None`` if that is not known.
 
-    The loader goes by the soname alone: ``libmpich.so.12`` is not ``libmpi.so.12``.
+    The loader goes by the soname alone: ``libmpich.so.12`` is not ``libmpi.so.12``. It takes the host's
+    where that is mounted, and LD_LIBRARY_PATH leads to it.
     """
     if host is None or image.mpi is None:
         return False
     if host.soname is None or image.mpi.soname is None:
         return None
-    return host.soname == image.mpi.soname
+    return host.soname == image.mpi.soname and host.soname in first(host, plan)
 
 
 def halves(case: Case) -> bool:
@@ -34,7 +43,7 @@ def halves(case: Case) -> bool:
     (open-mpi/ompi:docs 6.0).
     """
     host, inside = host_launcher(case.host), case.original.mpi
-    if host is None or inside is None or not replaces(host, case.original):
+    if host is None or inside is None or not replaces(host, case.original, case.plan):
         return False
     if inside.implementation != "openmpi" or not within(inside.version or "", _TWO_LIBRARIES):
         return False
@@ -48,26 +57,33 @@ def carried(provider: HostMpi) -> frozenset[str]:
     return frozenset((*own, *(provider.needs or ()), *(name for names in besides for name in names)))
 
 
-def mounted(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
+def brought(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
     """Return those of them that are in the container; of facts without places those below its prefix."""
-    if provider is None or not plan.binds:
+    if provider is None:
         return frozenset()
+    targets = targets_of(plan)
     if provider.places is None:
-        return carried(provider) - set(provider.outside or ())
-    targets = [(bind.split(":") * 2)[1] for bind in plan.binds]
+        prefix = provider.prefix or ""
+        there = any(is_below(t, prefix) or is_below(prefix, t) for t in targets)
+        return carried(provider) - set(provider.outside or ()) if there else frozenset()
     return frozenset(
         name
         for name, folder in _places(provider).items()
-        if any(f"{folder}/".startswith(f"{target.rstrip('/')}/") for target in targets)
+        if any(is_below(folder, target) for target in targets)
     )
+
+
+def targets_of(plan: Plan) -> tuple[str, ...]:
+    """Return the folders of the container in which something of the host is mounted."""
+    return tuple((bind.split(":") * 2)[1] for bind in plan.binds)
 
 
 def first(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
     """Return those of them that the loader takes before the image's: LD_LIBRARY_PATH names their folder."""
     if provider is None or provider.places is None:
-        return mounted(provider, plan)
+        return brought(provider, plan)
     searched = plan.env.get("LD_LIBRARY_PATH", "").split(":")
-    return frozenset(n for n in mounted(provider, plan) if _places(provider).get(n) in searched)
+    return frozenset(n for n in brought(provider, plan) if _places(provider).get(n) in searched)
 
 
 def _places(provider: HostMpi) -> dict[str, str]:
@@ -80,62 +96,91 @@ def _places(provider: HostMpi) -> dict[str, str]:
 def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
     """Return the image as its programs find it with the host's MPI mounted in."""
     provider = host_launcher(host)
-    if not replaces(provider, image) or provider is None or image.mpi is None:
+    if not replaces(provider, image, plan) or provider is None or image.mpi is None:
         return image
     line = f"host: {provider.library or provider.launcher}, mounted over {image.mpi.library}"
+    mpi = _mpi(provider, image, plan)
     told = dict.fromkeys(("mpi", "mpi.version", "mpi.interfaces", "mpi.plugins"), line)
-    absent: dict[str, str] = {}
-    pmix, ucx, components = provider.pmix, provider.ucx, {}
-    if _of_image("libpmix.so.2", provider, image, plan):
-        pmix, components = image.pmix, image.pmix_components
-    else:
-        told |= {"pmix": line}
-        absent |= {"pmix_components": f"{line}: those of its PMIx were not asked"}
-    if provider.pmix is None and pmix is None:
-        absent["pmix"] = f"{line}: it has no PMIx client that could be told"
-    if _of_image("libucp.so.0", provider, image, plan):
-        ucx = image.ucx
+    client, absent, unknown = _client(provider, image, plan, line)
+    own_ucx = provider.ucx if "libucp.so.0" in brought(provider, plan) else None
+    ucx = image.ucx if _of_image("libucp.so.0", provider, image, plan) else own_ucx
     listed = "libfabric.so.1" in (image.libraries or ())
     libfabric = image.libfabric if listed or is_system(image.libfabric or "") else None
     if libfabric is None and image.libfabric:
         # What the image's own MPI finds by its run path, another library does not find.
         absent["libfabric"] = f"image: {image.libfabric}, out of reach for {line}"
-    unknown = {k: v for k, v in image.unknown.items() if k not in told and k not in absent}
-    brought = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted(provider, plan)]
-    unknown |= dict.fromkeys(brought, f"{line}: what its own library can send through was not asked")
+    own = [fact for soname, fact in _TRANSPORTS.items() if soname in brought(provider, plan)]
+    unknown |= dict.fromkeys(own, f"{line}: what its own library can send through was not asked")
     if provider.interfaces is None:
         unknown["mpi.interfaces"] = f"{line}: which interfaces it speaks could not be told"
+    kept = [_without_mpi(book, {*client, *absent, *unknown}) for book in (image.absent, image.unknown)]
     return msgspec.structs.replace(
         image,
-        mpi=_mpi(provider, image, plan),
-        pmix=pmix,
-        pmix_components=components,
+        mpi=mpi,
+        **client,
         ucx=ucx,
         libfabric=libfabric,
-        **dict.fromkeys(brought),
-        evidence={**image.evidence, **told},
-        absent={**{k: v for k, v in image.absent.items() if k not in told}, **absent},
-        unknown=unknown,
+        **dict.fromkeys(own),
+        evidence={**_without_mpi(image.evidence, set()), **told, **({"pmix": line} if client else {})},
+        absent={**kept[0], **absent},
+        unknown={**kept[1], **unknown},
     )
 
 
+def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
+    """Leave out what was said of the MPI that is not loaded, and of ``names``."""
+    return {k: v for k, v in book.items() if k.partition(".")[0] != "mpi" and k not in names}
+
+
+def _client(
+    provider: HostMpi, image: ImageFacts, plan: Plan, line: str
+) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
+    """Return the facts of the PMIx client that is loaded, which of them are absent, and which unknown.
+
+    None of them changes where the host's MPI loads the libpmix of the image.
+    """
+    if _of_image("libpmix.so.2", provider, image, plan):
+        return {}, {}, {}
+    client: dict[str, Any] = {"pmix": provider.pmix, "pmix_components": {}}
+    unknown = {"pmix_components": f"{line}: those of its PMIx were not asked"}
+    if provider.pmix is not None:
+        return client, {}, unknown
+    if provider.interfaces is None or "pmix" in provider.interfaces:
+        return client, {}, {**unknown, "pmix": f"{line}: the release of its PMIx could not be told"}
+    return client, {"pmix": f"{line}: it has no PMIx client"}, unknown
+
+
 def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:
+    components = _components(provider, image, plan)
     return ImageMpi(
         implementation=provider.implementation,
         version=provider.version,
         library=provider.library or provider.launcher,
-        interfaces=provider.interfaces,
+        interfaces=_interfaces(provider, components),
         plugins=bool(provider.plugins),
         soname=provider.soname,
         device=provider.device,
         needs=provider.needs or (),
-        components=_components(provider, image, plan),
+        components=components,
     )
+
+
+def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Return the interfaces by which it can be wired up with the components that can be loaded."""
+    if provider.interfaces is None or "libpmix.so.2" in (provider.needs or ()):
+        return provider.interfaces
+    lost = {
+        face
+        for face, speaks in SPEAKERS.items()
+        if any(map(speaks.match, (provider.components or {}).get("pmix", ())))
+        and not any(map(speaks.match, components.get("pmix", ())))
+    }
+    return tuple(face for face in provider.interfaces if face not in lost)
 
 
 def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, tuple[str, ...]]:
     """Return the components that can be loaded: Open MPI passes by one whose library is not there."""
-    there = None if image.libraries is None else {*image.libraries, *mounted(provider, plan)}
+    there = None if image.libraries is None else {*image.libraries, *brought(provider, plan)}
     found: dict[str, tuple[str, ...]] = {}
     for framework, names in (provider.components or {}).items():
         needs = {name: set((provider.components_need or {}).get(f"{framework}_{name}", ())) for name in names}
@@ -145,4 +190,4 @@ def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, t
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
     """Tell whether the host's MPI loads this library of the image: it needs it, and did not bring it."""
-    return soname in carried(provider) - mounted(provider, plan) and soname in (image.libraries or ())
+    return soname in carried(provider) - brought(provider, plan) and soname in (image.libraries or ())

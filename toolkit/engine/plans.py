@@ -3,7 +3,7 @@
 import posixpath
 
 from toolkit import knowledge
-from toolkit.folders import is_system
+from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.pmix import Pair, is_plugin
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
@@ -42,7 +42,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
             **request.env,
         },
         unset=_unset(host, image, request, mode),
-        binds=(*_binds(host), *(mounted(host_launcher(host)) if mode == "bind" else ())),
+        binds=(*_binds(host), *(mounted_folders(host_launcher(host)) if mode == "bind" else ())),
         wrapper=_wrapper(image) if mode == "gloo" else (),
     )
 
@@ -190,7 +190,7 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     return ("/tmp",) if needed else ()  # noqa: S108 - the path that MPI uses
 
 
-def mounted(provider: HostMpi | None) -> tuple[str, ...]:
+def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
     """Return the folders that bring the host's MPI into a container.
 
     None where they are the system's, or where one of them cannot be named.
@@ -213,12 +213,12 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
 
     Behind them it looks where it would have: where the image says, and where ``--nv`` puts the driver.
     """
-    folders = mounted(provider)
+    folders = mounted_folders(provider)
     if provider is None or not folders:
         return {}
     libraries = dict.fromkeys((posixpath.dirname(provider.library or ""), *(provider.folders or ())))
     own = (image.environment.get("LD_LIBRARY_PATH", ""), "/.singularity.d/libs")
-    first = [f for f in libraries if f and not is_system(f)]
+    first = [f for f in libraries if f and (not is_system(f) or is_below(f, provider.prefix or "-"))]
     env = {"LD_LIBRARY_PATH": ":".join((*first, *(f for f in own if f)))}
     if provider.implementation == "openmpi" and provider.relocatable and provider.prefix:
         env["OPAL_PREFIX"] = provider.prefix

@@ -24,10 +24,18 @@ def praise(case: Case) -> str:
         case "srun-none":
             return f"nothing was found that keeps {mpi} from working"
         case "bind":
-            return f"{mpi} of the host takes the place of {mpi_name(case.original.mpi)}, and srun serves it"
+            return f"{_loaded(case)}, and srun serves it"
         case "gloo":
             return "Horovod's Gloo finds its ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
             return f"{mpi} starts its own ranks; the script starts its daemons on the other nodes, by srun"
         case _:
             return f"{mpi} starts its own ranks on one node"
+
+
+def _loaded(case: Case) -> str:
+    """Say whose MPI programs load in mode ``bind``."""
+    mpi = mpi_name(case.image.mpi)
+    if case.image is case.original:
+        return f"the image's own {mpi} is loaded"
+    return f"{mpi} of the host takes the place of {mpi_name(case.original.mpi)}"

@@ -34,12 +34,17 @@ def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
 
     ``request.mode`` narrows the choice to one mode; all are judged, so that a person sees the others.
     """
-    judged = [
-        judge(case_of(host, image, request, propose(host, image, request, mode)), RULES) for mode in MODES
-    ]
+    plans = (_proposed(host, image, request, mode) for mode in MODES)
+    judged = [judge(case_of(host, image, request, plan), RULES) for plan in plans]
     predictions = tuple(prediction for prediction, _ in judged)
     findings = _merged(finding for _, found in judged for finding in found)
     return Verdict(predictions=predictions, findings=findings, chosen=_choose(predictions, request))
+
+
+def _proposed(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
+    """Return the plan for the MPI that is loaded with the LD_LIBRARY_PATH that was asked for, if one was."""
+    asked = Plan(mode=mode, launcher=(), env=request.env)
+    return propose(host, searched(host, image, asked), request, mode)
 
 
 def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Prediction:

@@ -1,12 +1,14 @@
 """Which MPI of the image is loaded where a launch gives the loader other folders to search; pure."""
 
+import posixpath
+
 import msgspec
 
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 
 _OF_PMIX = ("pmix", "pmix_components")
-_FORCED = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
+FORCED_PATHS = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
 """What the runtime sets inside, in place of what the image says."""
 
 
@@ -16,7 +18,7 @@ def path_given(host: HostFacts, plan: Plan) -> str | None:
     Empty where a variable of the host sets one and nobody told to what.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
-    forced = (n for n in _FORCED if n in host.environment and n not in plan.unset)
+    forced = (n for n in FORCED_PATHS if n in host.environment and n not in plan.unset)
     return asked if asked is not None else next((host.environment[n] for n in forced), None)
 
 
@@ -31,28 +33,52 @@ def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
         return _not_told(image)
-    own = image.environment.get("LD_LIBRARY_PATH", "").split(":")
-    if set(filter(None, own)) & set(asked.split(":")):
+    folders = asked.split(":")
+    if posixpath.dirname(image.mpi.library) in folders:
         return image
     programs = {**image.programs, **image.programs_otherwise}
+    named = [
+        m
+        for m in image.other_mpis
+        if posixpath.dirname(m.library) in folders and m.soname == image.mpi.soname
+    ]
+    if named:
+        programs = {**programs, **dict.fromkeys(image.programs_otherwise, named[0].library)}
     changed = msgspec.structs.replace(image, programs=programs, programs_otherwise={})
     other = _other(image, programs)
     if other is None or other.library == image.mpi.library:
         return changed
     line = f"{other.library}: loaded where LD_LIBRARY_PATH is {asked}"
-    told = {n: v for n, v in image.unknown.items() if n.partition(".")[0] not in {"mpi", *_OF_PMIX}}
-    kept = {n: v for n, v in image.absent.items() if n.partition(".")[0] not in {"mpi", *_OF_PMIX}}
-    speaks = "pmix" in (other.interfaces or ())
-    why = {"pmix": f"{line}; of which release its PMIx is could not be told"} if speaks else {}
+    evidence, absent, unknown = (
+        _of_other(book, image.other_mpis.index(other))
+        for book in (image.evidence, image.absent, image.unknown)
+    )
+    if other.pmix is None and "pmix" in (other.interfaces or ()):
+        unknown["pmix"] = f"{line}; of which release its PMIx is could not be told"
+    elif other.pmix is None:
+        absent["pmix"] = f"{line}: it has no PMIx client"
+    unknown["pmix_components"] = f"{line}: those of its PMIx were not asked"
     return msgspec.structs.replace(
         changed,
         mpi=other,
         pmix=other.pmix,
         pmix_components={},
-        unknown=told if other.pmix else {**told, **why},
-        absent=kept if speaks else {**kept, "pmix": f"{line}: it has no PMIx client"},
-        evidence={**image.evidence, "mpi": line, "pmix": line},
+        evidence={**evidence, "mpi": line, "pmix": line},
+        absent=absent,
+        unknown=unknown,
     )
+
+
+def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
+    """Put what was said of another MPI in the place of what was said of the first one."""
+    place = f"other_mpis.{number}"
+    own = {
+        name.replace(place, "mpi", 1): line
+        for name, line in book.items()
+        if f"{name}.".startswith(f"{place}.")
+    }
+    kept = {name: line for name, line in book.items() if name.partition(".")[0] not in {"mpi", *_OF_PMIX}}
+    return {**kept, **own}
 
 
 def _not_told(image: ImageFacts) -> ImageFacts:

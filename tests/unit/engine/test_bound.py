@@ -1,7 +1,8 @@
 """What is loaded where the host's MPI is mounted over the image's."""
 
 from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, host, image, mpi, with_
-from toolkit.engine.bound import carried, first, halves, loaded, mounted
+from toolkit.engine.bound import brought, carried, first, halves, loaded, replaces
+from toolkit.engine.plans import propose
 from toolkit.engine.predict import case_of
 from toolkit.model.prediction import Plan, Request
 
@@ -49,15 +50,15 @@ def test_what_comes_with_an_mpi_is_its_own_and_what_its_components_load():
 
 
 def test_only_what_lies_below_a_mounted_folder_is_in_the_container():
-    assert mounted(CENTRE, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
-    assert mounted(CENTRE, FULL) == {"libmpi.so.40", "libopen-pal.so.40", "libucp.so.0"}
-    assert mounted(CENTRE, with_(BARE, binds=())) == mounted(None, BARE) == frozenset()
+    assert brought(CENTRE, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
+    assert brought(CENTRE, FULL) == {"libmpi.so.40", "libopen-pal.so.40", "libucp.so.0"}
+    assert brought(CENTRE, with_(BARE, binds=())) == brought(None, BARE) == frozenset()
 
 
 def test_a_folder_of_another_name_inside_is_where_it_is_looked_for():
     moved = with_(CENTRE, prefix="/host", library="/host/lib/libmpi.so.40", places={})
     plan = with_(BARE, binds=("/scratch/mpi:/host",), env={"LD_LIBRARY_PATH": "/host/lib"})
-    assert mounted(moved, plan) == first(moved, plan) == {"libmpi.so.40"}
+    assert brought(moved, plan) == first(moved, plan) == {"libmpi.so.40"}
 
 
 def test_the_loader_takes_first_what_ld_library_path_names():
@@ -68,7 +69,66 @@ def test_the_loader_takes_first_what_ld_library_path_names():
 
 def test_facts_without_places_count_what_is_below_the_prefix():
     old = with_(CENTRE, places=None)
-    assert mounted(old, BARE) == first(old, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
+    assert brought(old, BARE) == first(old, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
+
+
+def test_a_library_that_is_not_mounted_or_not_looked_for_takes_no_place():
+    assert replaces(CENTRE, IMAGE, BARE)
+    assert replaces(CENTRE, IMAGE, with_(BARE, binds=("/tmp",))) is False
+    assert replaces(CENTRE, IMAGE, with_(BARE, env={"LD_LIBRARY_PATH": "/nix"})) is False
+    assert replaces(with_(CENTRE, places=None), IMAGE, with_(BARE, binds=("/tmp",))) is False
+    assert replaces(with_(CENTRE, soname=None), IMAGE, BARE) is None
+
+
+def test_an_mpi_in_a_folder_of_its_own_below_usr_is_mounted_and_found():
+    own = "/usr/lib64/openmpi"
+    there = with_(
+        CENTRE, prefix=own, library=f"{own}/lib/libmpi.so.40.30.4", places={}, folders=(f"{own}/lib",)
+    )
+    plan = propose(host(mpis=(there,)), IMAGE, Request(nodes=2), "bind")
+    assert own in plan.binds
+    assert replaces(there, IMAGE, plan)
+
+
+def test_a_folder_that_an_image_has_of_its_own_is_not_mounted():
+    local = with_(
+        CENTRE, places={**CENTRE.places, "libpmix.so.2": "/usr/local/lib"}, folders=("/usr/local/lib",)
+    )
+    assert "/usr/local/lib" not in propose(host(mpis=(local,)), IMAGE, Request(nodes=2), "bind").binds
+
+
+def test_interfaces_of_components_that_cannot_be_loaded_are_gone():
+    both = with_(
+        CENTRE,
+        interfaces=("pmi2", "pmix"),
+        components={"pmix": ("ext3x", "s2")},
+        components_need={"pmix_ext3x": ("libpmix.so.2",), "pmix_s2": ("libpmi2.so.0",)},
+    )
+    on = host(mpis=(both,))
+    assert loaded(on, image(libraries=("libpmi2.so.0",)), BARE).mpi.interfaces == ("pmi2",)
+    assert loaded(on, image(libraries=("libpmix.so.2",)), BARE).mpi.interfaces == ("pmix",)
+    linked = with_(both, needs=("libpmix.so.2",))
+    assert loaded(host(mpis=(linked,)), image(libraries=()), BARE).mpi.interfaces == ("pmi2", "pmix")
+    untold = with_(both, interfaces=None)
+    assert "mpi.interfaces" in loaded(host(mpis=(untold,)), IMAGE, BARE).unknown
+
+
+def test_a_client_whose_release_nobody_told_is_unknown_and_not_absent():
+    silent = with_(CENTRE, pmix=None)
+    found = loaded(host(mpis=(silent,)), image(libraries=("libz.so.1",)), FULL)
+    assert "pmix" in found.unknown
+    assert "pmix" not in found.absent
+    mute = with_(silent, interfaces=("pmi2",), components={}, components_need={})
+    assert "pmix" in loaded(host(mpis=(mute,)), IMAGE, BARE).absent
+
+
+def test_what_was_said_of_the_mpi_that_is_not_loaded_is_no_evidence():
+    of = image(libraries=("libpmix.so.2",))
+    assert of.evidence["mpi.version"]
+    found = loaded(ON, of, BARE)
+    assert {line for name, line in found.evidence.items() if name.partition(".")[0] == "mpi"} == {
+        found.evidence["mpi"]
+    }
 
 
 def test_what_stays_behind_is_the_image_s_where_it_has_it():

@@ -1,7 +1,10 @@
 """Which MPI of an image is loaded where a launch gives the loader other folders to search."""
 
+import msgspec
+
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, host, with_
-from toolkit.engine.predict import case_of, foresee
+from toolkit.engine.plans import propose
+from toolkit.engine.predict import case_of, foresee, predict
 from toolkit.engine.searched import searched
 from toolkit.model.prediction import Plan, Request
 
@@ -61,6 +64,32 @@ def test_the_silent_failure_of_the_one_is_the_loud_one_of_the_other():
     request = Request(nodes=2)
     assert foresee(HOST, TWO, request, plan(None)).outcome == "singletons"
     assert foresee(HOST, TWO, request, plan("/opt/cuda/lib")).outcome == "init-failure"
+
+
+def test_a_path_that_shares_another_folder_does_not_lead_to_the_mpi():
+    wide = with_(TWO, environment={"LD_LIBRARY_PATH": "/opt/venv/lib:/opt/cuda/lib"})
+    assert searched(HOST, wide, plan("/opt/cuda/lib")).mpi == OLD
+
+
+def test_a_path_that_names_another_mpi_of_the_image_leads_to_it():
+    third = with_(MPI, version="4.1.8", library="/opt/third/lib/libmpi.so.40")
+    three = with_(TWO, other_mpis=(OLD, third))
+    assert searched(HOST, three, plan("/opt/third/lib")).mpi == third
+
+
+def test_what_was_said_of_the_other_mpi_stands_in_its_place():
+    told = {"mpi.launcher": "/opt/venv/bin/mpirun", "other_mpis.0.interfaces": "pmix, by a component"}
+    found = searched(HOST, msgspec.structs.replace(TWO, evidence=told), plan("/opt/cuda/lib"))
+    assert found.evidence["mpi.interfaces"] == "pmix, by a component"
+    assert "mpi.launcher" not in found.evidence
+
+
+def test_the_plan_is_for_the_mpi_that_is_loaded():
+    asked = Request(nodes=2, env={"LD_LIBRARY_PATH": "/opt/cuda/lib"})
+    verdict = predict(HOST, TWO, asked)
+    told = foresee(HOST, with_(TWO, mpi=OLD, pmix=None), asked, verdict.of("mpirun-host").plan)
+    assert verdict.of("mpirun-host").plan == propose(HOST, with_(TWO, mpi=OLD), asked, "mpirun-host")
+    assert told.plan == verdict.of("mpirun-host").plan
 
 
 def test_a_variable_of_the_host_sets_the_path_as_well():

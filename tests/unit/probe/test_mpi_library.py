@@ -252,3 +252,14 @@ def test_mpich_tells_its_device_as_its_option_of_configure_names_it():
     )
     assert other is not None
     assert other.device is None
+
+
+def test_an_answer_that_was_cut_leaves_what_the_library_needs_unknown():
+    cut = mpi_library.of_launcher("/opt/centre/openmpi/bin/mpirun", "openmpi", said(CENTRE, 124))
+    assert cut is not None
+    assert (cut.interfaces, mpi_library.sonames(cut), mpi_library.taken(cut)) == (None, None, None)
+    ended = mpi_library.of_launcher(
+        "/opt/centre/openmpi/bin/mpirun", "openmpi", said(f"{CENTRE}described yes\nlibrary /x", 124)
+    )
+    assert ended is not None
+    assert ended.interfaces == ("pmix",)

@@ -1,12 +1,12 @@
 """Rules about the host's MPI mounted into the container, in place of the image's own."""
 
-import posixpath
-
-from toolkit.engine.bound import first, halves, mounted, replaces
+from toolkit.engine.bound import SPEAKERS, brought, first, halves, replaces, targets_of
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, is_masked
+from toolkit.engine.plans import host_launcher, is_masked, mounted_folders
 from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.wireup import offer
 from toolkit.engine.words import mpi_name, plain
+from toolkit.folders import is_below
 from toolkit.model.facts import HostMpi
 from toolkit.versions import older, same, upstream, within
 
@@ -31,7 +31,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
         return Hit(case.cite("host.mpis"), "unavailable")
     if host.library is None:
         return Lacks(("host.mpis.library",))
-    if case.plan.binds:
+    if mounted_folders(host):
         return None
     where = "among the libraries of its system"
     if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
@@ -54,14 +54,17 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or not case.plan.binds:
         return None
-    same_name = replaces(host, case.image)
+    same_name = replaces(host, case.original, case.plan)
     if same_name is None:
         return Lacks(("host.mpis.soname",) if host.soname is None else ("image.mpi.soname",))
     if same_name:
         return None
-    because = (
-        f"they need {mpi.soname}, and the host has {host.soname}: the image's own {mpi_name(mpi)} is loaded"
+    why = (
+        f"they need {mpi.soname}, and the host has {host.soname}"
+        if host.soname != mpi.soname
+        else f"LD_LIBRARY_PATH does not lead to {host.library or 'the library that is mounted'}"
     )
+    because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
     return Hit(case.cite("host.mpis", "image.mpi"), because=because, title=because)
 
 
@@ -101,7 +104,7 @@ def _touched(case: Case) -> bool:
 
 @rule(
     "bind-library-older",
-    "A library that is mounted stands before a newer one of the image",
+    "A libfabric that is mounted stands before a newer one of the image",
     severity="error",
     fix="mount an MPI of the same family and ABI as the image's, or none",
     source=(
@@ -120,18 +123,18 @@ def bind_library_older(case: Case) -> Hit | Lacks | None:
         host is None
         or mpi is None
         or mpi.fabric_asked is None
-        or (replaces(host, case.original) and not half)
+        or (replaces(host, case.original, case.plan) and not half)
     ):
         return None
-    taken = mounted(host, case.plan) & set(host.needs or ()) if half else first(host, case.plan)
+    taken = brought(host, case.plan) & set(host.needs or ()) if half else first(host, case.plan)
     if "libfabric.so.1" not in taken:
         return None
     if host.fabric is None:
         return Lacks(("host.mpis.fabric",))
     if not older(host.fabric, mpi.fabric_asked):
         return None
-    brought = f"the libfabric of {mpi_name(host)} has FABRIC_{host.fabric}"
-    because = f"{mpi_name(mpi)} needs FABRIC_{mpi.fabric_asked}, and {brought}"
+    there = f"the libfabric of {mpi_name(host)} has FABRIC_{host.fabric}"
+    because = f"{mpi_name(mpi)} needs FABRIC_{mpi.fabric_asked}, and {there}"
     return Hit(case.cite("host.mpis", "image.mpi"), "loader-failure", because)
 
 
@@ -148,7 +151,7 @@ def bind_library_older(case: Case) -> Hit | Lacks | None:
 def bind_library_missing(case: Case) -> Hit | Lacks | None:
     """What is not in the mounted folders has to be in the image, where its loader finds it."""
     host = host_launcher(case.host)
-    if host is None or not case.plan.binds or not replaces(host, case.image):
+    if host is None or not case.plan.binds or not replaces(host, case.original, case.plan):
         return None
     if host.outside is None:
         return Lacks(("host.mpis.outside",))
@@ -159,7 +162,7 @@ def _missing(case: Case, host: HostMpi, wanted: set[str]) -> Hit | Lacks | None:
     """Say which of the libraries that are wanted are neither mounted nor in the image."""
     original, offered = case.original.mpi, case.image.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
-    lacking = sorted(wanted - mounted(host, case.plan) - there)
+    lacking = sorted(wanted - brought(host, case.plan) - there)
     if not lacking:
         return None
     if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image.absent):
@@ -197,20 +200,31 @@ def _beside(case: Case, host: HostMpi) -> set[str]:
     modes=("bind",),
 )
 def bind_component_lacks_library(case: Case) -> Hit | Lacks | None:
-    """A component that cannot be loaded is passed by; without any that speaks PMIx no rank is wired up."""
-    host = host_launcher(case.host)
+    """A component that cannot be loaded is passed by; without one that speaks what is offered no rank is
+    wired up.
+    """
+    host, found = host_launcher(case.host), offer(case)
     if (
         host is None
-        or not host.components_need
-        or not replaces(host, case.image)
+        or found is None
+        or not replaces(host, case.original, case.plan)
         or not _opens_own(case, host)
     ):
         return None
-    wiring = {n: set(names) for n, names in host.components_need.items() if n.startswith("pmix_")}
-    hits = [_missing(case, host, names) for names in wiring.values()]
-    if not hits or any(hit is None for hit in hits):
+    faces = ("pmix",) if found.pmix else ("pmi1", "pmi2")
+    said = [_missing(case, host, needs) for needs in _wiring(host, faces)]
+    if not said or any(hit is None for hit in said):
         return None
-    return hits[0]
+    return next((lacks for lacks in said if isinstance(lacks, Lacks)), said[0])
+
+
+def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
+    """Return what each component needs that speaks one of these interfaces; none where none is a file."""
+    needs = host.components_need or {}
+    told = (host.components or {}).get("pmix", ())
+    names = {*told, *(name.removeprefix("pmix_") for name in needs if name.startswith("pmix_"))}
+    speaking = sorted(name for name in names if any(SPEAKERS[face].match(name) for face in faces))
+    return [set(needs.get(f"pmix_{name}", ())) for name in speaking]
 
 
 @rule(
@@ -227,7 +241,7 @@ def bind_modules_differ(case: Case) -> Hit | Lacks | None:
     host, inside = host_launcher(case.host), case.original.ucx
     if host is None or inside is None or not case.plan.binds or not _touched(case):
         return None
-    if "libucs.so.0" not in mounted(host, case.plan) or host.relocatable:
+    if "libucs.so.0" not in brought(host, case.plan) or host.relocatable:
         return None
     if host.ucx is None:
         return Lacks(("host.mpis.ucx",))
@@ -252,7 +266,7 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     stand there if it is the same release.
     """
     host, inside = host_launcher(case.host), case.original.mpi
-    if host is None or inside is None or not host.plugins or not replaces(host, case.original):
+    if host is None or inside is None or not host.plugins or not replaces(host, case.original, case.plan):
         return None
     if _opens_own(case, host):
         return None
@@ -270,8 +284,7 @@ def _opens_own(case: Case, host: HostMpi) -> bool:
     """Tell whether the host's Open MPI finds its own components, which are files, in the container."""
     if not host.plugins or "OMPI_MCA_mca_base_component_path" in case.plan.env:
         return bool(host.plugins)
-    sources = [bind.split(":")[0] for bind in case.plan.binds]
-    return any(posixpath.commonpath([host.plugins, s]) == s for s in sources if s.startswith("/"))
+    return any(is_below(host.plugins, target) for target in targets_of(case.plan))
 
 
 def _loads_components_of(host: str | None, image: str | None) -> bool:

@@ -89,6 +89,7 @@ def libfabric_missing(case: Case) -> Hit | Lacks | None:
             evidence = case.cite("image.mpi", "image.libfabric")
             waits = not row.alone and waits_for_the_dead(case, met=True)
             outcome: Outcome = "hang" if waits else row.outcome
+            because = f"{because}, and Intel's Hydra goes on waiting for it" if waits else because
             return Hit(evidence, outcome, because, source=row.source, anyway=row.alone)
     return None
 

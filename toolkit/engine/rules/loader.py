@@ -26,7 +26,7 @@ def _users(case: Case) -> dict[str, str]:
 
 def _replaced(case: Case) -> bool:
     """Tell whether the host's MPI stands in for the image's."""
-    return case.mode == "bind" and replaces(host_launcher(case.host), case.original) is True
+    return case.mode == "bind" and replaces(host_launcher(case.host), case.original, case.plan) is True
 
 
 def _searched(case: Case) -> str | None:

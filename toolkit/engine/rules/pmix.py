@@ -80,7 +80,9 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} ends where {lacking}, which the server names, is not there"
     # Of ranks that share an identity each would find itself alone, if it came so far.
-    outcome: Outcome = "hang" if waits_for_the_dead(case, met=False) else "init-failure"
+    waits = waits_for_the_dead(case, met=False)
+    outcome: Outcome = "hang" if waits else "init-failure"
+    because = f"{because}; Intel's Hydra goes on waiting for it" if waits else because
     return Hit(case.cite("host.pmix", fact), outcome, because, anyway=found.shared)
 
 

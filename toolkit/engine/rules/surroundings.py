@@ -3,10 +3,10 @@
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.searched import FORCED_PATHS
 from toolkit.versions import within
 
 _MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - what Apptainer mounts without being asked
-_LIBRARY_PATHS = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
 _FILES = ("ds12", "ds21", "shmem", "shmem2")
 """Stores of PMIx that are files or segments in the server's folder (openpmix/openpmix:src/mca/gds)."""
 
@@ -189,7 +189,7 @@ def library_path_forced(case: Case) -> Hit | None:
     """LD_LIBRARY_PATH of the host stays outside; APPTAINERENV_LD_LIBRARY_PATH is set inside, in place of what
     the image sets. Libraries that the image finds by its own path are then missing or others.
     """
-    names = [name for name in _LIBRARY_PATHS if _inherited(case, name)]
+    names = [name for name in FORCED_PATHS if _inherited(case, name)]
     return Hit(tuple(_said(case, name) for name in names)) if names else None
 
 

@@ -219,8 +219,9 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
         return None
     waits = waits_for_the_dead(case, met=False)
     outcome: Outcome = "hang" if waits else row.outcome
+    because = f"{row.because}; Intel's Hydra goes on waiting for it" if waits else row.because
     evidence = case.cite("host.slurm.mpi_default", "image.mpi")
-    return Hit(evidence, outcome, row.because, source=row.source, anyway=waits)
+    return Hit(evidence, outcome, because, source=row.source, anyway=waits)
 
 
 @rule(

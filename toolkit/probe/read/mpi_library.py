@@ -27,6 +27,8 @@ class Library:
 
     path: str
     said: dict[str, list[str]] = field(default_factory=dict)
+    whole: bool = True
+    """The section ended by itself: nothing was cut off."""
 
     def values(self, word: str) -> list[str]:
         return self.said.get(word, [])
@@ -43,8 +45,8 @@ class Library:
 
     @property
     def followed(self) -> bool:
-        """What it needs could be told."""
-        return "yes" in self.values("followed")
+        """What it needs could be told, and was told to its end."""
+        return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
     def needs(self) -> dict[str, str]:
@@ -153,7 +155,7 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, Library
         elif word == "beside":
             beside.setdefault(launcher, []).append(rest)
         elif word == "library":
-            library = known.setdefault(rest, Library(rest))
+            library = known.setdefault(rest, Library(rest, whole=section.ok))
         elif library is not None:
             library.said.setdefault(word, []).append(rest)
     return beside, known

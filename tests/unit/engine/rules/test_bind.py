@@ -2,7 +2,19 @@
 
 import msgspec
 
-from tests.unit.engine.whole import HOST, IMAGE, LAUNCHER, MPICH, absent, case, host, image, mpi, unread
+from tests.unit.engine.whole import (
+    HOST,
+    IMAGE,
+    LAUNCHER,
+    MPICH,
+    absent,
+    case,
+    host,
+    image,
+    mpi,
+    unread,
+    with_,
+)
 from toolkit.engine.predict import foresee
 
 OPT = msgspec.structs.replace(
@@ -29,6 +41,13 @@ OF_ITS_OWN = {**FABRIC, "soname": "libmpi.so.40", "places": {"libfabric.so.1": "
 ASKS = mpi(fabric_asked="1.8")
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
 OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
+# srun offers PMIx, which one of its two components speaks.
+MIXED = {
+    "components": {"pmix": ("ext3x", "s1")},
+    "components_need": {"pmix_ext3x": ("libpmix.so.2",), "pmix_s1": ("libpmi.so.0",)},
+    "needs": (),
+    "outside": ("libpmi.so.0", "libpmix.so.2"),
+}
 # PMIx lies beside the MPI for a component of it, and needs what is the system's.
 BESIDE = {**PLUGINS, "version": "4.1.4", "needs": (), "outside": ("libmunge.so.2",)}
 FULL = image(libraries=("libmunge.so.2", "libpmix.so.2"))
@@ -51,15 +70,19 @@ FIRES = {
         case(mode="bind"),
         case(host(mpis=()), mode="bind"),
         case(provider(prefix="/work/-/mpi"), mode="bind"),
+        case(mode="bind", binds=("/tmp",)),
     ],
-    "bind-has-no-effect": [bound(of=image(mpi=MPICH))],
+    "bind-has-no-effect": [bound(of=image(mpi=MPICH)), bound(provider(places={}), env={})],
     "bind-glibc-older": [bound(provider(glibc_needed="2.38")), bound(of=absent(IMAGE, "glibc"))],
     "bind-library-missing": [
         bound(provider(outside=("libfabric.so.1",)), absent(IMAGE, "libfabric")),
         bound(provider(outside=("libmunge.so.2",)), image(libraries=("libz.so.1",))),
         bound(provider(**BESIDE), HALF),
     ],
-    "bind-component-lacks-library": [bound(provider(**OUTSIDE), EMPTY)],
+    "bind-component-lacks-library": [
+        bound(provider(**OUTSIDE), EMPTY),
+        bound(provider(**MIXED), with_(EMPTY, libraries=("libpmi.so.0",))),
+    ],
     "bind-library-older": [
         bound(provider(**FABRIC), ASKS),
         bound(provider(**OF_ITS_OWN), mpi(version="6.0.0rc2", fabric_asked="1.8")),
@@ -97,6 +120,7 @@ QUIET = {
         bound(provider(**OUTSIDE), FULL),
         bound(provider(**{**OUTSIDE, "components_need": {"pml_ucx": ("libucp.so.0",)}}), EMPTY),
         bound(provider(**OUTSIDE, plugins="/usr/lib/openmpi"), EMPTY),
+        bound(provider(**{**MIXED, "components": {"pmix": ("pmix3x", "s1")}}), EMPTY),
         bound(host(mpis=())),
     ],
     "bind-library-older": [
@@ -162,3 +186,15 @@ def test_what_is_made_for_glibc_does_not_run_on_musl():
     told = foresee(of.host, of.original, of.request, of.plan)
     assert told.outcome == "loader-failure"
     assert told.because.endswith("needs glibc 2.34, and the image has none")
+
+
+def test_an_open_mpi_of_a_person_stops_no_rule():
+    home = provider(prefix="~/openmpi", library="~/openmpi/lib/libmpi.so.40", plugins="~/openmpi/lib/openmpi")
+    assert foresee(home, IMAGE, bound().request, bound(binds=("/tmp",)).plan).outcome == "unavailable"
+
+
+def test_what_is_mounted_and_not_looked_for_has_no_effect():
+    of = FIRES["bind-has-no-effect"][1]
+    told = foresee(of.host, of.original, of.request, of.plan)
+    assert "bind-has-no-effect" in told.findings
+    assert "takes the place" not in told.because
