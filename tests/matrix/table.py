@@ -26,10 +26,9 @@ takes a broadcast of 1 MiB and plays ping-pong with 1 MiB; every byte is checked
 The first word is what happens when only the launcher and `singularity exec IMAGE` are typed (for `bind` with
 the folder of the host's MPI, and its `lib` in `LD_LIBRARY_PATH`), `→` what happens with the words that
 `toolkit` proposes, where they are others. *pmix with X*: the nodes of the flavour *pmix* have the MPI of
-image X as well, first on `PATH`, as a centre has its own; `source-openmpi-4.1.4-plugins`, made for that side,
-was started there alone. **singletons** is the silent failure: every rank believes that it is alone, and the
-exit status is 0. A dash: the cluster does not have this way. A number in brackets counts tries with another
-outcome.
+image X as well, first on `PATH`, as a centre has its own. **singletons** is the silent failure: every rank
+believes that it is alone, and the exit status is 0. A dash: the cluster does not have this way. A number in
+brackets counts tries with another outcome.
 """
 _TRAP_HEAD = """
 ## One thing changed
