@@ -160,6 +160,14 @@ def test_a_rank_outside_a_step_runs_alone_where_there_is_one_node():
     assert [judge(of, RULES)[0].outcome for of in FIRES["rank-outside-step"]] == wanted
 
 
+def test_ranks_on_another_node_that_prrte_does_not_serve_end_or_wait_by_their_release():
+    def outcome(client):
+        of = with_(mpi(version="4.1.8", how={"pmix": "component pmix3x"}), pmix=client)
+        return judge(case(of=of, mode="mpirun-host", unset=LAUNCHER.leaks), RULES)[0].outcome
+
+    assert (outcome("3.2.3"), outcome("3.2.5")) == ("singletons", "hang")
+
+
 def test_ranks_that_share_an_identity_are_right_by_accident_one_a_node():
     shared = FIRES["host-launcher-other-family"][2:]
     assert [judge(of, RULES)[0].outcome for of in shared] == ["ok", "wrong-size", "unknown", "singletons"]
