@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from toolkit.errors import BadInput, Missing
+from toolkit.folders import at_home
 
 
 @cache
@@ -29,7 +30,7 @@ def cache_dir() -> Path:
     Homes on clusters are small, hence the variable. The folder is not made here.
     """
     if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
-        return Path(chosen).expanduser()
+        return at_home(chosen)
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 

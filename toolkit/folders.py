@@ -1,4 +1,7 @@
-"""Which folders of a machine are its distribution's, and what lies below which; pure."""
+"""Which folders of a machine are its distribution's, what lies below which, and whose home ``~`` is."""
+
+import os
+from pathlib import Path
 
 _OWN = ("/usr", "/lib", "/lib64")
 _LOCAL = ("/usr/local", "/usr/local/lib", "/usr/local/lib64")
@@ -15,3 +18,12 @@ def is_system(folder: str) -> bool:
     if folder.rstrip("/") in _LOCAL:
         return True
     return any(is_below(folder, own) for own in _OWN) and not is_below(folder, "/usr/local")
+
+
+def at_home(path: str | os.PathLike[str]) -> Path:
+    """Return a path with ``~`` as the home folder.
+
+    That of somebody whom nobody knows (``~nobody-here/x``) stays as it is, and is told as a file that is not
+    there; ``Path.expanduser`` raises what is no error of a person's.
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - see above

@@ -1,8 +1,10 @@
-"""Which folders are the distribution's."""
+"""Which folders are the distribution's, and whose home is meant."""
+
+from pathlib import Path
 
 import pytest
 
-from toolkit.folders import is_below, is_system
+from toolkit.folders import at_home, is_below, is_system
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,10 @@ def test_below_goes_by_whole_names():
     assert is_below("~/mpi/lib", "~/mpi")
     assert not is_below("/opt/mpich", "/opt/mpi")
     assert not is_below("~/mpi", "/tmp")
+
+
+def test_a_home_is_put_in_where_there_is_one(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert at_home("~/x.sif") == Path("/home/ada/x.sif")
+    assert at_home("/x/~/y") == Path("/x/~/y")
+    assert at_home("~nobody-here/x.sif") == Path("~nobody-here/x.sif")

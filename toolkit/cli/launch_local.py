@@ -13,6 +13,7 @@ from toolkit.cli.layering import Asked
 from toolkit.cli.prepare import Flags, check, signed, startable, to_record
 from toolkit.cli.shared import look
 from toolkit.errors import BadInput
+from toolkit.folders import at_home
 from toolkit.launch import plan, records
 from toolkit.launch.alone import run_local
 from toolkit.launch.localscript import choose_here, local_script, without_queue
@@ -54,7 +55,7 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     host = probe(runner, Question(nodes="0"))
     ranks, env = job.ranks_per_node or 1, dict(job.env or {})
     choice = choose_here(host, facts, ranks, env, job.mode, force=call.force)
-    base = Path(job.directory or ".").expanduser().resolve()
+    base = at_home(job.directory or ".").resolve()
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
     places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))
     spec = specify(job, places)

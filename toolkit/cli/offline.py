@@ -8,6 +8,7 @@ from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import ON_CLUSTER, check_directory
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
+from toolkit.folders import at_home
 from toolkit.launch import trainers, unseen
 from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import name_of
@@ -51,7 +52,7 @@ def _image(given: str, tell: Tell) -> ImageFacts:
     Raises:
         BadInput: if it is neither a SIF nor the name of a recipe.
     """
-    file = Path(given).expanduser()
+    file = at_home(given)
     if file.is_file():
         # Reading an image takes its time, and is for those alone who name one.
         from toolkit.image.inspect import inspect
@@ -77,4 +78,4 @@ def _image(given: str, tell: Tell) -> ImageFacts:
 
 
 def _has_data(given: str | None, dataset: str) -> bool:
-    return (Path(given).expanduser() if given else cache_dir() / "data" / dataset).is_dir()
+    return (at_home(given) if given else cache_dir() / "data" / dataset).is_dir()

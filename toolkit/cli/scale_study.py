@@ -13,6 +13,7 @@ import msgspec
 from toolkit.cli.layering import asked
 from toolkit.cli.prepare import Flags, check_words
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import at_home
 from toolkit.knowledge.strict import near
 from toolkit.launch.specify import name_of
 from toolkit.model.jobfile import JobFile
@@ -115,7 +116,7 @@ def _with_full_paths(said: Mapping[str, Any]) -> dict[str, Any]:
     full = dict(said)
     for field, is_there in _LOCAL.items():
         given = str(full.get(field) or "")
-        path = Path(given).expanduser()
+        path = at_home(given)
         # Only the name of a file of one's own is a path, whatever else lies here under a trainer's name.
         if given and is_there(path) and (field != "trainer" or path.suffix == ".py"):
             full[field] = str(path.resolve())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput, Missing
+from toolkit.folders import at_home
 from toolkit.image.reference import TRANSPORTS
 from toolkit.launch import plan
 from toolkit.run.command import Command, Runner
@@ -27,7 +28,7 @@ def find_image(given: str) -> Path:
         BadInput: if a file is named that is not there.
         Missing: if the recipe's image was not made yet.
     """
-    path = Path(given).expanduser()
+    path = at_home(given)
     if path.is_file():
         return path.resolve()
     if given.startswith(TRANSPORTS):
@@ -54,7 +55,7 @@ def data_folder(given: str | None, dataset: str) -> Path:
     Raises:
         Missing: if it was not fetched.
     """
-    folder = Path(given).expanduser() if given else cache_dir() / "data" / dataset
+    folder = at_home(given) if given else cache_dir() / "data" / dataset
     if not folder.is_dir() and not dataset:
         raise BadInput(f"--data {folder}: there is no such folder")
     if not folder.is_dir():
@@ -69,7 +70,7 @@ def program_file(given: str) -> Path:
     Raises:
         BadInput: if it is not there, or no other machine would take its name.
     """
-    path = Path(given).expanduser()
+    path = at_home(given)
     if not path.is_file():
         raise BadInput(f"{given}: there is no such file", fix="for a command of your own: -- COMMAND")
     return path.resolve()
@@ -83,7 +84,7 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     if variables and wanted:
         wanted = expanded(runner, wanted)
     if not remote:
-        return str(Path(wanted or ".").expanduser().resolve())
+        return str(at_home(wanted or ".").resolve())
     given = wanted or "toolkit"
     if given.startswith("/"):
         return given

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import BadInput, Lost, Missing
+from toolkit.folders import at_home
 from toolkit.run.known_hosts import paths, plain_lines
 
 _SECONDS = 15
@@ -97,14 +98,14 @@ def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN4
 def _trust(hop: Any, paramiko: Any) -> Path:  # noqa: ANN401 - see connect
     """Make a hop refuse unknown hosts; return the file to which a person would add one."""
     names = paths(hop.ssh_config.get("userknownhostsfile", _DEFAULT_KNOWN), lambda p: Path(p).is_file())
-    known = [Path(name).expanduser() for name in names]
+    known = [at_home(name) for name in names]
     system = Path(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_KNOWN))
     _load(hop.client, (*known, system), paramiko)
     if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
         # Servers end a connection after a few keys that they do not know, and an agent may hold many.
         hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
     hop.client.set_missing_host_key_policy(paramiko.RejectPolicy())
-    return known[0] if known else Path(_DEFAULT_KNOWN.split()[0]).expanduser()
+    return known[0] if known else at_home(_DEFAULT_KNOWN.split()[0])
 
 
 def _load(client: Any, files: tuple[Path, ...], paramiko: Any) -> None:  # noqa: ANN401 - see connect

@@ -230,6 +230,7 @@ def test_every_text_of_a_job_is_tried_here():
 )
 @example(options=[("--env", "=x")], trainer="mnist", words=[])
 @example(options=[("--image", "docker://x")], trainer=None, words=["--", "x"])
+@example(options=[("--image", "~nobody-here/x.sif")], trainer="mnist", words=["--", "true"])
 @example(options=[("--site", "../../etc/passwd")], trainer="mnist", words=[])
 @example(options=[("--job", "\x1b[2J.yaml")], trainer=None, words=[])
 def test_no_words_on_the_command_line_end_in_a_traceback(tmp_path_factory, options, trainer, words):
