@@ -197,8 +197,7 @@ def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
     """
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
-    below = f"{provider.prefix}/"
-    beside = (f for f in provider.folders or () if not is_system(f) and not f.startswith(below))
+    beside = (f for f in provider.folders or () if not is_system(f) and not is_below(f, provider.prefix))
     folders = tuple(dict.fromkeys((provider.prefix, *beside)))
     return () if any(map(is_masked, folders)) else folders
 

@@ -4,6 +4,7 @@ from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.searched import FORCED_PATHS
+from toolkit.folders import is_below
 from toolkit.versions import within
 
 _MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - what Apptainer mounts without being asked
@@ -15,7 +16,7 @@ def _bound(case: Case, folder: str) -> bool:
     """Tell whether a folder of the host is seen inside under its own name."""
     inside = [bind.split(":") for bind in case.plan.binds]
     named = [b[0] for b in inside if len(b) == 1 or b[1] in {b[0], ""}]
-    return any(folder == top or folder.startswith(f"{top.rstrip('/')}/") for top in (*_MOUNTED, *named))
+    return any(is_below(folder, top) for top in (*_MOUNTED, *named))
 
 
 def _inherited(case: Case, name: str) -> bool:

@@ -4,7 +4,7 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 
-from toolkit.folders import is_system
+from toolkit.folders import is_below, is_system
 from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
@@ -209,7 +209,7 @@ def _below(library: Library, path: str, prefix: str) -> bool:
     folder = posixpath.dirname(path)
     places = dict(line.split(" ", 1) for line in library.values("folder") if " " in line)
     real = places.get(folder, folder)
-    return bool(path) and f"{real}/".startswith(f"{prefix.rstrip('/')}/")
+    return bool(path) and is_below(real, prefix)
 
 
 def ucx(library: Library) -> str | None:
