@@ -15,7 +15,8 @@ import msgspec
 _UNAVAILABLE = re.compile(
     r"invalid MPI type|Couldn't find the specified plugin name for mpi|cannot find mpi plugin|"
     r"MPI plugin .* not found|env: .(mpirun|mpiexec).: No such file|\bmpirun: (command )?not found|"
-    r"Unable to find command .mpirun|failed to initialize MPI plugin",
+    r"Unable to find command .mpirun|.mpirun.: executable file not found in \$PATH|"
+    r"failed to initialize MPI plugin",
     re.IGNORECASE,
 )
 _LOADER = re.compile(
@@ -26,6 +27,9 @@ _CRASH = re.compile(
     r"Segmentation fault|Caught signal (11|7|6)|signal 11|Bus error|Aborted \(core|signal: (11|7|6)",
     re.IGNORECASE,
 )
+_IGNORED = re.compile(r".*(component_find|\(ignored\)$).*", re.MULTILINE)
+"""Of a plugin that Open MPI goes on without."""
+_ENDED = re.compile(r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b", re.MULTILINE)
 _HEAD = re.compile(r'"rank": (\d+), "size": (\d+), "host"')
 _COMM = re.compile(r'"comm": "(begun|ok|wrong)"\}')
 _LABEL = re.compile(r"^ *\d+: ")
@@ -115,8 +119,10 @@ def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
 def _never_begun(text: str, status: int | None) -> str:
     if _UNAVAILABLE.search(text):
         return "unavailable"
-    # Open MPI says the same of a plugin that it goes on without.
-    if _LOADER.search(text) and "component_find" not in text:
+    # What a rank says after Slurm ended the others is no cause: its file system may be gone already.
+    first = _ENDED.split(text, maxsplit=1)[0]
+    text = _IGNORED.sub("", first if _TELLING.search(first) else text)
+    if _LOADER.search(text):
         return "loader-failure"
     return "crash" if _CRASH.search(text) or status in (134, 135, 139) else "init-failure"
 

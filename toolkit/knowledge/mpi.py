@@ -27,13 +27,19 @@ class MpiRow(Row, frozen=True, kw_only=True):
 
 
 class Mismatch(MpiRow, frozen=True, kw_only=True):
-    """What a library does that does not speak the interface which the launcher offers."""
+    """What a library does that does not speak the interface which the launcher offers.
+
+    ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
+    server of PMIx offers that proof of identity.
+    """
 
     outcome: Outcome
     because: str
     sees: Sees | Literal[""] = ""
     step: bool | None = None
     marker: str = ""
+    ssh: bool | None = None
+    munge: bool | None = None
 
 
 class Inside(MpiRow, frozen=True, kw_only=True):

@@ -16,12 +16,14 @@ _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 class Pair(Row, frozen=True, kw_only=True):
     """How a PMIx server and a PMIx client get on; ``launcher`` bounds the host's Open MPI.
 
-    ``late`` says that the ranks do their work, and fail as they end.
+    ``late`` says that the ranks do their work, and fail as they end. Where the client does not find the
+    server (``found`` is false) its MPI decides, and ``outcome`` is for one of which nothing is known.
     """
 
     client: str
     outcome: Outcome
     because: str
+    found: bool = True
     server: str = ""
     launcher: str = ""
     nodes: Count = "any"

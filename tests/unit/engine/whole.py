@@ -163,6 +163,7 @@ _TELLS = {
     "mpi.lacks": "libmpi.so: not found: {}",
     "mpi.launcher": "{}",
     "mpirun": "mpirun on PATH is {}",
+    "ssh": "ssh on PATH is {}",
     "mpi.version": "Open MPI or MPICH {}",
     "ucx": "libucp.so.0: UCX {}",
     "stack": "/opt/toolkit/stack.json",

@@ -43,7 +43,31 @@ def world(*sizes, comm="ok"):
             1,
             "loader-failure",
         ),
+        ('FATAL:   "mpirun": executable file not found in $PATH', 255, "unavailable"),
         ("mca_base_component_find: component_find: cannot open shared object file", 1, "init-failure"),
+        (
+            "unable to open mca_plm_rsh: mca_plm_rsh.so: cannot open shared object file (ignored)",
+            1,
+            "init-failure",
+        ),
+        (
+            (
+                "1: ORTE_ERROR_LOG: Unable to start a daemon\n"
+                "0: slurmstepd-node1: error: *** STEP 5.0 ON node1 CANCELLED AT 2026-11-23T11:32:09 ***\n"
+                "0: mca_plm_rsh.so: cannot open shared object file: Transport endpoint is not connected\n"
+                "0: Signal: Bus error (7)"
+            ),
+            143,
+            "init-failure",
+        ),
+        (
+            (
+                "slurmstepd-node1: error: *** STEP 5.0 ON node1 CANCELLED AT 2026-11-23T11:32:09 ***\n"
+                "error while loading shared libraries: libmpi.so.20: cannot open shared object file"
+            ),
+            127,
+            "loader-failure",
+        ),
         ("srun: error: Couldn't find the specified plugin name for mpi/pmix looking", 1, "unavailable"),
         ("jobs/x.run: line 1: exec: mpirun: not found", 127, "unavailable"),
         ('salloc: error: _fork_command: Unable to find command "mpirun"', 1, "unavailable"),

@@ -4,8 +4,8 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.rules.wireup import unanswered
-from toolkit.engine.wireup import PMI, allocation_seen, spoken
+from toolkit.engine.rules.wireup import unanswered, unfound
+from toolkit.engine.wireup import PMI, allocation_seen, hiding, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
@@ -30,16 +30,12 @@ def host_launcher_leaks(case: Case) -> Hit | None:
     """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
     components as files searches there, finds none that fit, and aborts in MPI_Init.
     """
-    host, mpi = host_launcher(case.host), case.image.mpi
-    if host is None or mpi is None or not mpi.plugins or host.implementation != "openmpi":
-        return None
-    if host.leaks is None:
+    mpi, names = case.image.mpi, hiding(case)
+    if names is None:
         return Hit(case.cite("host.mpis"), "unknown", "what the host's mpirun exports could not be seen")
-    hiding = knowledge.mpi().variables.hide_plugins
-    left = [name for name in host.leaks if name in hiding and name not in case.plan.unset]
-    if not left:
+    if mpi is None or not names:
         return None
-    because = f"{', '.join(left)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
+    because = f"{', '.join(names)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
     return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", because)
 
 
@@ -81,9 +77,10 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     fix="use srun-pmix: Slurm's PMIx plugin serves this client",
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
     needs=("host.mpis", "image.mpi.interfaces", "image.pmix"),
+    then=("image.ssh", "host.munge"),
     modes=("mpirun-host",),
 )
-def launcher_pmix_pair(case: Case) -> Hit | None:
+def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
     """Between a launcher and a library of different releases some pairs work, some abort, some wait for ever.
 
     Only measured pairs are predicted.
@@ -102,6 +99,8 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
+    if not row.found:  # its MPI goes on without
+        return unfound(case, mpi, row, "host.mpis", "image.pmix")
     return Hit(evidence, row.outcome, row.because, source=row.source, late=row.late)
 
 
@@ -115,11 +114,14 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:
-    """A launcher inside the container has to be in the image."""
-    mpi = case.image.mpi
-    if mpi is None or mpi.launcher:
+    """A launcher inside the container has to be in the image, and on its PATH where its path is not given."""
+    launcher = case.image.mpi.launcher if case.image.mpi else None
+    if not launcher:
+        return Hit(case.cite("image.mpi.launcher"), "unavailable")
+    if case.plan.launcher[0] != "mpirun" or case.state("image.mpirun") != "absent":
         return None
-    return Hit(case.cite("image.mpi.launcher"), "unavailable")
+    because = f"the image has {launcher}, and no mpirun on its PATH"
+    return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unavailable", because)
 
 
 @rule(
@@ -129,7 +131,7 @@ def container_launcher_absent(case: Case) -> Hit | None:
     fix="on several nodes use srun-pmix or srun-pmi2, or the script of toolkit launch; one node: --nodes 1",
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
-    then=("image.mpirun",),
+    then=("image.mpirun", "host.munge"),
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | Lacks | None:

@@ -4,6 +4,7 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import PLAIN_PMIX, host_launcher, insists
 from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rules.wireup import unfound
 from toolkit.engine.wireup import offer, waits_for_the_dead
 from toolkit.engine.words import plain
 from toolkit.knowledge.pmix import Pair
@@ -28,12 +29,20 @@ def _pair(server: str, client: str) -> Pair | None:
     fix="rebuild the image with PMIx 4.2 or 5.0",
     source="openpmix/openpmix:docs/versions.rst; tests/matrix: srun-pmix",
     needs=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix"),
+    then=("image.ssh", "host.munge"),
     modes=("srun-pmix", "bind"),
 )
-def pmix_pair_fails(case: Case) -> Hit | None:
+def pmix_pair_fails(case: Case) -> Hit | Lacks | None:
     """Every PMIx from 2.1.1 on connects with every other; older ones only with some."""
-    server, client, found = case.host.pmix, case.image.pmix, offer(case)
-    if not _speaks_pmix(case) or server is None or client is None or found is None or not found.pmix:
+    mpi, server, client, found = case.image.mpi, case.host.pmix, case.image.pmix, offer(case)
+    if (
+        mpi is None
+        or not _speaks_pmix(case)
+        or server is None
+        or client is None
+        or found is None
+        or not found.pmix
+    ):
         return None
     row = _pair(server, client)
     evidence = case.cite("host.pmix", "image.pmix")
@@ -42,7 +51,7 @@ def pmix_pair_fails(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
-    return Hit(evidence, row.outcome, row.because, source=row.source)
+    return unfound(case, mpi, row, "host.pmix", "image.pmix")
 
 
 @rule(

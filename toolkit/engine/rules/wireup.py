@@ -1,5 +1,8 @@
 """Rules about how ranks find each other: what the launcher offers, and what the MPI in the image speaks."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher, insists, launcher_pair
@@ -8,6 +11,7 @@ from toolkit.engine.wireup import (
     HYDRA,
     PMI,
     cleaned,
+    hiding,
     in_step,
     needs_hint,
     offer,
@@ -18,7 +22,7 @@ from toolkit.engine.wireup import (
 )
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.mpi import Mismatch
-from toolkit.knowledge.pmix import is_plugin
+from toolkit.knowledge.pmix import Pair, is_plugin
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
@@ -27,28 +31,38 @@ _REFUSES = "unsupported PMI version"
 """In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
 
 
-def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Mismatch | None:
-    """Return what is known of a library that is offered ``sees`` and cannot use it."""
-    return next((row for row in knowledge.mpi().mismatch if _fits(row, mpi, sees, step)), None)
+def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
+    """Yield what is known of a library that is offered ``sees`` and cannot use it; the first counts."""
+    for row in knowledge.mpi().mismatch:
+        told = row.sees in {"", sees} and row.step in {None, step}
+        if row.of(mpi) and told and (not row.marker or row.marker in mpi.markers):
+            yield row
 
 
-def _fits(row: Mismatch, mpi: ImageMpi, sees: str, step: bool) -> bool:
-    return (
-        row.of(mpi)
-        and row.sees in {"", sees}
-        and row.step in {None, step}
-        and (not row.marker or row.marker in mpi.markers)
-    )
-
-
-def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str) -> Hit:
+def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str) -> Hit | Lacks:
     """Judge an MPI that is offered an interface which it does not speak, or none."""
-    row = mismatch(mpi, sees, step=in_step(case))
-    evidence = case.cite("image.mpi", *names)
-    if row is None:
-        because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
-        return Hit(evidence, "unknown", because)
-    return Hit(evidence, row.outcome, row.because, source=row.source)
+    asked: tuple[str, ...] = names
+    for row in mismatch(mpi, sees, step=in_step(case)):
+        wanted = {"image.ssh": row.ssh, "host.munge": row.munge}
+        decides = {name: value for name, value in wanted.items() if value is not None}
+        asked = (*asked, *(name for name in decides if name not in asked))
+        there = {"image.ssh": case.image.ssh is not None, "host.munge": case.host.munge}
+        if unread := tuple(name for name in decides if case.state(name) == "unknown"):
+            return Lacks(unread)
+        if all(there[name] == value for name, value in decides.items()):
+            return Hit(case.cite("image.mpi", *asked), row.outcome, row.because, source=row.source)
+    because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
+    return Hit(case.cite("image.mpi", *asked), "unknown", because)
+
+
+def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit | Lacks:
+    """Judge an MPI whose PMIx client does not get on with the server that it is offered, or not find it."""
+    if pair.found or next(mismatch(mpi, "pmix"), None) is None:
+        return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
+    said = unanswered(case, mpi, "pmix", *names)
+    if isinstance(said, Lacks):
+        return said
+    return replace(said, because=f"{pair.because}; {said.because}")
 
 
 @rule(
@@ -83,9 +97,10 @@ def environment_cleaned(case: Case) -> Hit | None:
     fix="use an interface that it speaks (srun --mpi=pmi2), or rebuild the image with PMIx",
     source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
     needs=("image.mpi.interfaces",),
+    then=("image.ssh", "host.munge"),
     modes=("srun-pmix",),
 )
-def image_lacks_pmix(case: Case) -> Hit | None:
+def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
     """srun offers PMIx, and the library that the program loads has no PMIx client.
 
     Depending on implementation and version the ranks abort in MPI_Init, or each believes to be alone
@@ -104,9 +119,10 @@ def image_lacks_pmix(case: Case) -> Hit | None:
     fix="use srun --mpi=pmix (mode srun-pmix)",
     source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
     needs=("image.mpi.interfaces",),
+    then=("image.ssh", "host.munge"),
     modes=("srun-pmi2",),
 )
-def image_lacks_pmi2(case: Case) -> Hit | None:
+def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
     """Slurm's pmi2 plugin answers PMI-1 and PMI-2 only. Open MPI as it is packaged has no client for them."""
     mpi = case.image.mpi
     if mpi is None or PMI & spoken(case):
@@ -121,9 +137,10 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     fix="name one: srun --mpi=pmix or --mpi=pmi2 (mode srun-pmix or srun-pmi2)",
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
     needs=("image.mpi",),
+    then=("image.ssh", "host.munge"),
     modes=("srun-none",),
 )
-def nothing_offered(case: Case) -> Hit | None:
+def nothing_offered(case: Case) -> Hit | Lacks | None:
     """With ``--mpi=none`` srun starts programs that are no MPI; an MPI finds nobody to ask."""
     mpi = case.image.mpi
     if mpi is None:
@@ -138,9 +155,10 @@ def nothing_offered(case: Case) -> Hit | None:
     fix="start it by the interface that the host's MPI speaks",
     source="tests/matrix: set bind, cells where the image's own MPI is loaded",
     needs=("image.mpi.interfaces",),
+    then=("image.ssh", "host.munge"),
     modes=("bind",),
 )
-def bind_interface_differs(case: Case) -> Hit | None:
+def bind_interface_differs(case: Case) -> Hit | Lacks | None:
     """The launcher was chosen for the host's MPI; another one may be loaded in its place."""
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or found is None or served(case, found):
@@ -155,7 +173,7 @@ def bind_interface_differs(case: Case) -> Hit | None:
     fix="use srun with the interface that the image speaks, or an image with the host's MPI family",
     source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
     needs=("host.mpis", "image.mpi.interfaces"),
-    then=("host.slurm.mpi_default",),
+    then=("host.slurm.mpi_default", "image.ssh", "host.munge"),
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
@@ -209,7 +227,7 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or host.implementation not in HYDRA:
         return None
-    row = mismatch(mpi, "pmix")
+    row = next(mismatch(mpi, "pmix"), None)
     if row is None or _REFUSES not in mpi.markers:
         return None
     default = step_default(case)
@@ -251,8 +269,10 @@ def rank_outside_step(case: Case) -> Hit | None:
     refused = _others_are_refused(case)
     outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
-    # ever (measured: PMIx 3.2.3 of truth.json against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
-    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=refused and outcome == "hang")
+    # ever (measured: PMIx 3.2.3 of truth.json against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9). One
+    # whose components are hidden ends before either.
+    anyway = refused and outcome == "hang" and not hiding(case)
+    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=anyway)
 
 
 def _others_are_refused(case: Case) -> bool:

@@ -3,7 +3,19 @@
 import msgspec
 
 from tests.unit.engine.examples import INTEL_MPI
-from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, absent, case, host, image, mpi, unread, with_
+from tests.unit.engine.whole import (
+    HOST,
+    IMAGE,
+    LAUNCHER,
+    MPICH,
+    absent,
+    case,
+    host,
+    image,
+    mpi,
+    unread,
+    with_,
+)
 from toolkit.engine.judge import judge
 from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
@@ -21,6 +33,8 @@ OPEN_MPI_5 = with_(mpi(version="5.0.10", plugins=False, components={}), pmix="5.
 HALF = {"mode": "mpirun-host", "unset": ("OPAL_PREFIX",)}
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
 NO_SSH = absent(IMAGE, "ssh")
+OPEN_MPI_2 = with_(mpi(version="2.1.1", components={"pmix": ("pmix112",)}), pmix="1.2.1")
+NO_MPIRUN = absent(image(mpi=msgspec.structs.replace(MPICH, launcher="/opt/venv/bin/mpiexec")), "mpirun")
 OPEN_MPI_FIRST = image(
     mpi=msgspec.structs.replace(MPICH, launcher="/opt/mpich/bin/mpiexec.hydra"),
     other_mpis=(IMAGE.mpi,),
@@ -43,12 +57,16 @@ FIRES = {
         case(of=WHEEL, mode="mpirun-host", env={"SLURM_STEP_ID": "0"}),
         case(of=with_(IMAGE, pmix="9.0.0"), mode="mpirun-host", **UNSET),
         case(of=with_(IMAGE, pmix="2.1.0"), mode="mpirun-host", nodes=1, **UNSET),
+        case(of=OPEN_MPI_2, mode="mpirun-host", **UNSET),
+        case(of=absent(OPEN_MPI_2, "ssh"), mode="mpirun-host", **UNSET),
+        case(of=with_(mpi(implementation="cray"), pmix="1.2.5"), mode="mpirun-host", **UNSET),
     ],
     "container-launcher-absent": [
         case(
             of=with_(mpi(launcher=None), absent={**IMAGE.absent, "mpi.launcher": "none"}),
             mode="mpirun-container",
-        )
+        ),
+        case(of=NO_MPIRUN, mode="mpirun-container", nodes=1, launcher=("mpirun",)),
     ],
     "container-launcher-fails": [
         case(mode="mpirun-container"),
@@ -83,6 +101,7 @@ QUIET = {
     "container-launcher-absent": [
         case(mode="mpirun-container"),
         case(of=absent(IMAGE, "mpi"), mode="mpirun-container"),
+        case(of=NO_MPIRUN, mode="mpirun-container", nodes=1, launcher=("/opt/venv/bin/mpiexec",)),
     ],
     "container-launcher-fails": [
         case(mode="mpirun-container", nodes=1),
@@ -100,7 +119,10 @@ UNDECIDED = {
     "launcher-prefix-half-removed": [
         case(host(mpis=(ORTE,)), mpi(version="4.1.8", components={}), **HALF),
     ],
-    "launcher-pmix-pair": [case(of=unread(IMAGE, "pmix"), mode="mpirun-host")],
+    "launcher-pmix-pair": [
+        case(of=unread(IMAGE, "pmix"), mode="mpirun-host"),
+        case(of=unread(OPEN_MPI_2, "ssh"), mode="mpirun-host", **UNSET),
+    ],
     "container-launcher-fails": [
         case(of=unread(IMAGE, "ssh"), mode="mpirun-container"),
         case(of=unread(OPEN_MPI_FIRST, "mpirun"), mode="mpirun-container", launcher=("mpirun",)),
@@ -155,3 +177,33 @@ def test_the_launcher_of_mvapich_is_that_of_mpich():
     assert judge(plain, RULES)[0].outcome == "hang"
     outside = case(of=mvapich, mode="mpirun-container", nodes=1, allocation=False)
     assert judge(outside, RULES)[0].outcome == "ok"
+
+
+def test_open_mpi_2_needs_ssh_for_a_daemon_of_its_own_and_munge_ends_that():
+    outcomes = {
+        (munge, with_ssh): [
+            judge(case(with_(HOST, munge=munge), of, mode), RULES)[0].outcome
+            for mode in ("srun-pmix", "srun-pmi2", "srun-none")
+        ]
+        for munge in (True, False)
+        for with_ssh, of in ((True, OPEN_MPI_2), (False, absent(OPEN_MPI_2, "ssh")))
+    }
+    assert outcomes == {
+        (True, True): ["crash", "singletons", "singletons"],
+        (False, True): ["singletons"] * 3,
+        (True, False): ["init-failure"] * 3,
+        (False, False): ["init-failure"] * 3,
+    }
+
+
+def test_ranks_whose_components_are_hidden_end_before_they_wait_for_a_step():
+    hidden = [with_(mpi(version="4.0.3"), pmix="3.2.5"), OPEN_MPI_2]
+    assert [judge(case(of=of, mode="mpirun-host"), RULES)[0].outcome for of in hidden] == ["init-failure"] * 2
+    seen = case(of=hidden[0], mode="mpirun-host", unset=LAUNCHER.leaks)
+    assert judge(seen, RULES)[0].outcome == "hang"
+
+
+def test_a_pmix_3_1_client_meets_ranks_of_its_own_node_alone_under_prrte():
+    of = with_(mpi(version="4.0.3"), pmix="3.1.5")
+    found = [judge(case(of=of, mode="mpirun-host", nodes=n, **UNSET), RULES)[0].outcome for n in (1, 2)]
+    assert found == ["ok", "comm-failure"]

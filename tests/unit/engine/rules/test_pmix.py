@@ -24,6 +24,7 @@ BUNDLED = with_(
     pmix_components={"gds": ("ds12", "ds21", "hash"), "psec": ("native", "none")},
 )
 WITH_MUNGE = with_(BUNDLED, pmix_components={"gds": ("hash",), "psec": ("munge", "native")})
+OPEN_MPI_2 = with_(mpi(version="2.1.1", components={"pmix": ("pmix112",)}), pmix="1.2.1")
 PLAIN = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
 OLDER = host(pmix="4.2.2")
 
@@ -40,6 +41,8 @@ FIRES = {
     "pmix-pair-fails": [
         case(of=with_(IMAGE, pmix="1.2.5")),
         case(host(pmix="1.1.5"), with_(IMAGE, pmix="1.1.5")),
+        case(of=OPEN_MPI_2),
+        case(of=with_(mpi(implementation="cray"), pmix="1.2.5")),
     ],
     "pmix-client-needs-care": [case(of=with_(IMAGE, pmix="5.0.9")), case(of=with_(IMAGE, pmix="5.0.8a1"))],
 }
