@@ -12,7 +12,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, container_option, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
-from toolkit.model.facts import HostMpi
+from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.versions import within
 
 HYDRA = {"mpich", "intelmpi", "mvapich2"}
@@ -93,6 +93,14 @@ def spoken(case: Case) -> set[str]:
         return faces
     told = case.plan.env.get("MPIR_CVAR_PMI_VERSION") == "x"
     return faces if told or not faces & PMI else faces & PMI
+
+
+def knows_orte_alone(mpi: ImageMpi) -> bool:
+    """Tell whether this Open MPI finds the daemons of its own launcher, without PMI and PMIx.
+
+    From 2.0 on ORTE serves PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0; v1.10 has its own messages).
+    """
+    return mpi.implementation == "openmpi" and within(mpi.version or "", "<2.0a0")
 
 
 def served(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:

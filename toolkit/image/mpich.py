@@ -34,11 +34,17 @@ _LONGEST = 8191
 _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
-_TOGETHER = re.compile(
-    rb"\0(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}(?P<configure>[^\0]{1,16000})\0{1,64}"
+_DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
+_CONFIGURE = rb"(?P<configure>[^\0]{1,16000})\0{1,64}"
+_REST = (
     rb"(?:(?P<ABI>\d{1,4}:\d{1,4}:\d{1,4})\0{1,64})?(?P<date>[^\0]{8,60})\0{1,64}"
     rb"(?P<string>\d{1,4}\.\d[\w.]{0,20})(?=\0)"
 )
+_TOGETHER = (
+    re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
+    re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
+)
+"""The variables side by side, without their names; a compiler may put the long one in front of the short."""
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
     rb"(?P<FC>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
@@ -67,7 +73,7 @@ def told(content: bytes, library: Pages, implementation: str) -> Told:
     if implementation == "intelmpi":
         return _intel(content, _device(_variable(library, "device")))
     said = {name: _variable(library, name) for name in _LABELS.values()}
-    if said["device"] is None and (hidden := _TOGETHER.search(content)):
+    if said["device"] is None and (hidden := _side_by_side(content)):
         said |= _texts(hidden)
         before = content[max(0, hidden.start() + 1 - _BEFORE_MOST) : hidden.start() + 1]
         if compilers := _BEFORE.search(before):
@@ -104,6 +110,10 @@ def _variable(library: Pages, name: str) -> str | None:
     """Return a variable that says something of the build; before MPICH 3.3 its name began otherwise."""
     text = symbol(library, f"MPII_Version_{name}")
     return text if text is not None else symbol(library, f"MPIR_Version_{name}")
+
+
+def _side_by_side(content: bytes) -> "re.Match[bytes] | None":
+    return next((found for order in _TOGETHER if (found := order.search(content))), None)
 
 
 def _texts(found: "re.Match[bytes]") -> dict[str, str]:

@@ -222,6 +222,21 @@ def test_mpich_that_hides_its_symbols_is_read_by_how_they_lie(tmp_path, before, 
     assert mpi.library_string == (text and f"MPICH Version: {text}")
 
 
+@pytest.mark.parametrize(
+    ("lie", "version"),
+    [
+        (b"ch3:nemesis\0\0--enable-shared\0Sun Nov 13 09:12:11 MST 2016\x003.3a2\0", "3.3a2"),
+        (b"--enable-shared\0\0ch3:nemesis\x0016:0:4\0\0Fri Feb  9 12:29:21 CST 2024\x004.2.0\0", "4.2.0"),
+    ],
+)
+def test_mpich_is_read_in_every_order_in_which_compilers_lay_its_texts(tmp_path, lie, version):
+    compilers = b"\0MPIR_Init\0\0gfortran\0gfortran\0g++ -O2\0\0gcc -g\0\0"
+    library = elf(soname="libmpi.so.12", text=b"MPICH\0" + LINES + compilers + lie)
+    _, mpi = mpi_of(tmp_path, {"/opt/x/lib/libmpi.so.12": library})
+    assert (mpi.version, mpi.device) == (version, "ch3:nemesis")
+    assert mpi.library_string == f"MPICH Version: {version}\nMPICH CC: gcc -g\nMPICH FC: gfortran\n"
+
+
 def test_shared_memory_of_its_own_is_told_by_its_functions_and_not_by_settings(tmp_path):
     settings = b"\0MPIDI_POSIX_mpi_bcast_release_gather\0"
     for number, (text, own) in enumerate(((settings, False), (settings + b"MPIDI_POSIX_am_isend\0", True))):

@@ -5,7 +5,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.rules.wireup import unanswered, unfound
-from toolkit.engine.wireup import PMI, allocation_seen, hiding, spoken
+from toolkit.engine.wireup import PMI, allocation_seen, hiding, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
@@ -153,10 +153,10 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
     if row.outcome != "ok":
         return Hit(evidence, row.outcome, row.because, source=row.source, anyway=True)
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
-    served = {"pmix"} if starter.implementation == "openmpi" else PMI
-    if served & spoken(case):
+    orte = starter.implementation == "openmpi"
+    if ({"pmix"} if orte else PMI) & spoken(case) or (orte and knows_orte_alone(mpi)):
         return None
-    return unanswered(case, mpi, "pmix" if starter.implementation == "openmpi" else "pmi2", "image.mpirun")
+    return unanswered(case, mpi, "pmix" if orte else "pmi2", "image.mpirun")
 
 
 def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:

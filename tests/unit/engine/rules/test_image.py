@@ -28,6 +28,7 @@ MOUNTED = msgspec.structs.replace(
 OMPI_6 = mpi(version="6.0.0rc2", plugins=False)
 OLD_INTEL = with_(NO_LIBFABRIC, mpi=msgspec.structs.replace(INTEL, version="2021.13.1"))
 MPICH_501 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.1"))
+MPICH_420 = image(mpi=msgspec.structs.replace(MPICH, version="4.2.0", interfaces=("pmix",)))
 NO_DEFAULT = msgspec.structs.replace(HOST.slurm, mpi_default=None)
 BESIDE = {"binds": ("/opt/ofi/lib:/host/ofi",), "env": {"LD_LIBRARY_PATH": "/host/ofi"}}
 
@@ -53,7 +54,11 @@ FIRES = {
         case(host(mpis=(INTEL_HYDRA,)), NO_LIBFABRIC, "mpirun-host"),
         case(of=with_(PYTHON, programs={"/opt/probe": ONEAPI.library}), mode="mpirun-container", nodes=1),
     ],
-    "mpi-release-defect": [case(of=OMPI_6), case(of=MPICH_501, mode="srun-pmi2")],
+    "mpi-release-defect": [
+        case(of=OMPI_6),
+        case(of=MPICH_501, mode="srun-pmi2"),
+        case(of=with_(MPICH_420, pmix="5.0.1")),
+    ],
     "stack-disagrees": [case(of=image(disagreements=("stack.json says pmix 5.0.7, found was 4.2.9",)))],
 }
 QUIET = {
@@ -142,3 +147,20 @@ def test_a_long_pmi_value_keeps_srun_waiting_where_it_ends_mpirun():
     }
     outcomes = {name: foresee(of.host, of.image, of.request, of.plan).outcome for name, of in said.items()}
     assert outcomes == {"srun": "hang", "mpirun": "init-failure", "2x2": "init-failure"}
+
+
+def test_mpich_4_2_0_waits_for_a_key_where_it_speaks_pmix_to_slurm():
+    found = {
+        (version, faces): judge(case(of=with_(MPICH_420, pmix="5.0.1", mpi=made)), RULES)[0].outcome
+        for version in ("4.2.0", "4.2.1", "4.2.2")
+        for faces in (("pmix",), ("pmi1", "pmix"))
+        for made in (msgspec.structs.replace(MPICH_420.mpi, version=version, interfaces=faces),)
+    }
+    assert found == {
+        ("4.2.0", ("pmix",)): "hang",
+        ("4.2.1", ("pmix",)): "hang",
+        ("4.2.2", ("pmix",)): "ok",
+        ("4.2.0", ("pmi1", "pmix")): "singletons",
+        ("4.2.1", ("pmi1", "pmix")): "singletons",
+        ("4.2.2", ("pmi1", "pmix")): "singletons",
+    }

@@ -34,6 +34,7 @@ HALF = {"mode": "mpirun-host", "unset": ("OPAL_PREFIX",)}
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
 NO_SSH = absent(IMAGE, "ssh")
 OPEN_MPI_2 = with_(mpi(version="2.1.1", components={"pmix": ("pmix112",)}), pmix="1.2.1")
+OPEN_MPI_1 = absent(mpi(version="1.10.2", interfaces=(), components={}), "pmix")
 NO_MPIRUN = absent(image(mpi=msgspec.structs.replace(MPICH, launcher="/opt/venv/bin/mpiexec")), "mpirun")
 OPEN_MPI_FIRST = image(
     mpi=msgspec.structs.replace(MPICH, launcher="/opt/mpich/bin/mpiexec.hydra"),
@@ -113,6 +114,8 @@ QUIET = {
         ),
         case(of=image(mpi=MPICH), mode="mpirun-container", nodes=1, **FORK),
         case(of=image(mpi=MPICH), mode="mpirun-container", nodes=1, allocation=False),
+        case(of=OPEN_MPI_1, mode="mpirun-container", nodes=1),
+        case(of=absent(OPEN_MPI_1, "ssh"), mode="mpirun-container", nodes=1),
     ],
 }
 UNDECIDED = {
