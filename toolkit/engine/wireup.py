@@ -7,7 +7,6 @@ follows from the launcher, from Slurm around it and from the options of the cont
 from dataclasses import dataclass
 from typing import Literal
 
-from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, container_option, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
@@ -158,22 +157,6 @@ def leaves_out_home(case: Case) -> bool:
     runtime = case.host.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
     return forbidden or bool(options(case, {"--no-home", "-c", "--contain", "-C", "--containall"}))
-
-
-def hiding(case: Case) -> tuple[str, ...] | None:
-    """Return the variables of the host's mpirun that hide the components of the image's Open MPI.
-
-    ``None`` where what it exports could not be seen.
-    """
-    host, mpi = host_launcher(case.host), case.image.mpi
-    if case.mode != "mpirun-host" or host is None or mpi is None:
-        return ()
-    if not mpi.plugins or host.implementation != "openmpi":
-        return ()
-    if host.leaks is None:
-        return None
-    hides = knowledge.mpi().variables.hide_plugins
-    return tuple(name for name in host.leaks if name in hides and name not in case.plan.unset)
 
 
 def waits_for_the_dead(case: Case, *, met: bool) -> bool:

@@ -5,7 +5,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.rules.wireup import unanswered, unfound
-from toolkit.engine.wireup import PMI, allocation_seen, hiding, knows_orte_alone, spoken
+from toolkit.engine.wireup import PMI, allocation_seen, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
@@ -30,13 +30,18 @@ def host_launcher_leaks(case: Case) -> Hit | None:
     """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
     components as files searches there, finds none that fit, and aborts in MPI_Init.
     """
-    mpi, names = case.image.mpi, hiding(case)
-    if names is None:
-        return Hit(case.cite("host.mpis"), "unknown", "what the host's mpirun exports could not be seen")
-    if mpi is None or not names:
+    host, mpi = host_launcher(case.host), case.image.mpi
+    if host is None or mpi is None or not mpi.plugins or host.implementation != "openmpi":
         return None
-    because = f"{', '.join(names)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
-    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", because)
+    if host.leaks is None:
+        return Hit(case.cite("host.mpis"), "unknown", "what the host's mpirun exports could not be seen")
+    hiding = knowledge.mpi().variables.hide_plugins
+    left = [name for name in host.leaks if name in hiding and name not in case.plan.unset]
+    if not left:
+        return None
+    because = f"{', '.join(left)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
+    # MPI_Init begins with its components: whatever a rank would do later, it does not come to that.
+    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", because, anyway=True)
 
 
 @rule(

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, insists, launcher_pair
+from toolkit.engine.plans import brings_orte, host_launcher, insists, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.wireup import (
     HYDRA,
     PMI,
     cleaned,
-    hiding,
     in_step,
+    knows_orte_alone,
     needs_hint,
     offer,
     served,
@@ -29,6 +29,9 @@ from toolkit.versions import within
 
 _REFUSES = "unsupported PMI version"
 """In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
+
+
+_ORTE_1 = "truth.json: older, mpirun-host of Open MPI 1.10.2; under PRRTE it runs alone"
 
 
 def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
@@ -188,6 +191,11 @@ def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
     if found is None:
         return Lacks(("host.slurm.mpi_default",))
     by = served(case, found)
+    if not by and knows_orte_alone(mpi) and brings_orte(host):
+        because = (
+            f"{mpi_name(mpi)} takes the daemons of {mpi_name(host)} for those of its own release, and waits"
+        )
+        return Hit(case.cite("host.mpis", "image.mpi"), "hang", because, source=_ORTE_1)
     if not by:
         return unanswered(case, mpi, found.sees, "host.mpis")
     return _shared(case, mpi) if by == "pmix" and found.shared else None
@@ -269,10 +277,8 @@ def rank_outside_step(case: Case) -> Hit | None:
     refused = _others_are_refused(case)
     outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
-    # ever (measured: PMIx 3.2.3 of truth.json against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9). One
-    # whose components are hidden ends before either.
-    anyway = refused and outcome == "hang" and not hiding(case)
-    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=anyway)
+    # ever (measured: PMIx 3.2.3 of truth.json against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
+    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=refused and outcome == "hang")
 
 
 def _others_are_refused(case: Case) -> bool:

@@ -210,3 +210,16 @@ def test_a_pmix_3_1_client_meets_ranks_of_its_own_node_alone_under_prrte():
     of = with_(mpi(version="4.0.3"), pmix="3.1.5")
     found = [judge(case(of=of, mode="mpirun-host", nodes=n, **UNSET), RULES)[0].outcome for n in (1, 2)]
     assert found == ["ok", "comm-failure"]
+
+
+def test_open_mpi_1_waits_for_an_orte_of_another_release_and_is_alone_under_prrte():
+    old = with_(OPEN_MPI_1, mpi=msgspec.structs.replace(OPEN_MPI_1.mpi, plugins=True))
+    under = {
+        "orte": case(
+            host(mpis=(msgspec.structs.replace(LAUNCHER, version="4.1.4", leaks=()),)), old, "mpirun-host"
+        ),
+        "prrte": case(of=old, mode="mpirun-host", unset=LAUNCHER.leaks),
+        "prrte, hidden": case(of=old, mode="mpirun-host"),
+    }
+    found = {name: judge(of, RULES)[0].outcome for name, of in under.items()}
+    assert found == {"orte": "hang", "prrte": "singletons", "prrte, hidden": "init-failure"}

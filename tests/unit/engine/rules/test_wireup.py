@@ -43,6 +43,9 @@ OPT = msgspec.structs.replace(
 PMI2 = {"mode": "bind", "binds": ("/opt/mpi",), "launcher": ("srun", "--mpi=pmi2")}
 IN_STEP = {"env": {"SLURM_STEP_ID": "0"}, "unset": LAUNCHER.leaks}
 
+ORTE = msgspec.structs.replace(LAUNCHER, version="4.1.4", leaks=())
+OPEN_MPI_1 = absent(mpi(version="1.10.2", interfaces=()), "pmix")
+
 FIRES = {
     "environment-cleaned": [
         case(container=("--containall",)),
@@ -64,6 +67,7 @@ FIRES = {
         case(WITH_HYDRA, mode="mpirun-host", ranks_per_node=2),
         case(WITH_HYDRA, with_(IMAGE, pmix="2.1.0"), "mpirun-host", ranks_per_node=2),
         case(WITH_HYDRA, mode="mpirun-host", nodes=1, ranks_per_node=2),
+        case(host(mpis=(ORTE,)), OPEN_MPI_1, "mpirun-host"),
     ],
     "pmix-refused": [
         case(WITH_HYDRA, MPICH_5, "mpirun-host"),
@@ -169,7 +173,7 @@ def test_ranks_on_another_node_that_prrte_does_not_serve_end_or_wait_by_their_re
 
 
 def test_ranks_that_share_an_identity_are_right_by_accident_one_a_node():
-    shared = FIRES["host-launcher-other-family"][2:]
+    shared = FIRES["host-launcher-other-family"][2:6]
     assert [judge(of, RULES)[0].outcome for of in shared] == ["ok", "wrong-size", "unknown", "singletons"]
 
 
