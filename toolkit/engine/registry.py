@@ -50,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     bind.bind_component_lacks_library,
     bind.bind_modules_differ,
     bind.bind_has_no_effect,
+    bind.bind_name_of_another,
     wireup.environment_cleaned,
     wireup.nothing_offered,
     wireup.image_lacks_pmix,

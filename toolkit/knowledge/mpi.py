@@ -77,7 +77,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     nodes: Count = "any"
     ranks_per_node: Count = "any"
     served_by: Literal["pmi", "pmix", ""] = ""
-    mode: Mode | None = None
+    modes: tuple[Mode, ...] = ()
     lifted_by: str = ""
     lift: str = ""
 

@@ -4,7 +4,7 @@ from toolkit.engine.bound import SPEAKERS, brought, first, halves, replaces, tar
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher, is_masked, mounted_folders
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.wireup import offer
+from toolkit.engine.wireup import HYDRA, offer
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.model.facts import HostMpi
@@ -66,6 +66,33 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     )
     because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
     return Hit(case.cite("host.mpis", "image.mpi"), because=because, title=because)
+
+
+@rule(
+    "bind-name-of-another",
+    "The library that is mounted has the name of the image's MPI, and is of another family",
+    severity="error",
+    fix="mount an MPI of the same family as the image's, or none",
+    source=f"truth.json: bind of MPICH 4.1.3 over Open MPI 1.10.2, both libmpi.so.12; {_SOURCE}",
+    needs=("host.mpis", "image.mpi"),
+    modes=("bind",),
+)
+def bind_name_of_another(case: Case) -> Hit | None:
+    """Open MPI 1.10 and the kin of MPICH call their library ``libmpi.so.12``, and the loader takes the one for
+    the other; a program of Open MPI then misses variables that it names, as ``ompi_mpi_comm_world``.
+    """
+    host, mpi = host_launcher(case.host), case.original.mpi
+    if host is None or mpi is None or not replaces(host, case.original, case.plan):
+        return None
+    pair = (mpi.implementation, host.implementation)
+    if pair.count("openmpi") != 1 or not HYDRA & set(pair):
+        return None
+    evidence = case.cite("host.mpis", "image.mpi")
+    both = f"{mpi_name(mpi)} and {mpi_name(host)} of the host are both called {mpi.soname}"
+    if mpi.implementation == "openmpi":
+        because = f"{both}, and programs of the one find variables missing in the other"
+        return Hit(evidence, "loader-failure", because)
+    return Hit(evidence, "unknown", f"{both}; how a program ends that loads the other was not measured")
 
 
 @rule(

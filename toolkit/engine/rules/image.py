@@ -152,7 +152,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
             and counts(row.ranks_per_node, ranks)
             and row.lifted_by not in {*case.plan.env, *case.plan.container}
             and row.served_by in {"", _server(case)}
-            and row.mode in {None, case.mode}
+            and (not row.modes or case.mode in row.modes)
         ):
             return Hit(case.cite("image.mpi"), row.outcome, row.title, row.title, row.fix, row.source)
     return None

@@ -39,6 +39,10 @@ FABRIC = {
 }
 OF_ITS_OWN = {**FABRIC, "soname": "libmpi.so.40", "places": {"libfabric.so.1": "/opt/mpi/lib/openmpi"}}
 ASKS = mpi(fabric_asked="1.8")
+# Open MPI 1.10 calls its library as all kin of MPICH call theirs.
+NAMESAKE = {"implementation": "mpich", "version": "4.1.3", "soname": "libmpi.so.12", "pmix": None}
+OLD_OPEN_MPI = mpi(version="1.10.2", soname="libmpi.so.12")
+NAMED_ALIKE = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12"))
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
 OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
 # srun offers PMIx, which one of its two components speaks.
@@ -73,6 +77,10 @@ FIRES = {
         case(mode="bind", binds=("/tmp",)),
     ],
     "bind-has-no-effect": [bound(of=image(mpi=MPICH)), bound(provider(places={}), env={})],
+    "bind-name-of-another": [
+        bound(provider(**NAMESAKE), OLD_OPEN_MPI),
+        bound(provider(version="1.10.7", soname="libmpi.so.12"), NAMED_ALIKE),
+    ],
     "bind-glibc-older": [bound(provider(glibc_needed="2.38")), bound(of=absent(IMAGE, "glibc"))],
     "bind-library-missing": [
         bound(provider(outside=("libfabric.so.1",)), absent(IMAGE, "libfabric")),
@@ -100,6 +108,11 @@ FIRES = {
 QUIET = {
     "bind-nothing-to-mount": [bound()],
     "bind-has-no-effect": [bound(), case(mode="bind")],
+    "bind-name-of-another": [
+        bound(),
+        bound(provider(**NAMESAKE)),
+        bound(provider(**NAMESAKE), NAMED_ALIKE),
+    ],
     "bind-glibc-older": [
         bound(),
         case(mode="bind"),
@@ -166,6 +179,7 @@ UNDECIDED = {
 OUTCOMES = {
     "bind-nothing-to-mount": "unavailable",
     "bind-has-no-effect": "singletons",
+    "bind-name-of-another": "loader-failure",
     "bind-glibc-older": "loader-failure",
     "bind-library-missing": "loader-failure",
     "bind-component-lacks-library": "loader-failure",
@@ -198,3 +212,8 @@ def test_what_is_mounted_and_not_looked_for_has_no_effect():
     told = foresee(of.host, of.original, of.request, of.plan)
     assert "bind-has-no-effect" in told.findings
     assert "takes the place" not in told.because
+
+
+def test_a_program_of_mpich_that_loads_an_old_open_mpi_ends_in_a_way_that_nobody_measured():
+    of = FIRES["bind-name-of-another"][1]
+    assert foresee(of.host, of.original, of.request, of.plan).outcome == "unknown"
