@@ -78,8 +78,8 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     modes=("bind",),
 )
 def bind_name_of_another(case: Case) -> Hit | None:
-    """Open MPI 1.10 and the kin of MPICH call their library ``libmpi.so.12``, and the loader takes one for the
-    other; a program of Open MPI then misses variables that it names, as ``ompi_mpi_comm_world``.
+    """Open MPI 1.10 and the kin of MPICH call their library ``libmpi.so.12``: the loader takes one for the
+    other, and a program of Open MPI then misses variables that it names, as ``ompi_mpi_comm_world``.
     """
     host, mpi = host_launcher(case.host), case.original.mpi
     if host is None or mpi is None or not replaces(host, case.original, case.plan):
