@@ -1,5 +1,6 @@
 """Rules about the host's MPI mounted into the container, in place of the image's own."""
 
+from toolkit import knowledge
 from toolkit.engine.bound import SPEAKERS, brought, first, halves, replaces, targets_of
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher, is_masked, mounted_folders
@@ -65,7 +66,12 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
         else f"LD_LIBRARY_PATH does not lead to {host.library or 'the library that is mounted'}"
     )
     because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
-    return Hit(case.cite("host.mpis", "image.mpi"), because=because, title=because)
+    evidence = case.cite("host.mpis", "image.mpi")
+    hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
+    if hides and mpi.implementation == "openmpi" and mpi.plugins:
+        because = f"{because}, and {', '.join(hides)} hides its components"
+        return Hit(evidence, "init-failure", because, because, severity="error", anyway=True)
+    return Hit(evidence, because=because, title=because)
 
 
 @rule(

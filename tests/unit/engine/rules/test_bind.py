@@ -76,7 +76,11 @@ FIRES = {
         case(provider(prefix="/work/-/mpi"), mode="bind"),
         case(mode="bind", binds=("/tmp",)),
     ],
-    "bind-has-no-effect": [bound(of=image(mpi=MPICH)), bound(provider(places={}), env={})],
+    "bind-has-no-effect": [
+        bound(of=image(mpi=MPICH)),
+        bound(provider(places={}), env={}),
+        bound(of=OLD_OPEN_MPI, env={**OPAL, "OPAL_PREFIX": "/opt/mpi"}),
+    ],
     "bind-name-of-another": [
         bound(provider(**NAMESAKE), OLD_OPEN_MPI),
         bound(provider(version="1.10.7", soname="libmpi.so.12"), NAMED_ALIKE),
@@ -217,3 +221,8 @@ def test_what_is_mounted_and_not_looked_for_has_no_effect():
 def test_a_program_of_mpich_that_loads_an_old_open_mpi_ends_in_a_way_that_nobody_measured():
     of = FIRES["bind-name-of-another"][1]
     assert foresee(of.host, of.original, of.request, of.plan).outcome == "unknown"
+
+
+def test_a_prefix_for_an_mpi_that_is_not_loaded_hides_the_components_of_the_one_that_is():
+    of = FIRES["bind-has-no-effect"][2]
+    assert foresee(of.host, of.original, of.request, of.plan).outcome == "init-failure"

@@ -164,3 +164,5 @@ def test_mpich_4_2_0_waits_for_a_key_where_it_speaks_pmix_to_slurm():
         ("4.2.1", ("pmi1", "pmix")): "singletons",
         ("4.2.2", ("pmi1", "pmix")): "singletons",
     }
+    beside = case(of=with_(MPICH_420, pmix="5.0.1"), nodes=1, ranks_per_node=2, container=("--sharens",))
+    assert judge(beside, RULES)[0].outcome == "ok"
