@@ -48,6 +48,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
     fix="mount an MPI of the same family and ABI as the image's, or none",
     source=_SOURCE,
     needs=("host.mpis", "image.mpi"),
+    then=("image.mpi.plugins",),
     modes=("bind",),
 )
 def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
@@ -68,7 +69,9 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
-    if hides and mpi.implementation == "openmpi" and mpi.plugins:
+    if hides and mpi.implementation == "openmpi" and mpi.plugins is not False:
+        if mpi.plugins is None:
+            return Lacks(("image.mpi.plugins",))
         because = f"{because}, and {', '.join(hides)} hides its components"
         return Hit(evidence, "init-failure", because, because, severity="error", anyway=True)
     return Hit(evidence, because=because, title=because)

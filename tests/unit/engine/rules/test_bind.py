@@ -170,7 +170,14 @@ QUIET = {
 }
 UNDECIDED = {
     "bind-nothing-to-mount": [bound(provider(library=None))],
-    "bind-has-no-effect": [bound(provider(soname=None)), bound(of=mpi(soname=None))],
+    "bind-has-no-effect": [
+        bound(provider(soname=None)),
+        bound(of=mpi(soname=None)),
+        bound(
+            of=mpi(version="1.10.2", soname="libmpi.so.12", plugins=None),
+            env={**OPAL, "OPAL_PREFIX": "/opt/mpi"},
+        ),
+    ],
     "bind-glibc-older": [bound(provider(glibc_needed=None)), bound(unread(HOST, "mpis"))],
     "bind-library-missing": [
         bound(provider(outside=None)),
