@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.matrix.images import ImageSpec, context, specs
+from tests.matrix import ubuntu
+from tests.matrix.images import UBUNTU, ImageSpec, context, specs
 from toolkit.errors import CheckFailed, ToolkitError
 from toolkit.image import workspace
 from toolkit.image.digest import digest_file, sha256
@@ -17,7 +18,7 @@ from toolkit.image.packing import Packing
 from toolkit.image.sif import write
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
-from toolkit.run.base import ensure_base
+from toolkit.run.base import Base, ensure_base
 from toolkit.run.engine import BuildOptions, build_image, connect, find_image, forget_image
 from toolkit.run.surroundings import certificates, pip_settings, proxies
 
@@ -43,7 +44,7 @@ def sif(name: str) -> Path:
 def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
     """Return the SIF of an image, built first if there is none from exactly these files."""
     target, noted = sif(spec.name), FOLDER / f"{spec.name}.source"
-    base = ensure_base(client, spec.release, f"debian:{spec.release}-slim", tell)
+    base = _base(client, spec.release, tell)
     files = context(spec, base.reference, certificates(os.environ) or b"")
     source = digest(spec, files)
     if target.is_file() and noted.is_file() and noted.read_text() == source:
@@ -58,6 +59,13 @@ def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
         forget_image(client, image)
     noted.write_text(source)
     return target
+
+
+def _base(client: "DockerClient", release: str, tell: Tell) -> Base:
+    if release not in UBUNTU:
+        return ensure_base(client, release, f"debian:{release}-slim", tell)
+    ubuntu.ensure(client, release)
+    return ensure_base(client, release, f"ubuntu:{release}", tell)
 
 
 def _convert(client: "DockerClient", image: str, target: Path, spec: ImageSpec, tell: Tell) -> None:

@@ -10,6 +10,8 @@ import msgspec
 _HERE = Path(__file__).parent
 SPECS = _HERE / "images.toml"
 PROGRAM = _HERE / "probe.c"
+UBUNTU = frozenset({"xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"})
+"""Releases that are Ubuntu's; all others are Debian's."""
 LABEL = 'toolkit="matrix"'
 """Of the steps that compile, so that they can be removed; the images themselves carry no label of ours."""
 
@@ -44,7 +46,7 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """One image of ``images.toml``; the words are explained there."""
 
     name: str
-    release: Literal["bullseye", "bookworm", "trixie"]
+    release: str
     compile: str
     compression: Literal["gzip", "zstd", "lz4", "xz"]
     suite: str = ""

@@ -5,8 +5,8 @@
                                [--again] [--facts-only] [--held-out FILE]
 
 On each flavour first with what its nodes have, then with every MPI that images.toml puts there as a
-centre's own; with --central with those alone. Cells that are recorded with the same words are not run
-again. Clusters are called matrix-FLAVOUR and stay up.
+centre's own; with --central with those alone ('' is none of them). Cells that are recorded with the same
+words are not run again. Clusters are called matrix-FLAVOUR and stay up.
 """
 
 import argparse
@@ -204,7 +204,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.matrix.run", description=__doc__)
     parser.add_argument("--flavour", action="append", choices=list(flavours()))
     centrals = [name for name, spec in specs().items() if spec.central]
-    parser.add_argument("--central", action="append", choices=centrals, default=[])
+    parser.add_argument("--central", action="append", choices=["", *centrals], default=[])
     parser.add_argument("--image", action="append", choices=list(specs()))
     parser.add_argument("--launch", action="append", choices=("bind", *LAUNCHES))
     parser.add_argument("--shape", action="append", help="NODESxRANKS, as in 2x1")

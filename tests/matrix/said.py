@@ -6,11 +6,13 @@ from typing import Any
 QUESTIONS = r"""
 echo "@ libraries"; ldd /opt/probe 2>&1
 echo "@ library"
-library=$(ldd /opt/probe | sed -nE 's/.*(libmpi|libmpich)\.so[^ ]* => ([^ ]+) .*/\2/p' | head -n 1)
+# A wheel may give its library a name of its own: libmpi-3f8c9a12.so.12.
+loads='^[[:space:]]*(lib(mpi|mpich)(-[0-9a-f]+)?\.so[^ ]*) => ([^ ]+) .*'
+library=$(ldd /opt/probe | sed -nE "s/$loads/\4/p" | head -n 1)
 readlink -f "$library"
-echo "@ soname"; ldd /opt/probe | sed -nE 's/^[[:space:]]*(lib(mpi|mpich)\.so[^ ]*) => .*/\1/p' | head -n 1
+echo "@ soname"; ldd /opt/probe | sed -nE "s/$loads/\1/p" | head -n 1
 echo "@ glibc"; ldd --version 2>&1 | head -n 1
-echo "@ python"; python3 --version 2>&1 || true
+echo "@ python"; python3 --version 2>/dev/null
 echo "@ probe"; OMPI_MCA_btl=self OMPI_MCA_plm=isolated FI_PROVIDER=tcp /opt/probe 2>/dev/null | head -n 1
 prefix=$(dirname "$(dirname "$library")")
 for bin in "$prefix/bin" /usr/bin; do
@@ -30,10 +32,11 @@ echo "@ pmix"
             find "$(dirname "$(readlink -f "$library")")" -name 'mca_pmix_*.so' -exec ldd {} \; ;;
     esac
 } 2>/dev/null | sed -nE 's/.*libpmix\.so\.2 => ([^ ]+) .*/\1/p' | head -n 1 | while read -r pmix; do
-    # A program that came with the library tells, else the package that it is of.
+    # A program that came with the library tells, else its package, else what PMIx_Get_version would return.
     for bin in "$prefix/bin" /usr/bin; do
         "$bin/pmix_info" --parsable 2>/dev/null | sed -n 's/^pmix:version:full://p'
-    done | grep -m 1 . || dpkg-query -W -f '${Version}\n' 'libpmix2*' 2>/dev/null | grep .
+    done | grep -m 1 . || dpkg-query -W -f '${Version}\n' 'libpmix2*' 2>/dev/null | grep . || \
+        grep -m 1 -aoE 'OpenPMIx [0-9.]+' "$pmix"
 done
 echo "@ environment"; env | grep -E '^(PATH|LD_LIBRARY_PATH|OMPI_|UCX_|FI_|I_MPI_|PMIX_)' | sort
 echo "@ end"

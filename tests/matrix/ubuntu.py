@@ -1,0 +1,65 @@
+"""The base image of an Ubuntu release, bootstrapped here: as root, by debootstrap, with Ubuntu's keyring.
+
+python -m tests.matrix.ubuntu RELEASE…
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import Missing
+from toolkit.run.base import local_name
+from toolkit.run.command import Command
+from toolkit.run.engine import connect, find_image
+from toolkit.run.local import LocalRunner
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_MIRROR = "http://archive.ubuntu.com/ubuntu"
+_KEYRING = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+_SCRIPTS = Path("/usr/share/debootstrap/scripts")
+_WORDS = ("--variant=minbase", "--components=main,universe", f"--keyring={_KEYRING}")
+"""Its MPIs are in universe."""
+_SECONDS = 900.0
+
+
+def ensure(client: "DockerClient", release: str) -> None:
+    """Make the base of a release, under the name of toolkit's own bases, if the engine has none.
+
+    mmdebstrap is no way: what it unpacks first is not yet set up where the releases up to 20.04 need it.
+
+    Raises:
+        Missing: without debootstrap or the keyring.
+        CheckFailed: if debootstrap fails.
+    """
+    if find_image(client, local_name(release)) is not None:
+        return
+    if not _KEYRING.is_file():
+        raise Missing(
+            f"{_KEYRING} is not there, by which packages of Ubuntu are verified",
+            fix="apt-get install ubuntu-keyring, or unpack Ubuntu's package of that name",
+        )
+    with tempfile.TemporaryDirectory(prefix="toolkit-ubuntu.") as work:
+        root, tar = Path(work) / "root", Path(work) / "base.tar"
+        _run("debootstrap", *_WORDS, release, str(root), _MIRROR, *_script(release))
+        excluded = (f"--exclude=./{folder}/*" for folder in ("dev", "proc", "sys"))
+        _run("tar", "-C", str(root), *excluded, "-cf", str(tar), ".")
+        client.api.import_image_from_file(
+            str(tar), *local_name(release).split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
+        )
+
+
+def _script(release: str) -> tuple[str, ...]:
+    """Name the script of all releases where debootstrap is older than this one."""
+    return () if (_SCRIPTS / release).exists() else (str(_SCRIPTS / "gutsy"),)
+
+
+def _run(*words: str) -> None:
+    LocalRunner().run(Command(words, timeout=_SECONDS)).require(f"making a base of Ubuntu: {words[0]}")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        ensure(connect(), name)
