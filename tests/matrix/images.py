@@ -3,15 +3,16 @@
 import shlex
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 _HERE = Path(__file__).parent
 SPECS = _HERE / "images.toml"
 PROGRAM = _HERE / "probe.c"
-UBUNTU = frozenset({"xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"})
-"""Releases that are Ubuntu's; all others are Debian's."""
+Debian = Literal["bullseye", "bookworm", "trixie"]
+Ubuntu = Literal["xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"]
+UBUNTU = frozenset(get_args(Ubuntu))
 LABEL = 'toolkit="matrix"'
 """Of the steps that compile, so that they can be removed; the images themselves carry no label of ours."""
 
@@ -46,7 +47,7 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """One image of ``images.toml``; the words are explained there."""
 
     name: str
-    release: str
+    release: Debian | Ubuntu
     compile: str
     compression: Literal["gzip", "zstd", "lz4", "xz"]
     suite: str = ""

@@ -15,7 +15,7 @@ import msgspec
 _UNAVAILABLE = re.compile(
     r"invalid MPI type|Couldn't find the specified plugin name for mpi|cannot find mpi plugin|"
     r"MPI plugin .* not found|env: .(mpirun|mpiexec).: No such file|\bmpirun: (command )?not found|"
-    r"Unable to find command .mpirun|.mpirun.: executable file not found in \$PATH|"
+    r"Unable to find command .(mpirun|mpiexec)|.(mpirun|mpiexec).: executable file not found in \$PATH|"
     r"failed to initialize MPI plugin",
     re.IGNORECASE,
 )
@@ -30,6 +30,8 @@ _CRASH = re.compile(
 _IGNORED = re.compile(r".*(component_find|\(ignored\)$).*", re.MULTILINE)
 """Of a plugin that Open MPI goes on without."""
 _ENDED = re.compile(r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b", re.MULTILINE)
+_SIGNALS = {132, 134, 135, 136, 139}
+"""Exit status of a shell or srun whose program was ended by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""
 _HEAD = re.compile(r'"rank": (\d+), "size": (\d+), "host"')
 _COMM = re.compile(r'"comm": "(begun|ok|wrong)"\}')
 _LABEL = re.compile(r"^ *\d+: ")
@@ -37,6 +39,8 @@ _NOISE = re.compile(
     r"^\s*$|^-+$|^INFO:|^srun: (job|Terminating)|^slurmstepd: error: \*\*\*|^srun: launch/slurm|"
     r"^Sorry!|But I couldn't|/help-[\w-]+\.txt|^find-available:|It looks like \w+ failed for some"
 )
+_AFTER = re.compile(r"^(INFO|WARNING):|^srun: error: \S+: tasks? [\d,-]+: (Exited|Terminated|Killed)")
+"""What tells that a launch ended, or how it went on, and not why."""
 _TELLING = re.compile(
     r"GLIBC_|shared libraries|symbol lookup|PMI|PMIX|OPAL ERROR|ORTE|PRTE|unsupported|Unreachable|reachable|"
     r"signal|fault|error|fail|abort|not found|cannot|unable|denied|invalid",
@@ -89,6 +93,7 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
 
 def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
     """Return what became of a launch of ``want`` ranks that printed ``text``."""
+    text = text.replace("\r\n", "\n")
     told = ranks(text)
     begun = [line for line in told if line["comm"] == "begun"]
     ended = [line for line in told if line["comm"] != "begun"]
@@ -121,10 +126,11 @@ def _never_begun(text: str, status: int | None) -> str:
         return "unavailable"
     # What a rank says after Slurm ended the others is no cause: its file system may be gone already.
     first = _ENDED.split(text, maxsplit=1)[0]
-    text = _IGNORED.sub("", first if _TELLING.search(first) else text)
+    named = any(_TELLING.search(line) for line in _lines_of(first) if not _AFTER.search(line))
+    text = _IGNORED.sub("", first if named else text)
     if _LOADER.search(text):
         return "loader-failure"
-    return "crash" if _CRASH.search(text) or status in (134, 135, 139) else "init-failure"
+    return "crash" if _CRASH.search(text) or status in _SIGNALS else "init-failure"
 
 
 def _world(sizes: tuple[int, ...], want: int, right: bool) -> str:
@@ -135,9 +141,14 @@ def _world(sizes: tuple[int, ...], want: int, right: bool) -> str:
 
 def telling(text: str) -> str:
     """Return the first line that names a cause, else the last that is no noise."""
-    lines = [_LABEL.sub("", line).strip() for line in text.splitlines()]
-    lines = [
-        line for line in lines if '"rank"' not in line and '"comm"' not in line and not _NOISE.search(line)
-    ]
+    lines = _lines_of(text)
     told = next((line for line in lines if _TELLING.search(line)), lines[-1] if lines else "")
     return told[:240]
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines that are neither of ranks nor noise, without labels."""
+    lines = [_LABEL.sub("", line).strip() for line in text.splitlines()]
+    return [
+        line for line in lines if '"rank"' not in line and '"comm"' not in line and not _NOISE.search(line)
+    ]

@@ -87,9 +87,9 @@ def pmix_type(host: HostFacts) -> str | None:
 
 
 def launcher_pair(
-    host: HostMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
+    host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return what is known of the host's launcher and this PMIx client.
+    """Return what is known of a launcher, which is the host's as a rule, and this PMIx client.
 
     ``unset`` are the variables that are taken away between them; ``None`` means those that help.
     """
@@ -99,7 +99,7 @@ def launcher_pair(
     return next((row for row in rows if set(row.unset) <= set(unset)), None)
 
 
-def _fits(row: Pair, host: HostMpi, client: str, request: Request) -> bool:
+def _fits(row: Pair, host: HostMpi | ImageMpi, client: str, request: Request) -> bool:
     if row.server and not host.pmix:
         return False
     return (

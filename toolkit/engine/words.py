@@ -3,7 +3,15 @@
 from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.versions import upstream
 
-_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI", "mvapich2": "MVAPICH2"}
+_NAMES = {
+    "openmpi": "Open MPI",
+    "mpich": "MPICH",
+    "intelmpi": "Intel MPI",
+    "mvapich2": "MVAPICH2",
+    "cray": "Cray MPICH",
+    "parastation": "ParaStation MPI",
+    "spectrum": "IBM Spectrum MPI",
+}
 
 
 def plain(version: str | None) -> str:

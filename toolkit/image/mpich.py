@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from toolkit.image.elf import symbol
 from toolkit.image.pages import Pages
+from toolkit.sonames import plain
 
 _LABELS = {
     "Version": "string",
@@ -34,8 +35,10 @@ _LONGEST = 8191
 _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
+_CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
+"""Cray numbers its releases in its own way; beside this stands the MPICH that it is made from."""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
-_CONFIGURE = rb"(?P<configure>[^\0]{1,16000})\0{1,64}"
+_CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (
     rb"(?:(?P<ABI>\d{1,4}:\d{1,4}:\d{1,4})\0{1,64})?(?P<date>[^\0]{8,60})\0{1,64}"
     rb"(?P<string>\d{1,4}\.\d[\w.]{0,20})(?=\0)"
@@ -81,6 +84,9 @@ def told(content: bytes, library: Pages, implementation: str) -> Told:
     device = _device(said["device"])
     said["features"] = _features(content, device)
     version = said["string"]
+    if implementation == "cray":
+        named = _CRAY.search(content)
+        version = named[1].decode() if named else None
     return Told(
         version=version if version and re.match(r"\d{1,4}\.\d", version) and len(version) < 40 else None,
         text=_text(content, said) if implementation == "mpich" else None,
@@ -96,7 +102,7 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     for Slurm's own libraries needs those instead.
     """
     found: dict[str, str] = {}
-    linked = {soname.partition(".so")[0] for soname in needed}
+    linked = {plain(soname).partition(".so")[0] for soname in needed}
     if "libpmix" in linked:
         found["pmix"] = "linked"
     if b"PMI_FD" in content or "libpmi" in linked:

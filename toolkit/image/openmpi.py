@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolkit.image import mca
 from toolkit.image import tree as files
 from toolkit.image.loader import Loader
+from toolkit.sonames import plain, unhashed
 
 _INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
 """The libraries of which an Open MPI consists: since 6.0 what is not the interface is in libopen_mpi."""
@@ -37,7 +38,7 @@ class OpenMpi:
 
 def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) -> OpenMpi:
     """Read an Open MPI from its main library, the inner ones that are loaded with it, and its plugins."""
-    inner = [p for soname, p in needed.items() if p and _INNER.match(soname)]
+    inner = [p for soname, p in needed.items() if p and _INNER.match(unhashed(soname))]
     contents = [loader.texts(p) for p in dict.fromkeys((real, *inner))]
     built_in = tuple(c for content in contents for c in mca.components(content))
     plugins, broken = _plugins(loader, path, real)
@@ -71,13 +72,13 @@ def interfaces(found: OpenMpi, needed: dict[str, str | None], loader: Loader) ->
             how[face] = f"component {name}" if ("pmix", name) in found.files else "linked"
     if not names and (plugin := found.files.get(("ess", "pmi"))):
         # Before 2.0 components were linked with Slurm's libraries themselves.
-        linked = {soname.partition(".so")[0] for soname in loader.closure(plugin)[0]}
+        linked = {plain(soname).partition(".so")[0] for soname in loader.closure(plugin)[0]}
         how |= {face: "component ess_pmi" for face, lib in _OLD.items() if lib in linked}
     if names:
         return dict(sorted(how.items())), f"components {' '.join(names)}{_not_loading(found)}"
     if how:
         return dict(sorted(how.items())), "component ess_pmi"
-    if any(soname.startswith("libpmix.so") for soname in needed):
+    if any(plain(soname).startswith("libpmix.so") for soname in needed):
         return {"pmix": "linked"}, "it needs libpmix.so.2"
     if found.pmix:
         return {"pmix": "linked"}, f"PMIx {found.pmix} is built in"

@@ -9,6 +9,7 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Mode, Outcome
+from toolkit.sonames import unhashed
 from toolkit.versions import within
 
 Count = Literal["one", "several", "any"]
@@ -40,6 +41,14 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     marker: str = ""
     ssh: bool | None = None
     munge: bool | None = None
+
+
+class Daemons(MpiRow, frozen=True, kw_only=True):
+    """What a library does that daemons of another release start; ``launcher`` bounds theirs."""
+
+    launcher: str
+    outcome: Outcome
+    because: str
 
 
 class Inside(MpiRow, frozen=True, kw_only=True):
@@ -141,6 +150,7 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """``mpi.toml``."""
 
     mismatch: tuple[Mismatch, ...]
+    daemons: tuple[Daemons, ...]
     inside: tuple[Inside, ...]
     agent: tuple[Agent, ...]
     outside_step: OutsideStep
@@ -149,7 +159,7 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     namespaces: tuple[Namespaces, ...]
     libfabric: tuple[Libfabric, ...]
     bundled_pmix: dict[str, str]
-    library_file: dict[str, str]
+    library_file: dict[str, dict[str, str]]
     variables: Variables
 
 
@@ -159,9 +169,10 @@ def mpi() -> MpiKnowledge:
     return read("mpi", MpiKnowledge)
 
 
-def mpi_of_file(path: str) -> str | None:
-    """Tell the release of an MPI from the real file name of its library."""
-    return mpi().library_file.get(Path(path).name)
+def mpi_of_file(implementation: str, path: str) -> str | None:
+    """Tell the release of an Open MPI or MPICH from the real file name of its library."""
+    known = mpi().library_file.get(implementation, {})
+    return known.get(unhashed(Path(path).name))
 
 
 def bundled_pmix(open_mpi: str) -> str | None:

@@ -9,6 +9,7 @@ import msgspec
 from toolkit.knowledge.mpi import Count
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.prediction import Outcome
+from toolkit.sonames import unhashed
 
 _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
@@ -70,7 +71,7 @@ def pmix() -> PmixKnowledge:
 
 def pmix_of_file(path: str) -> str | None:
     """Tell the release of PMIx from the real file name of its library."""
-    return pmix().library_file.get(Path(path).name)
+    return pmix().library_file.get(unhashed(Path(path).name))
 
 
 def is_plugin(name: str) -> bool:

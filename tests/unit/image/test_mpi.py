@@ -274,6 +274,79 @@ def test_mvapich_is_told_from_mpich(tmp_path):
     assert (mpi.implementation, mpi.version) == ("mvapich2", "2.3.7")
 
 
+def test_relations_of_mpich_and_open_mpi_that_start_in_ways_of_their_own_are_told_from_them(tmp_path):
+    kin = {
+        ("cray", "8.1.25.17"): elf(
+            soname="libmpi_gnu_91.so.12",
+            text=b"MPICH\0CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)\0PMI2_Init",
+            symbols={"MPIR_Version_string": "3.4a2"},
+        ),
+        ("parastation", "3.4.3"): elf(
+            soname="libmpi.so.12",
+            text=b"MPICH\0MPIDI_PSP_Init\0PMI_FD",
+            symbols={"MPIR_Version_string": "3.4.3"},
+        ),
+        ("spectrum", None): elf(soname="libmpi_ibm.so.3", text=OMPI + b"\0IBM Spectrum MPI\0"),
+    }
+    for number, ((name, version), library) in enumerate(kin.items()):
+        soname = ("libmpi_gnu_91.so.12", "libmpi.so.12", "libmpi_ibm.so.3")[number]
+        facts, mpi = mpi_of(tmp_path / str(number), {f"/opt/x/lib/{soname}": library})
+        assert (mpi.implementation, mpi.version) == (name, version)
+    assert (mpi.interfaces, "mpi.interfaces" in facts.unknown) == (None, True)
+
+
+def test_what_auditwheel_has_renamed_is_found_all_the_same(tmp_path):
+    libs = "/opt/x/lib"
+    facts, mpi = mpi_of(
+        tmp_path,
+        {
+            f"{libs}/libmpi-d26c8c51.so.40.30.6": elf(
+                soname="libmpi-d26c8c51.so.40.30.6",
+                needed=("libopen-pal-1234abcd.so.40.30.3", "libpmix-0a1b2c3d.so.2.13.7"),
+                runpath="$ORIGIN",
+                text=OMPI,
+            ),
+            f"{libs}/libopen-pal-1234abcd.so.40.30.3": elf(
+                soname="libopen-pal-1234abcd.so.40.30.3",
+                text=component("opal", "4.1.6", "btl", "vader") + component("opal", "4.1.6", "pmix", "ext3x"),
+            ),
+            f"{libs}/libpmix-0a1b2c3d.so.2.13.7": elf(soname="libpmix-0a1b2c3d.so.2.13.7"),
+        },
+    )
+    assert (mpi.version, mpi.interfaces, facts.pmix) == ("4.1.6", ("pmix",), "5.0.7")
+
+
+def test_an_mpich_with_a_renamed_libpmix_speaks_pmix(tmp_path):
+    _, mpi = mpi_of(
+        tmp_path,
+        {
+            "/opt/x/lib/libmpi-d26c8c51.so.12.3.1": elf(
+                soname="libmpi-d26c8c51.so.12.3.1",
+                needed=("libpmix-0a1b2c3d.so.2.13.7",),
+                runpath="$ORIGIN",
+                text=b"\0" + MPICH_TEXT,
+                symbols=MPICH_SAYS,
+            ),
+            "/opt/x/lib/libpmix-0a1b2c3d.so.2.13.7": elf(soname="libpmix-0a1b2c3d.so.2.13.7"),
+        },
+    )
+    assert "pmix" in (mpi.interfaces or ())
+
+
+@pytest.mark.parametrize("soname", ["libmpich.so.10", "libmpi.so.0"])
+def test_a_library_of_an_mpi_from_before_is_not_overlooked(tmp_path, soname):
+    library = elf(soname=soname, text=b"MPICH\0MPIR_x\0PMI_FD\0")
+    _, mpi = mpi_of(tmp_path, {f"/usr/lib64/{soname}": library})
+    assert mpi.soname == soname
+
+
+def test_the_name_of_a_file_tells_the_release_of_its_own_family_alone(tmp_path):
+    library = elf(soname="libmpi.so.12", text=b"MPICH\0MPIR_x\0PMI_FD\0")
+    files = {"/opt/x/lib/libmpi.so.12": "->libmpi.so.12.0.7", "/opt/x/lib/libmpi.so.12.0.7": library}
+    _, mpi = mpi_of(tmp_path, files)
+    assert (mpi.implementation, mpi.version) == ("mpich", None)
+
+
 TWO = {
     **OPEN_MPI_4,
     f"{LIB}/libmpich.so.12": elf(soname="libmpich.so.12", text=b"\0" + MPICH_TEXT, symbols=MPICH_SAYS),

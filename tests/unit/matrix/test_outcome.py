@@ -68,6 +68,19 @@ def world(*sizes, comm="ok"):
             127,
             "loader-failure",
         ),
+        (
+            (
+                "srun: error: node1: task 0: Exited with exit code 127\n"
+                "INFO:    gocryptfs not found, will not be able to use gocryptfs\n"
+                "slurmstepd-node1: error: *** STEP 5.0 ON node1 CANCELLED AT 2026-11-23T11:32:09 ***\n"
+                "error while loading shared libraries: libmpi.so.20: cannot open shared object file"
+            ),
+            127,
+            "loader-failure",
+        ),
+        ("mca_plm_rsh: mca_plm_rsh.so: cannot open shared object file (ignored)\r\nend", 1, "init-failure"),
+        ('FATAL:   "mpiexec": executable file not found in $PATH', 255, "unavailable"),
+        ("Illegal instruction", 132, "crash"),
         ("srun: error: Couldn't find the specified plugin name for mpi/pmix looking", 1, "unavailable"),
         ("jobs/x.run: line 1: exec: mpirun: not found", 127, "unavailable"),
         ('salloc: error: _fork_command: Unable to find command "mpirun"', 1, "unavailable"),

@@ -1,15 +1,19 @@
 """Rules about mpirun: the host's outside the container, and the image's inside."""
 
+import posixpath
+
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.rules.wireup import unanswered, unfound
-from toolkit.engine.wireup import PMI, allocation_seen, knows_orte_alone, spoken
+from toolkit.engine.rules.wireup import of_its_daemons, unanswered, unfound
+from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
+from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
 from toolkit.model.facts import ImageMpi
+from toolkit.versions import same
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
 """What a relocated launcher of Open MPI 4 exports, in both its names."""
@@ -37,7 +41,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
         return Hit(case.cite("host.mpis"), "unknown", "what the host's mpirun exports could not be seen")
     hiding = knowledge.mpi().variables.hide_plugins
     left = [name for name in host.leaks if name in hiding and name not in case.plan.unset]
-    if not left:
+    if not left or cleaned(case):
         return None
     because = f"{', '.join(left)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
     # MPI_Init begins with its components: whatever a rank would do later, it does not come to that.
@@ -150,6 +154,9 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
     starter = _starter(case, mpi)
     if starter is None:
         return Lacks(("image.mpirun",))
+    if starter == _NOBODY:
+        because = f"{case.image.mpirun} is of no MPI that was found in the image"
+        return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     row = next((r for r in knowledge.mpi().inside if _inside_fits(r, case, starter)), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
@@ -159,9 +166,33 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
         return Hit(evidence, row.outcome, row.because, source=row.source, anyway=True)
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
     orte = starter.implementation == "openmpi"
-    if ({"pmix"} if orte else PMI) & spoken(case) or (orte and knows_orte_alone(mpi)):
+    if orte and knows_orte_alone(mpi):
+        return of_its_daemons(case, starter, mpi, "image.mpirun")
+    if not ({"pmix"} if orte else PMI) & spoken(case):
+        return unanswered(case, mpi, "pmix" if orte else "pmi2", "image.mpirun")
+    return _of_another_release(case, starter, mpi) if orte else None
+
+
+def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
+    """Judge an Open MPI that the image's launcher of another release starts, as one of the host would."""
+    evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
+    if not _is_beside(starter.launcher or "", starter):
+        because = f"of which release {starter.launcher} is was not found"
+        return Hit(evidence, "unknown", because)
+    if starter == mpi or same(starter.version or "", mpi.version or ""):
         return None
-    return unanswered(case, mpi, "pmix" if orte else "pmi2", "image.mpirun")
+    client = case.image.pmix
+    row = launcher_pair(starter, client, case.request, ()) if client else None
+    if row is not None and row.outcome != "ok":
+        return Hit(evidence, row.outcome, row.because, source=row.source)
+    # PRRTE starts ranks outside any step, where an Open MPI 4 takes itself for a singleton.
+    if row is None or brings_orte(mpi) != brings_orte(starter):
+        pair = f"{mpi_name(mpi)} under mpirun of {mpi_name(starter)} in one image"
+        return Hit(evidence, "unknown", f"{pair} has not been measured")
+    return None
+
+
+_NOBODY = ImageMpi(implementation="", version=None, library="", interfaces=None)
 
 
 def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
@@ -173,7 +204,16 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     if "/" not in word and case.image.other_mpis and case.state("image.mpirun") == "unknown":
         return None
     path = word if "/" in word else case.image.mpirun
-    return next((m for m in (mpi, *case.image.other_mpis) if path and m.launcher == path), mpi)
+    if path is None:
+        return mpi
+    using = [m for m in (mpi, *case.image.other_mpis) if m.launcher == path]
+    # An MPI without a launcher of its own uses what PATH has of its kind.
+    return next((m for m in using if _is_beside(path, m)), using[0] if using else _NOBODY)
+
+
+def _is_beside(launcher: str, mpi: ImageMpi) -> bool:
+    """Tell whether both are of one installation, as far as paths are known (those of a recipe are not)."""
+    return "/" not in mpi.library or is_below(mpi.library, posixpath.dirname(posixpath.dirname(launcher)))
 
 
 def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:

@@ -23,7 +23,7 @@ from toolkit.engine.wireup import (
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.mpi import Mismatch
 from toolkit.knowledge.pmix import Pair, is_plugin
-from toolkit.model.facts import ImageMpi
+from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
@@ -31,7 +31,8 @@ _REFUSES = "unsupported PMI version"
 """In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
 
 
-_ORTE_1 = "truth.json: older, mpirun-host of Open MPI 1.10.2; under PRRTE it runs alone"
+_SECURITY = "PMIX_SECURITY_MODE"
+"""What a PMIx server names for proof of identity, in the order in which clients shall try it."""
 
 
 def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
@@ -42,14 +43,23 @@ def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatc
             yield row
 
 
-def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str) -> Hit | Lacks:
-    """Judge an MPI that is offered an interface which it does not speak, or none."""
+def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit | Lacks:
+    """Judge an MPI that is offered an interface which it does not speak, or none.
+
+    ``step`` says whether it sees a step of Slurm, where the launch alone does not tell.
+    """
     asked: tuple[str, ...] = names
-    for row in mismatch(mpi, sees, step=in_step(case)):
+    for row in mismatch(mpi, sees, step=in_step(case) if step is None else step):
         wanted = {"image.ssh": row.ssh, "host.munge": row.munge}
         decides = {name: value for name, value in wanted.items() if value is not None}
-        asked = (*asked, *(name for name in decides if name not in asked))
         there = {"image.ssh": case.image.ssh is not None, "host.munge": case.host.munge}
+        if row.munge is not None and (named := case.plan.env.get(_SECURITY)) is not None:
+            # The plan's word takes the place of the server's.
+            there["host.munge"] = "munge" in named.split(",")
+            del decides["host.munge"]
+            if there["host.munge"] != row.munge:
+                continue
+        asked = (*asked, *(name for name in decides if name not in asked))
         if unread := tuple(name for name in decides if case.state(name) == "unknown"):
             return Lacks(unread)
         if all(there[name] == value for name, value in decides.items()):
@@ -75,21 +85,27 @@ def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit | Lacks:
     fix="leave --cleanenv and --containall out; unset single variables instead",
     source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
     needs=("host.environment",),
+    then=("image.ssh", "host.munge"),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
 )
-def environment_cleaned(case: Case) -> Hit | None:
+def environment_cleaned(case: Case) -> Hit | Lacks | None:
     """Launchers hand rank, size and the address of their server over in PMIX_*, PMI_*, SLURM_*.
 
-    Every MPI then believes to be alone: without Slurm's variables not even Open MPI 4 can tell.
+    Every MPI then believes to be alone: without Slurm's variables not even Open MPI 4 can tell. What it does
+    there is its own affair: Open MPI 2 starts a daemon, and needs ssh for it.
     """
     found = cleaned(case)
     if not found:
         return None
     evidence = tuple(dict.fromkeys(found.values()))
+    mpi = case.image.mpi
     if case.mode == "gloo":
         because = f"{next(iter(found))} strips SLURM_*, by which ranks find each other without MPI"
         return Hit(evidence, "init-failure", because)
     because = f"{next(iter(found))} strips PMIX_*, PMI_* and SLURM_*, so every rank believes to be alone"
+    if mpi is not None and next(mismatch(mpi, "none", step=False), None) is not None:
+        said = unanswered(case, mpi, "none", step=False)
+        return said if isinstance(said, Lacks) else replace(said, evidence=evidence, because=because)
     return Hit(evidence, "singletons", because)
 
 
@@ -192,13 +208,29 @@ def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
         return Lacks(("host.slurm.mpi_default",))
     by = served(case, found)
     if not by and knows_orte_alone(mpi) and brings_orte(host):
-        because = (
-            f"{mpi_name(mpi)} takes the daemons of {mpi_name(host)} for those of its own release, and waits"
-        )
-        return Hit(case.cite("host.mpis", "image.mpi"), "hang", because, source=_ORTE_1)
+        return of_its_daemons(case, host, mpi, "host.mpis")
     if not by:
         return unanswered(case, mpi, found.sees, "host.mpis")
     return _shared(case, mpi) if by == "pmix" and found.shared else None
+
+
+def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
+    """Judge an Open MPI 1, which takes whatever ORTE starts it for that of its own release.
+
+    ``None`` under the launcher of its own release in the image, which judges itself.
+    """
+    evidence = case.cite(name, "image.mpi")
+    row = next(
+        (r for r in knowledge.mpi().daemons if r.of(mpi) and within(launcher.version or "", r.launcher)),
+        None,
+    )
+    if row is not None:
+        because = f"{mpi_name(mpi)} takes the daemons of {mpi_name(launcher)} for those of its own release"
+        return Hit(evidence, row.outcome, f"{because}, and {row.because}", source=row.source)
+    if launcher == mpi:
+        return None
+    because = f"{mpi_name(mpi)} under the daemons of {mpi_name(launcher)} has not been measured"
+    return Hit(evidence, "unknown", because)
 
 
 def _shared(case: Case, mpi: ImageMpi) -> Hit:

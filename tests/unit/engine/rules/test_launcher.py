@@ -41,6 +41,17 @@ OPEN_MPI_FIRST = image(
     other_mpis=(IMAGE.mpi,),
     mpirun=IMAGE.mpi.launcher,
 )
+OWN_LIBRARY = msgspec.structs.replace(IMAGE.mpi, library="/opt/app/lib/libmpi.so.40")
+OTHER_5 = msgspec.structs.replace(IMAGE.mpi, version="5.0.7", pmix="5.0.7")
+INSIDE = {"mode": "mpirun-container", "nodes": 1, "launcher": ("mpirun",)}
+
+
+def beside(other=OTHER_5, pmix="3.2.5", **changes):
+    """Return an image whose program has a library of its own, and whose mpirun is of another release."""
+    own = msgspec.structs.replace(OWN_LIBRARY, **changes)
+    return with_(image(mpi=own, other_mpis=(other,) if other else (), mpirun=own.launcher), pmix=pmix)
+
+
 PMIX_ALONE = image(mpi=msgspec.structs.replace(MPICH, version="4.2.0", interfaces=("pmix",)))
 FORK = {"launcher": ("/usr/bin/mpirun", "-launcher", "fork")}
 BY_AGENT = {"launcher": ("/usr/bin/mpirun", "--mca", "plm_rsh_agent", "toolkit-agent")}
@@ -78,6 +89,13 @@ FIRES = {
         case(of=PMIX_ALONE, mode="mpirun-container", nodes=1, **FORK),
         case(of=mpi(version="3.1.6"), mode="mpirun-container", **BY_AGENT),
         case(mode="mpirun-container", allocation=False, **BY_AGENT),
+        case(of=image(mpirun="/usr/local/bin/mpirun"), **INSIDE),
+        case(of=beside(None), **INSIDE),
+        case(of=beside(version="4.1.8"), **INSIDE),
+        case(of=beside(version="4.1.4", pmix="4.2.2"), **INSIDE),
+        case(of=beside(version="4.1.8", pmix="9.0.0"), **INSIDE),
+        case(of=beside(version="1.10.2", interfaces=(), pmix=None), **INSIDE),
+        case(of=NO_MPIRUN, **INSIDE),
     ],
 }
 QUIET = {
@@ -116,6 +134,8 @@ QUIET = {
         case(of=image(mpi=MPICH), mode="mpirun-container", nodes=1, allocation=False),
         case(of=OPEN_MPI_1, mode="mpirun-container", nodes=1),
         case(of=absent(OPEN_MPI_1, "ssh"), mode="mpirun-container", nodes=1),
+        case(of=beside(version="5.0.7", pmix="5.0.7"), **INSIDE),
+        case(of=beside(version="5.0.10", pmix="5.0.10"), **INSIDE),
     ],
 }
 UNDECIDED = {
@@ -212,14 +232,43 @@ def test_a_pmix_3_1_client_meets_ranks_of_its_own_node_alone_under_prrte():
     assert found == ["ok", "comm-failure"]
 
 
+def test_an_mpirun_of_another_release_in_the_image_is_judged_as_one_of_the_host():
+    found = [judge(of, RULES)[0].outcome for of in FIRES["container-launcher-fails"][8:-1]]
+    assert found == ["unknown", "unknown", "init-failure", "unknown", "unknown", "unknown"]
+    orte = msgspec.structs.replace(OTHER_5, version="4.1.4", pmix="4.2.2")
+    waits = beside(orte, version="1.10.2", interfaces=(), pmix=None)
+    assert judge(case(of=waits, **INSIDE), RULES)[0].outcome == "hang"
+
+
+def test_a_cleaned_container_has_no_variable_of_the_launcher_that_could_hide_components():
+    for option in ("--cleanenv", "--containall"):
+        assert judge(case(mode="mpirun-host", container=(option,)), RULES)[0].outcome == "singletons"
+
+
+def test_the_plan_says_which_proof_of_identity_counts():
+    found = {
+        word: judge(case(of=OPEN_MPI_2, env={"PMIX_SECURITY_MODE": word}), RULES)[0].outcome
+        for word in ("native", "munge,native")
+    }
+    assert found == {"native": "singletons", "munge,native": "crash"}
+
+
 def test_open_mpi_1_waits_for_an_orte_of_another_release_and_is_alone_under_prrte():
     old = with_(OPEN_MPI_1, mpi=msgspec.structs.replace(OPEN_MPI_1.mpi, plugins=True))
     under = {
         "orte": case(
             host(mpis=(msgspec.structs.replace(LAUNCHER, version="4.1.4", leaks=()),)), old, "mpirun-host"
         ),
+        "its own": case(
+            host(mpis=(msgspec.structs.replace(LAUNCHER, version="1.10.2", leaks=()),)), old, "mpirun-host"
+        ),
         "prrte": case(of=old, mode="mpirun-host", unset=LAUNCHER.leaks),
         "prrte, hidden": case(of=old, mode="mpirun-host"),
     }
     found = {name: judge(of, RULES)[0].outcome for name, of in under.items()}
-    assert found == {"orte": "hang", "prrte": "singletons", "prrte, hidden": "init-failure"}
+    assert found == {
+        "orte": "hang",
+        "its own": "unknown",
+        "prrte": "singletons",
+        "prrte, hidden": "init-failure",
+    }

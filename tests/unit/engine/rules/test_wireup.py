@@ -44,6 +44,8 @@ PMI2 = {"mode": "bind", "binds": ("/opt/mpi",), "launcher": ("srun", "--mpi=pmi2
 IN_STEP = {"env": {"SLURM_STEP_ID": "0"}, "unset": LAUNCHER.leaks}
 
 ORTE = msgspec.structs.replace(LAUNCHER, version="4.1.4", leaks=())
+OPEN_MPI_2 = absent(mpi(version="2.1.1"), "ssh")
+MUTE = mpi(version="2.1.1", interfaces=())
 OPEN_MPI_1 = absent(mpi(version="1.10.2", interfaces=()), "pmix")
 
 FIRES = {
@@ -51,8 +53,16 @@ FIRES = {
         case(container=("--containall",)),
         case(host(environment={"APPTAINER_CLEANENV": ""})),
         case(mode="gloo", container=("--cleanenv",)),
+        case(of=OPEN_MPI_2, container=("--cleanenv",)),
+        case(of=CRAY, container=("--cleanenv",)),
     ],
-    "image-lacks-pmix": [case(of=MPICH_IMAGE), case(of=MPICH_5), case(of=CRAY)],
+    "image-lacks-pmix": [
+        case(of=MPICH_IMAGE),
+        case(of=MPICH_5),
+        case(of=CRAY),
+        case(of=MUTE, env={"PMIX_SECURITY_MODE": "native"}),
+        case(of=MUTE, env={"PMIX_SECURITY_MODE": "munge,native"}),
+    ],
     "image-lacks-pmi2": [case(mode="srun-pmi2"), case(of=mpi(version="5.0.7"), mode="srun-pmi2")],
     "nothing-offered": [case(mode="srun-none")],
     "bind-interface-differs": [
@@ -126,6 +136,7 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "environment-cleaned": [case(of=unread(OPEN_MPI_2, "ssh"), container=("--cleanenv",))],
     "image-lacks-pmix": [case(of=unread(IMAGE, "mpi"))],
     "host-launcher-other-family": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), mode="mpirun-host")],
     "pmix-refused": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), MPICH_5, "mpirun-host")],
@@ -144,8 +155,12 @@ OUTCOMES = {
 }
 
 
+def test_open_mpi_2_ends_in_a_cleaned_container_where_it_finds_no_ssh():
+    assert judge(FIRES["environment-cleaned"][3], RULES)[0].outcome == "init-failure"
+
+
 def test_mpich_that_knows_pmix_variables_aborts_where_another_runs_alone():
-    wanted = ["singletons", "init-failure", "unknown"]
+    wanted = ["singletons", "init-failure", "unknown", "singletons", "crash"]
     assert [judge(of, RULES)[0].outcome for of in FIRES["image-lacks-pmix"]] == wanted
 
 

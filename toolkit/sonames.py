@@ -1,0 +1,23 @@
+"""Names of shared libraries as programs ask for them, and as a wheel may have changed them."""
+
+import re
+
+_HASH = re.compile(r"-[0-9a-f]{8}(?=\.so(?:\.|\Z))")
+_NUMBERS = re.compile(r"(\.so\.\d+)[.\d]*\Z")
+
+
+def unhashed(name: str) -> str:
+    """Return a file name as it was before auditwheel put a hash into it.
+
+    ``libpmix-1a2b3c4d.so.2.13.7`` was ``libpmix.so.2.13.7`` (pypa/auditwheel:src/auditwheel/repair.py).
+    """
+    return _HASH.sub("", name)
+
+
+def plain(soname: str) -> str:
+    """Return the soname that a library had before auditwheel: ``libpmix.so.2`` of the same.
+
+    The name that auditwheel makes is that of the file, with all numbers; others are returned as they are.
+    """
+    name = unhashed(soname)
+    return name if name == soname else _NUMBERS.sub(r"\1", name)
