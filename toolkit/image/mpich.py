@@ -164,8 +164,10 @@ def _intel(content: bytes, device: str | None) -> Told:
     if said is None:
         return Told(device=device)
     version = said[1] if said[1] != b"%s" else said[3] or b""
-    release = re.search(rb"20\d\d(?:\.\d{1,3}){0,3}", version)
+    release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
         return Told(device=device)
+    # Until 2020 releases were called updates, and their packages 2019.4.243.
+    number = ".".join(part.decode() for part in release.groups() if part)
     text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{said[2].decode()}"
-    return Told(version=release[0].decode(), text=text, device=device)
+    return Told(version=number, text=text, device=device)

@@ -260,6 +260,15 @@ def test_an_old_intel_mpi_is_not_called_by_the_mpich_that_it_is_made_from(tmp_pa
     assert (mpi.version, mpi.library_string) == ("2019", "Intel(R) MPI Library 2019 for Linux* OS\n")
 
 
+def test_an_update_of_intel_mpi_is_a_part_of_its_version(tmp_path):
+    text = b"I_MPI_ROOT\0\0Intel(R) MPI Library %s for Linux* OS\n\0\x002019 Update 4\0\0\0"
+    _, mpi = mpi_of(tmp_path, {"/opt/x/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=text)})
+    assert (mpi.version, mpi.library_string) == (
+        "2019.4",
+        "Intel(R) MPI Library 2019 Update 4 for Linux* OS\n",
+    )
+
+
 def test_an_intel_mpi_that_does_not_tell_its_release_leaves_it_unknown(tmp_path):
     for number, text in enumerate((b"", b"Intel(R) MPI Library %s for Linux* OS\n\0new\0")):
         library = elf(soname="libmpi.so.12", text=b"I_MPI_ROOT\0" + text)
