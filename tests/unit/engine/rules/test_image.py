@@ -114,6 +114,45 @@ def test_an_old_intel_mpi_without_libfabric_crashes_before_it_can_be_alone():
         assert foresee(of.host, of.image, of.request, of.plan).outcome == outcome
 
 
+def intel(version, **changes):
+    return msgspec.structs.replace(image(mpi=msgspec.structs.replace(INTEL, version=version)), **changes)
+
+
+def outcome_of(of, mode, **launch):
+    return judge(case(of=of, mode=mode, **launch), RULES)[0].outcome
+
+
+def test_how_intel_mpi_ends_without_libfabric_is_a_matter_of_its_release():
+    found = {
+        version: outcome_of(absent(intel(version), "libfabric"), "srun-pmi2")
+        for version in ("2021.3.1", "2021.5", "2021.6", "2021.17", "2021.18")
+    }
+    assert found == {
+        "2021.3.1": "crash",
+        "2021.5": "crash",
+        "2021.6": "init-failure",
+        "2021.17": "init-failure",
+        "2021.18": "init-failure",
+    }
+
+
+def test_mpirun_of_the_first_intel_mpi_2021_asks_for_srun_on_one_node_too():
+    for version, outcome in (("2021.1", "init-failure"), ("2021.2", "ok"), ("2019.4", "unknown")):
+        assert outcome_of(intel(version), "mpirun-container", nodes=1) == outcome
+    assert outcome_of(intel("2021.1"), "mpirun-container", nodes=1, allocation=False) == "ok"
+
+
+def test_what_intel_mpi_before_2021_does_alone_is_not_known_and_with_pmi_it_works():
+    for version in ("2018.3", "2019", "2019.4"):
+        assert outcome_of(intel(version), "srun-none") == "unknown"
+        assert outcome_of(intel(version), "srun-pmi2") == "ok"
+
+
+def test_the_folder_of_intel_mpi_may_be_named():
+    of = intel("2021.13", environment={"I_MPI_ROOT": "/opt/intel/oneapi/mpi/latest"})
+    assert outcome_of(of, "srun-pmi2") == "ok"
+
+
 def test_intels_own_hydra_waits_where_a_rank_without_libfabric_gives_up():
     under = [case(host(mpis=(mpi,)), NO_LIBFABRIC, "mpirun-host") for mpi in (HYDRA, INTEL_HYDRA)]
     assert [judge(of, RULES)[0].outcome for of in under] == ["init-failure", "hang"]
