@@ -24,11 +24,12 @@ _LOADER = re.compile(
     r"symbol lookup error|undefined symbol"
 )
 _CRASH = re.compile(
-    r"Segmentation fault|Caught signal (11|7|6)|signal 11|Bus error|Aborted \(core|signal: (11|7|6)",
+    r"Segmentation fault|Caught signal (11|7|6)|signal 11|terminated with signal (11|7|6)\b|Bus error|"
+    r"Aborted \(core|signal: (11|7|6)",
     re.IGNORECASE,
 )
-_IGNORED = re.compile(r".*(component_find|\(ignored\)$).*", re.MULTILINE)
-"""Of a plugin that Open MPI goes on without."""
+_IGNORED = re.compile(r".*(component_find|\(ignored\)$|from LD_PRELOAD cannot be preloaded).*", re.MULTILINE)
+"""Of a plugin that Open MPI goes on without, and of a library that the loader does without."""
 _ENDED = re.compile(r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b", re.MULTILINE)
 _SIGNALS = {132, 134, 135, 136, 139}
 """Exit status of a shell or srun whose program was ended by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""

@@ -18,6 +18,8 @@ RACES = {
     "hydra source-openmpi-4.1.4-pmi2 mpirun-host 2x2 planned",
     "pmix venv-impi-2021.13.1 mpirun-host 2x2 planned",
     "pmix venv-impi-2021.11.0 mpirun-host 2x2 planned",
+    # The daemon of a rank finds no /tmp, or the munge that it is told to use: whichever rank is first.
+    "pmix ubuntu-openmpi-2.1.1-ssh srun-pmix 2x1 trap --no-mount tmp",
     # Intel's Hydra waits for a rank that ended on another node, or does not: 5 hangs of 9 tries.
     "pmix with venv-impi-2021.13.1 source-openmpi-4.1.4-whole mpirun-host 2x1 naive",
     "pmix with venv-impi-2021.13.1 source-openmpi-4.1.4-pmi2 mpirun-host 2x1 naive direct",

@@ -2,7 +2,7 @@
 
     python -m tests.matrix.run [--flavour F]… [--central I]… [--image I]… [--launch L]… [--shape 2x1]…
                                [--variant naive|planned|trap|mended]… [--trap-image I]…
-                               [--again] [--facts-only] [--held-out FILE]
+                               [--again] [--seconds N] [--facts-only] [--held-out FILE]
 
 On each flavour first with what its nodes have, then with every MPI that images.toml puts there as a
 centre's own; with --central with those alone ('' is none of them). Cells that are recorded with the same
@@ -50,12 +50,12 @@ _AGAIN = 2
 VARIANTS = ("naive", "planned", "trap", "mended")
 
 
-def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
+def measure(place: Place, launches: list[Launch], runtime: str, seconds: int = SECONDS) -> list[Cell]:
     """Run launches; those that end in a way that may be a race, twice more."""
-    tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, 0)}
+    tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, seconds, 0)}
     for number in range(1, _AGAIN + 1):
         again = [launch for launch in launches if _is_odd(launch, tries[launch.name])]
-        for launch, seen in _once(place, again, runtime, number):
+        for launch, seen in _once(place, again, runtime, seconds, number):
             tries[launch.name].append(seen)
     return [_cell(launch, tries[launch.name], runtime) for launch in launches]
 
@@ -70,14 +70,16 @@ def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
     return outcomes == {"ok"} and launch.launch in {"mpirun-host", "mpirun-container"} and len(tries) == 1
 
 
-def _once(place: Place, launches: list[Launch], runtime: str, number: int) -> list[tuple[Launch, Seen]]:
+def _once(
+    place: Place, launches: list[Launch], runtime: str, seconds: int, number: int
+) -> list[tuple[Launch, Seen]]:
     jobs = [
         {
             "id": re.sub(r"[^\w.-]+", "-", f"{launch.name}-{number}"),
             "script": launch.script(place.sif(launch.image), runtime),
             "nodes": launch.request.nodes,
             "ranks_per_node": launch.request.ranks_per_node,
-            "seconds": SECONDS,
+            "seconds": seconds,
             "direct": not launch.request.batch,
         }
         for launch in launches
@@ -192,7 +194,8 @@ def run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, name
     cells: list[Cell] = []
     for changes in ({}, *unique(launch.host_changes for launch in todo if launch.host_changes)):
         with place.changed(changes):
-            cells += measure(place, [x for x in todo if x.host_changes == changes], runtime)
+            these = [launch for launch in todo if launch.host_changes == changes]
+            cells += measure(place, these, runtime, arguments.seconds)
     held = specs()[name].held_out
     cells = [msgspec.structs.replace(cell, held_out=held) for cell in cells]
     record(path, place.name, host, name, image, cells)
@@ -211,6 +214,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--variant", action="append", choices=VARIANTS)
     parser.add_argument("--trap-image", action="append", choices=list(specs()), default=[])
     parser.add_argument("--again", action="store_true", help="run recorded cells once more")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="longest that a launch may take")
     parser.add_argument("--facts-only", action="store_true", help="read facts anew and run nothing")
     parser.add_argument("--truth", type=Path, default=TRUTH, help="the record")
     parser.add_argument(

@@ -36,6 +36,7 @@ class Effect:
     because: str = ""
     source: str = ""
     missing: tuple[str, ...] = ()
+    first: bool = False
 
 
 def in_force(case: Case) -> dict[str, tuple[str, str]]:
@@ -171,7 +172,8 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
 
 def _blamed(ok: Effect, row: Setting | Component) -> Effect:
     because = f"{ok.name}={ok.value}: {row.because}"
-    return replace(ok, outcome=row.outcome, because=because, source=row.source)
+    first = isinstance(row, Setting) and row.first
+    return replace(ok, outcome=row.outcome, because=because, source=row.source, first=first)
 
 
 def _path(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:

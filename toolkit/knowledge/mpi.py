@@ -31,7 +31,8 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     """What a library does that does not speak the interface which the launcher offers.
 
     ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
-    server of PMIx offers that proof of identity.
+    server of PMIx offers that proof of identity. ``first``: it ends before settings of the MPI are looked at,
+    ``unless`` one of these stands before it.
     """
 
     outcome: Outcome
@@ -41,6 +42,8 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     marker: str = ""
     ssh: bool | None = None
     munge: bool | None = None
+    first: bool = False
+    unless: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):

@@ -81,6 +81,15 @@ def world(*sizes, comm="ok"):
         ("mca_plm_rsh: mca_plm_rsh.so: cannot open shared object file (ignored)\r\nend", 1, "init-failure"),
         ('FATAL:   "mpiexec": executable file not found in $PATH', 255, "unavailable"),
         ("Illegal instruction", 132, "crash"),
+        ("0: probe:73838 terminated with signal 7 at PC=7f2918d7dc7f SP=7ffc1191c018.", 1, "crash"),
+        (
+            (
+                "ERROR: ld.so: object '/nowhere/libmpi.so' from LD_PRELOAD cannot be preloaded"
+                " (cannot open shared object file): ignored.\nORTE_ERROR_LOG: Not found"
+            ),
+            143,
+            "init-failure",
+        ),
         ("srun: error: Couldn't find the specified plugin name for mpi/pmix looking", 1, "unavailable"),
         ("jobs/x.run: line 1: exec: mpirun: not found", 127, "unavailable"),
         ('salloc: error: _fork_command: Unable to find command "mpirun"', 1, "unavailable"),

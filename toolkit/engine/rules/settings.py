@@ -30,7 +30,8 @@ def setting_breaks_mpi(case: Case) -> Hit | Lacks | None:
     found = effects(case)
     bad = next((e for e in found if e.outcome not in {None, "ok", "unknown"}), None)
     if bad and bad.outcome:
-        return Hit((bad.where, *case.cite("image.mpi")), bad.outcome, bad.because, source=bad.source)
+        evidence = (bad.where, *case.cite("image.mpi"))
+        return Hit(evidence, bad.outcome, bad.because, source=bad.source, anyway=bad.first)
     if missing := tuple(dict.fromkeys(name for e in found for name in e.missing)):
         return Lacks(missing)
     if reads_home and (lacks := unread(case, "host.mca_params")):

@@ -7,6 +7,7 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, host_launcher, insists, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.settings import in_force
 from toolkit.engine.wireup import (
     HYDRA,
     PMI,
@@ -49,23 +50,32 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     ``step`` says whether it sees a step of Slurm, where the launch alone does not tell.
     """
     asked: tuple[str, ...] = names
+    settings = {name: value for name, (value, _) in in_force(case).items()}
+    there = {"image.ssh": case.image.ssh is not None, "host.munge": case.host.munge}
+    named = _munge_named(case)
+    told = {} if named is None else {"host.munge": named}
     for row in mismatch(mpi, sees, step=in_step(case) if step is None else step):
         wanted = {"image.ssh": row.ssh, "host.munge": row.munge}
         decides = {name: value for name, value in wanted.items() if value is not None}
-        there = {"image.ssh": case.image.ssh is not None, "host.munge": case.host.munge}
-        if row.munge is not None and (named := case.plan.env.get(_SECURITY)) is not None:
-            # The plan's word takes the place of the server's.
-            there["host.munge"] = "munge" in named.split(",")
-            del decides["host.munge"]
-            if there["host.munge"] != row.munge:
-                continue
+        if row.unless.items() & settings.items() or any(decides.get(n, v) != v for n, v in told.items()):
+            continue
+        decides = {name: value for name, value in decides.items() if name not in told}
         asked = (*asked, *(name for name in decides if name not in asked))
         if unread := tuple(name for name in decides if case.state(name) == "unknown"):
             return Lacks(unread)
         if all(there[name] == value for name, value in decides.items()):
-            return Hit(case.cite("image.mpi", *asked), row.outcome, row.because, source=row.source)
+            evidence = case.cite("image.mpi", *asked)
+            return Hit(evidence, row.outcome, row.because, source=row.source, anyway=row.first)
     because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
+
+
+def _munge_named(case: Case) -> bool | None:
+    """Tell whether ranks are told to prove themselves by munge; ``None`` where that is the server's word."""
+    if cleaned(case):
+        return False
+    named = case.plan.env.get(_SECURITY)
+    return None if named is None else "munge" in named.split(",")
 
 
 def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit | Lacks:

@@ -253,6 +253,17 @@ def test_the_plan_says_which_proof_of_identity_counts():
     assert found == {"native": "singletons", "munge,native": "crash"}
 
 
+def test_the_daemon_that_munge_ends_comes_before_settings_but_for_one_that_ends_it_sooner():
+    def outcome(name, value, **launch):
+        leaky = with_(HOST, environment={name: value})
+        return judge(case(leaky, OPEN_MPI_2, "srun-pmix", **launch), RULES)[0].outcome
+
+    assert outcome("OMPI_MCA_pml", "ucx") == "crash"
+    assert outcome("PMIX_MCA_psec", "munge") == "crash"
+    assert outcome("OMPI_MCA_ess", "singleton") == "init-failure"
+    assert outcome("OMPI_MCA_pml", "ucx", container=("--cleanenv",)) == "singletons"
+
+
 def test_open_mpi_1_waits_for_an_orte_of_another_release_and_is_alone_under_prrte():
     old = with_(OPEN_MPI_1, mpi=msgspec.structs.replace(OPEN_MPI_1.mpi, plugins=True))
     under = {
