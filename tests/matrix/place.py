@@ -65,6 +65,9 @@ class Place:
     def changed(self, changes: dict[str, Any]) -> Iterator[None]:
         """Make facts of the compute nodes other ones for a while: their /dev/shm; a limit is the script's."""
         nodes, size = self.cluster.hosts[1:], changes.get("shm")
+        # What ranks left behind that were killed may be more than the new size.
+        for node in nodes if size else ():
+            self._ask(node, ("sh", "-c", "pkill -9 -x probe; rm -f /dev/shm/*"))
         words = ("sh", "-c", "df --output=size -B1 /dev/shm | tail -n 1")
         before = [self._ask(node, words).strip() for node in nodes] if size else []
         try:

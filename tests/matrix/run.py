@@ -2,7 +2,7 @@
 
     python -m tests.matrix.run [--flavour F]… [--central I]… [--image I]… [--launch L]… [--shape 2x1]…
                                [--variant naive|planned|trap|mended]… [--trap-image I]…
-                               [--again] [--seconds N] [--facts-only] [--held-out FILE]
+                               [--again] [--facts-only] [--held-out FILE]
 
 On each flavour first with what its nodes have, then with every MPI that images.toml puts there as a
 centre's own; with --central with those alone ('' is none of them). Cells that are recorded with the same
@@ -43,21 +43,33 @@ from toolkit.model.facts import HostFacts
 from toolkit.report.progress import Progress
 
 SECONDS = 75
-"""Longest that a launch may take. Ranks that work need three; Slurm's libpmi looks for slurm.conf for 60."""
+"""Longest that a launch may take; ranks that work need three."""
+PATIENCE = 240
+"""The same for ranks that wait: Slurm's libpmi looks for a slurm.conf for a minute, and more than once."""
+_WAITS = "cannot stat file /etc/slurm"
 
 _SURE = frozenset({"ok", "singletons", "init-failure", "loader-failure", "unavailable"})
 _AGAIN = 2
 VARIANTS = ("naive", "planned", "trap", "mended")
 
 
-def measure(place: Place, launches: list[Launch], runtime: str, seconds: int = SECONDS) -> list[Cell]:
+def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
     """Run launches; those that end in a way that may be a race, twice more."""
-    tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, seconds, 0)}
+    tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, SECONDS)}
+    waiting = [launch for launch in launches if _still_waits(tries[launch.name][0])]
+    tries |= {launch.name: [seen] for launch, seen in _once(place, waiting, runtime, PATIENCE)}
     for number in range(1, _AGAIN + 1):
         again = [launch for launch in launches if _is_odd(launch, tries[launch.name])]
-        for launch, seen in _once(place, again, runtime, seconds, number):
-            tries[launch.name].append(seen)
+        for patient in (False, True):
+            these = [launch for launch in again if (launch in waiting) == patient]
+            for launch, seen in _once(place, these, runtime, PATIENCE if patient else SECONDS, number):
+                tries[launch.name].append(seen)
     return [_cell(launch, tries[launch.name], runtime) for launch in launches]
+
+
+def _still_waits(seen: Seen) -> bool:
+    """Tell whether a launch was ended while it waited for what it gives up in the end."""
+    return seen.outcome == "hang" and _WAITS in seen.line
 
 
 def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
@@ -71,7 +83,7 @@ def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
 
 
 def _once(
-    place: Place, launches: list[Launch], runtime: str, seconds: int, number: int
+    place: Place, launches: list[Launch], runtime: str, seconds: int, number: int = 0
 ) -> list[tuple[Launch, Seen]]:
     jobs = [
         {
@@ -195,7 +207,7 @@ def run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, name
     for changes in ({}, *unique(launch.host_changes for launch in todo if launch.host_changes)):
         with place.changed(changes):
             these = [launch for launch in todo if launch.host_changes == changes]
-            cells += measure(place, these, runtime, arguments.seconds)
+            cells += measure(place, these, runtime)
     held = specs()[name].held_out
     cells = [msgspec.structs.replace(cell, held_out=held) for cell in cells]
     record(path, place.name, host, name, image, cells)
@@ -214,7 +226,6 @@ def main(words: list[str]) -> int:
     parser.add_argument("--variant", action="append", choices=VARIANTS)
     parser.add_argument("--trap-image", action="append", choices=list(specs()), default=[])
     parser.add_argument("--again", action="store_true", help="run recorded cells once more")
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="longest that a launch may take")
     parser.add_argument("--facts-only", action="store_true", help="read facts anew and run nothing")
     parser.add_argument("--truth", type=Path, default=TRUTH, help="the record")
     parser.add_argument(
