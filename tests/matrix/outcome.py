@@ -25,7 +25,7 @@ _LOADER = re.compile(
 )
 _CRASH = re.compile(
     r"Segmentation fault|Caught signal (11|7|6)|signal 11|terminated with signal (11|7|6)\b|Bus error|"
-    r"Aborted \(core|signal: (11|7|6)",
+    r"Aborted \(core|signal: (11|7|6)|Exited with exit code 13[24569]\b",
     re.IGNORECASE,
 )
 _IGNORED = re.compile(r".*(component_find|\(ignored\)$|from LD_PRELOAD cannot be preloaded).*", re.MULTILINE)

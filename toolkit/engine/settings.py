@@ -165,6 +165,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
         "transport": lambda: _transport(case, row, ok, bad),
         "netmod": lambda: _netmod(mpi, ok, bad),
         "fabric": lambda: _needs_fabric(case, ok),
+        "devices": lambda: _devices(case, row, ok, bad),
         "components": lambda: _components(case, row, ok, bad),
     }
     return judges[row.kind]()
@@ -195,6 +196,21 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     if ok.value.startswith("^") or wanted & set(row.value):
         return ok
     return _needs_fabric(case, bad)
+
+
+def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
+    """UCX takes ``mlx5_0:1`` and ``eth0`` alike; of a fabric's devices only a host with one has any."""
+    wanted = {word.strip() for word in ok.value.split(",")}
+    if wanted & {*row.value, *(case.host.interfaces or ())}:
+        return ok
+    if case.host.interfaces is None:
+        return replace(ok, outcome=None, missing=("host.interfaces",))
+    return _needs_fabric(case, bad)
+
+
+def _in_init(found: Effect) -> Effect:
+    """Components are opened in MPI_Init, by a rank that is alone too; whom they reach is nothing to it."""
+    return replace(found, first=found.outcome == "init-failure")
 
 
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
@@ -229,12 +245,12 @@ def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
         names = [name for name in there if name not in names]
         return _reach(case, row, ok, names)
     if any(name not in there for name in names):
-        return bad
+        return _in_init(bad)
     for name in names:
-        component = _component(row.framework, name)
+        component = _component(row.framework, name, (mpi.version if mpi else None) or "")
         if component and not _lifted(case, component):
             named = _blamed(ok, component)
-            return _needs_fabric(case, named) if component.fabric else named
+            return _in_init(_needs_fabric(case, named) if component.fabric else named)
     return _reach(case, row, ok, names)
 
 
@@ -261,6 +277,6 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
 
 
 @cache
-def _component(framework: str, name: str) -> Component | None:
-    rows = settings().component
-    return next((r for r in rows if (r.framework, r.name) == (framework, name)), None)
+def _component(framework: str, name: str, version: str) -> Component | None:
+    rows = [r for r in settings().component if (r.framework, r.name) == (framework, name)]
+    return next((r for r in rows if within(version, r.versions)), None)

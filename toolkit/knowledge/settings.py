@@ -9,7 +9,9 @@ from toolkit.knowledge.mpi import Count
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.prediction import Outcome
 
-Kind = Literal["components", "interfaces", "path", "transport", "netmod", "value", "fabric", "harmless"]
+Kind = Literal[
+    "components", "interfaces", "devices", "path", "transport", "netmod", "value", "fabric", "harmless"
+]
 
 
 class Setting(Row, frozen=True, kw_only=True):
@@ -17,6 +19,7 @@ class Setting(Row, frozen=True, kw_only=True):
 
     ``components``: a list of components of ``framework``; one that the image lacks ends in ``outcome``.
     ``interfaces``: names of network interfaces; one that the host lacks ends in ``outcome``.
+    ``devices``: names of devices of a fabric or network interfaces, as UCX takes them.
     ``path``: a folder of the host in which plugins are looked for. ``transport``: fabrics of the host
     that must be there, unless one of ``value`` is named. ``netmod``: one of MPICH's network modules,
     read where there are several.
@@ -45,13 +48,15 @@ class Setting(Row, frozen=True, kw_only=True):
 
 
 class Component(Row, frozen=True, kw_only=True):
-    """What happens where only this component of Open MPI is allowed, though the image has it.
+    """What happens where only this component of Open MPI is allowed, though the image has it; the first row
+    whose ``versions`` are those of the image counts.
 
     ``fabric`` says that a fast fabric may carry it, ``unless`` which settings let it do without one.
     """
 
     framework: str
     name: str
+    versions: str = ""
     outcome: Outcome
     because: str
     fabric: bool = False

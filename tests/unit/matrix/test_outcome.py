@@ -81,6 +81,7 @@ def world(*sizes, comm="ok"):
         ("mca_plm_rsh: mca_plm_rsh.so: cannot open shared object file (ignored)\r\nend", 1, "init-failure"),
         ('FATAL:   "mpiexec": executable file not found in $PATH', 255, "unavailable"),
         ("Illegal instruction", 132, "crash"),
+        ("srun: error: node2: task 1: Exited with exit code 139", 143, "crash"),
         ("0: probe:73838 terminated with signal 7 at PC=7f2918d7dc7f SP=7ffc1191c018.", 1, "crash"),
         (
             (

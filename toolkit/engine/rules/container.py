@@ -2,7 +2,7 @@
 
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, tmp_is_private
+from toolkit.engine.plans import brings_orte, host_launcher, tmp_is_private
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.wireup import cleaned, offer, options
 from toolkit.versions import within
@@ -102,4 +102,6 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
         return None
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "Open MPI's own launcher without /tmp has not been measured")
-    return Hit(tuple(said), "init-failure", "without /tmp Open MPI cannot make its session directory")
+    because = "without /tmp Open MPI cannot make its session directory"
+    # ORTE makes it for a rank that is alone as well (truth.json: Open MPI 1.10.2); 5.0.10 then needs none.
+    return Hit(tuple(said), "init-failure", because, anyway=brings_orte(mpi))

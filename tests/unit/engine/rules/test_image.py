@@ -71,6 +71,7 @@ QUIET = {
         case(host(mpis=()), NO_LIBFABRIC, "mpirun-host"),
         case(host(libfabric="/opt/ofi/lib/libfabric.so.1"), NO_LIBFABRIC, "srun-pmi2", **BESIDE),
         case(of=BROUGHT, mode="mpirun-container", nodes=1),
+        case(of=with_(NO_LIBFABRIC, environment={"I_MPI_FABRICS": "shm"}), mode="srun-pmi2"),
         case(of=PYTHON, mode="srun-pmi2"),
         case(
             host(mpis=(MOUNTED,)),
@@ -146,6 +147,14 @@ def test_what_intel_mpi_before_2021_does_alone_is_not_known_and_with_pmi_it_work
     for version in ("2018.3", "2019", "2019.4"):
         assert outcome_of(intel(version), "srun-none") == "unknown"
         assert outcome_of(intel(version), "srun-pmi2") == "ok"
+
+
+def test_shared_memory_alone_needs_no_libfabric():
+    bare = absent(intel("2021.17"), "libfabric")
+    shm = msgspec.structs.replace(bare, environment={"I_MPI_FABRICS": "shm"})
+    assert outcome_of(shm, "srun-pmi2", nodes=1, ranks_per_node=2) == "ok"
+    assert outcome_of(shm, "srun-pmi2") == "crash"
+    assert outcome_of(bare, "srun-pmi2") == "init-failure"
 
 
 def test_the_folder_of_intel_mpi_may_be_named():

@@ -264,6 +264,36 @@ def test_the_daemon_that_munge_ends_comes_before_settings_but_for_one_that_ends_
     assert outcome("OMPI_MCA_pml", "ucx", container=("--cleanenv",)) == "singletons"
 
 
+def test_components_that_are_missing_end_a_rank_that_is_alone_and_those_that_reach_nobody_do_not():
+    alone = mpi(
+        version="5.0.10", interfaces=("pmix",), components={"btl": ("self", "sm", "tcp"), "pml": ("ob1",)}
+    )
+
+    def outcome(name, value):
+        return judge(case(with_(HOST, environment={name: value}), alone, "srun-pmi2"), RULES)[0].outcome
+
+    found = {
+        (name, value): outcome(f"OMPI_MCA_{name}", value)
+        for name, value in (("pml", "ucx"), ("btl", "openib"), ("btl", "self"), ("btl", "self,tcp"))
+    }
+    assert found == {
+        ("pml", "ucx"): "init-failure",
+        ("btl", "openib"): "init-failure",
+        ("btl", "self"): "singletons",
+        ("btl", "self,tcp"): "singletons",
+    }
+
+
+def test_without_tmp_orte_ends_a_rank_that_is_alone_and_open_mpi_5_does_not():
+    found = {
+        version: judge(
+            case(of=mpi(version=version), mode="srun-pmi2", container=("--no-mount", "tmp")), RULES
+        )[0].outcome
+        for version in ("1.10.2", "5.0.10")
+    }
+    assert found == {"1.10.2": "init-failure", "5.0.10": "singletons"}
+
+
 def test_open_mpi_1_waits_for_an_orte_of_another_release_and_is_alone_under_prrte():
     old = with_(OPEN_MPI_1, mpi=msgspec.structs.replace(OPEN_MPI_1.mpi, plugins=True))
     under = {

@@ -3,6 +3,8 @@
 import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, unread
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
 
 LEAKED = host(environment={"OMPI_MCA_btl": "openib", "APPTAINER_NV": ""})
 NAMED = {"mca_params": {"btl": "openib"}}
@@ -52,3 +54,27 @@ UNDECIDED = {
     "mca-params-file": [case(unread(HOST, "mca_params"))],
 }
 OUTCOMES = {"setting-breaks-mpi": "init-failure"}
+
+
+def test_a_device_that_the_host_lacks_ends_ucx_and_one_of_a_fabric_may_be_there():
+    def outcome(value, device="ch4:ucx", **facts):
+        there = host(environment={"UCX_NET_DEVICES": value}, **facts)
+        return judge(case(there, netmods(device), "srun-pmi2"), RULES)[0].outcome
+
+    none: dict[str, object] = {"infiniband": (), "fabrics": (), "interfaces": ("eth0", "lo")}
+    assert outcome("mlx5_0:1", **none) == "init-failure"
+    assert outcome("eth0", **none) == "ok"
+    assert outcome("all", **none) == "ok"
+    assert outcome("mlx5_0:1", device="ch4:ofi", **none) == "ok"
+    assert outcome("mlx5_0:1", infiniband=("mlx5_0",)) == "unknown"
+    assert outcome("mlx5_0:1", interfaces=None) == "unknown"
+
+
+def test_open_mpi_1_ends_in_mpi_init_where_openib_finds_no_device():
+    there = host(environment={"OMPI_MCA_btl": "openib"}, infiniband=(), fabrics=())
+    components = {"btl": ("openib", "self", "sm", "tcp"), "pml": ("ob1",)}
+    found = {
+        version: judge(case(there, mpi(version=version, components=components)), RULES)[0].outcome
+        for version in ("1.10.2", "4.1.4")
+    }
+    assert found == {"1.10.2": "init-failure", "4.1.4": "crash"}
