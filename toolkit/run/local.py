@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import IO
@@ -109,6 +110,8 @@ class _LocalConversation:
     """A command of this machine; its errors go to a file, so that it never waits for them to be read."""
 
     def __init__(self, command: Command) -> None:
+        self._reading = threading.Lock()
+        self._closed = False
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the conversation
         try:
             self._process = _start(command, stdin=subprocess.PIPE, stderr=self._errors)
@@ -117,7 +120,11 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        return os.read(self._process.stdout.fileno(), 1 << 16) if self._process.stdout else b""
+        # Not while it is being closed: the number of the pipe may be that of another file by then.
+        with self._reading:
+            if self._closed or not self._process.stdout:
+                return b""
+            return os.read(self._process.stdout.fileno(), 1 << 16)
 
     def write(self, content: bytes) -> None:
         if self._process.stdin is None:
@@ -138,8 +145,11 @@ class _LocalConversation:
         except subprocess.TimeoutExpired:
             end_group(self._process)
             self._process.wait()
-        if self._process.stdout:
+        self._closed = True
+        # Who reads sees the end now, unless a child of the command has kept the pipe: then it stays open.
+        if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
+            self._reading.release()
         self._errors.close()
 
 

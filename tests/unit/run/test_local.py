@@ -159,3 +159,24 @@ def test_a_private_file_makes_its_own_folder_private_and_no_other(tmp_path, mode
     (tmp_path / "runs" / "mine").chmod(0o755)
     HERE.write(str(tmp_path / "runs" / "mine" / "job.sh"), b"", mode)
     assert (tmp_path / "runs" / "mine").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_conversation_that_is_closed_has_ended_for_who_reads_it_on():
+    talk = LocalRunner().converse(Command(("sh", "-c", "echo here; cat")))
+    assert talk.read() == b"here\n"
+    read: list[bytes] = []
+    waiting = threading.Thread(target=lambda: read.append(talk.read()))
+    waiting.start()
+    talk.close()
+    waiting.join(20)
+    assert (read, talk.read()) == ([b""], b"")
+
+
+def test_a_pipe_that_a_child_has_kept_does_not_hold_up_the_end():
+    talk = LocalRunner().converse(Command(("sh", "-c", "setsid sleep 20 & echo here")))
+    assert talk.read() == b"here\n"
+    waiting = threading.Thread(target=talk.read, daemon=True)
+    waiting.start()
+    began = time.monotonic()
+    talk.close()
+    assert time.monotonic() - began < 15
