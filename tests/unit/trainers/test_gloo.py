@@ -513,7 +513,10 @@ def test_rank_0_gets_signals_as_any_rank_and_its_store_ends_with_it():
         "got = []\n"
         "signal.signal(signal.SIGTERM, lambda *_: got.append(1))\n"
         "print('ready', flush=True)\n"
-        "time.sleep(1.5)\n"
+        "late = time.monotonic() + 20\n"
+        "while not got and time.monotonic() < late:\n"
+        "    time.sleep(0.05)\n"
+        "time.sleep(0.5)\n"
         "sys.exit(40 + len(got))"
     )
     # As Slurm sends it: to the whole group, which the store is in.
@@ -523,7 +526,7 @@ def test_rank_0_gets_signals_as_any_rank_and_its_store_ends_with_it():
     os.killpg(rank.pid, signal.SIGTERM)
     rank.communicate(timeout=30)
     assert rank.returncode == 41
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while Path(f"/proc/{store}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not Path(f"/proc/{store}").exists()
