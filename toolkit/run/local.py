@@ -111,7 +111,7 @@ class _LocalConversation:
 
     def __init__(self, command: Command) -> None:
         self._reading = threading.Lock()
-        self._closed = False
+        self._closed = threading.Event()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the conversation
         try:
             self._process = _start(command, stdin=subprocess.PIPE, stderr=self._errors)
@@ -122,9 +122,12 @@ class _LocalConversation:
     def read(self) -> bytes:
         # Not while it is being closed: the number of the pipe may be that of another file by then.
         with self._reading:
-            if self._closed or not self._process.stdout:
+            if self._closed.is_set() or not self._process.stdout:
                 return b""
-            return os.read(self._process.stdout.fileno(), 1 << 16)
+            content = os.read(self._process.stdout.fileno(), 1 << 16)
+            if self._closed.is_set():  # in the meantime, and close() could not wait for this
+                self._process.stdout.close()
+            return content
 
     def write(self, content: bytes) -> None:
         if self._process.stdin is None:
@@ -145,8 +148,8 @@ class _LocalConversation:
         except subprocess.TimeoutExpired:
             end_group(self._process)
             self._process.wait()
-        self._closed = True
-        # Who reads sees the end now, unless a child of the command has kept the pipe: then it stays open.
+        self._closed.set()
+        # A reader sees the end now, unless a child of the command kept the pipe: then the reader closes it.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()
