@@ -115,7 +115,10 @@ def environment_cleaned(case: Case) -> Hit | Lacks | None:
     because = f"{next(iter(found))} strips PMIX_*, PMI_* and SLURM_*, so every rank believes to be alone"
     if mpi is not None and next(mismatch(mpi, "none", step=False), None) is not None:
         said = unanswered(case, mpi, "none", step=False)
-        return said if isinstance(said, Lacks) else replace(said, evidence=evidence, because=because)
+        if isinstance(said, Lacks):
+            return said
+        why = because if said.outcome == "singletons" else f"{because}; {said.because}"
+        return replace(said, evidence=evidence, because=why)
     return Hit(evidence, "singletons", because)
 
 
