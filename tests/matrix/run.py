@@ -55,15 +55,13 @@ VARIANTS = ("naive", "planned", "trap", "mended")
 
 def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
     """Run launches; those that end in a way that may be a race, twice more."""
-    tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, SECONDS)}
+    tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, [])}
     waiting = [launch for launch in launches if _still_waits(tries[launch.name][0])]
-    tries |= {launch.name: [seen] for launch, seen in _once(place, waiting, runtime, PATIENCE)}
+    tries |= {launch.name: [seen] for launch, seen in _once(place, waiting, runtime, waiting)}
     for number in range(1, _AGAIN + 1):
         again = [launch for launch in launches if _is_odd(launch, tries[launch.name])]
-        for patient in (False, True):
-            these = [launch for launch in again if (launch in waiting) == patient]
-            for launch, seen in _once(place, these, runtime, PATIENCE if patient else SECONDS, number):
-                tries[launch.name].append(seen)
+        for launch, seen in _once(place, again, runtime, waiting, number):
+            tries[launch.name].append(seen)
     return [_cell(launch, tries[launch.name], runtime) for launch in launches]
 
 
@@ -83,7 +81,7 @@ def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
 
 
 def _once(
-    place: Place, launches: list[Launch], runtime: str, seconds: int, number: int = 0
+    place: Place, launches: list[Launch], runtime: str, patient: list[Launch], number: int = 0
 ) -> list[tuple[Launch, Seen]]:
     jobs = [
         {
@@ -91,7 +89,7 @@ def _once(
             "script": launch.script(place.sif(launch.image), runtime),
             "nodes": launch.request.nodes,
             "ranks_per_node": launch.request.ranks_per_node,
-            "seconds": seconds,
+            "seconds": PATIENCE if launch in patient else SECONDS,
             "direct": not launch.request.batch,
         }
         for launch in launches

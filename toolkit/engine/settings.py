@@ -64,6 +64,11 @@ def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
     return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host.mca_params or {}).items()}
 
 
+def value_in_force(case: Case, name: str) -> str | None:
+    """Return the value with which a setting reaches the ranks, if it does."""
+    return in_force(case).get(name, (None, ""))[0]
+
+
 def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
     return {
         name: (value, f"image: ENV {name}={value}")

@@ -16,7 +16,7 @@ class Clock:
         self.limits: list[int] = []
 
     def sif(self, image):
-        return f"/work/{image}.sif"
+        return f"{image}.sif"
 
     def run(self, jobs):
         self.limits += [job["seconds"] for job in jobs]

@@ -8,7 +8,7 @@ from toolkit.engine.bound import first
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
-from toolkit.engine.settings import in_force
+from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
@@ -80,7 +80,7 @@ def libfabric_missing(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     if mpi is None or brings_libfabric(case):
         return None
-    if in_force(case).get("I_MPI_FABRICS", ("", ""))[0] == "shm":
+    if value_in_force(case, "I_MPI_FABRICS") == "shm":
         return None  # not opened; what shared memory alone comes to is told by the setting
     found = _in_reach(case, mpi)
     if found:

@@ -7,7 +7,7 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, host_launcher, insists, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.settings import in_force
+from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import (
     HYDRA,
     PMI,
@@ -50,14 +50,14 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     ``step`` says whether it sees a step of Slurm, where the launch alone does not tell.
     """
     asked: tuple[str, ...] = names
-    settings = {name: value for name, (value, _) in in_force(case).items()}
     there = {"image.ssh": case.image.ssh is not None, "host.munge": case.host.munge}
     named = _munge_named(case)
     told = {} if named is None else {"host.munge": named}
     for row in mismatch(mpi, sees, step=in_step(case) if step is None else step):
         wanted = {"image.ssh": row.ssh, "host.munge": row.munge}
         decides = {name: value for name, value in wanted.items() if value is not None}
-        if row.unless.items() & settings.items() or any(decides.get(n, v) != v for n, v in told.items()):
+        sooner = any(value_in_force(case, name) == value for name, value in row.unless.items())
+        if sooner or any(decides.get(name, value) != value for name, value in told.items()):
             continue
         decides = {name: value for name, value in decides.items() if name not in told}
         asked = (*asked, *(name for name in decides if name not in asked))
