@@ -38,7 +38,8 @@ _COMM = re.compile(r'"comm": "(begun|ok|wrong)"\}')
 _LABEL = re.compile(r"^ *\d+: ")
 _NOISE = re.compile(
     r"^\s*$|^-+$|^INFO:|^srun: (job|Terminating)|^slurmstepd: error: \*\*\*|^srun: launch/slurm|"
-    r"^Sorry!|But I couldn't|/help-[\w-]+\.txt|^find-available:|It looks like \w+ failed for some"
+    r"^Sorry!|But I couldn't|/help-[\w-]+\.txt|^find-available:|It looks like \w+ failed for some|"
+    r"slurm_script: line \d+: +\d+ Killed"
 )
 _AFTER = re.compile(r"^(INFO|WARNING):|^srun: error: \S+: tasks? [\d,-]+: (Exited|Terminated|Killed)")
 """What tells that a launch ended, or how it went on, and not why."""

@@ -138,3 +138,6 @@ def test_the_line_that_tells_is_no_help_text_that_is_not_there():
     )
     assert telling(text) == "[node1:1] PMIX ERROR: UNREACHABLE in file x.c"
     assert telling("") == ""
+    assert (
+        telling("/var/lib/slurm/slurmd/job00085/slurm_script: line 2:  8220 Killed   timeout -k 5 75") == ""
+    )
