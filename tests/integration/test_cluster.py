@@ -284,6 +284,31 @@ def test_a_node_that_takes_no_jobs_is_named_with_what_the_services_said(engine, 
         executed(cluster, ["scontrol", "update", "node=node1", "state=resume"], user="root")
 
 
+def test_a_node_that_comes_back_may_be_taken_by_a_job_that_waits_for_it(engine, cluster):
+    container(engine, cluster, "node2").remove(force=True)
+    # Slurm does not find out for itself in so short a time.
+    executed(cluster, ["scontrol", "update", "NodeName=node2", "State=down", "Reason=test"], user="root")
+    batch = ["sbatch", "--parsable", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 600"]
+    status, said, _ = executed(cluster, batch)
+    assert status == 0
+    try:
+        virtual.up(cluster.name)
+        until(lambda: executed(cluster, ["squeue", "-h", "-o", "%i %T"])[1] == f"{said.strip()} RUNNING\n")
+    finally:
+        executed(cluster, ["scancel", said.strip()])
+    until(lambda: set(executed(cluster, ["sinfo", "-h", "-N", "-o", "%T"])[1].split()) == {"idle"})
+
+
+def test_nodes_that_end_every_job_are_told(cluster):
+    executed(cluster, ["mv", "/usr/bin/hostname", "/usr/bin/hostname.away"], node="node2", user="root")
+    try:
+        with pytest.raises(CheckFailed, match=r"does not work: srun -N2 .* hostname failed") as caught:
+            virtual.up(cluster.name)
+        assert any("hostname" in line for line in caught.value.detail)
+    finally:
+        executed(cluster, ["mv", "/usr/bin/hostname.away", "/usr/bin/hostname"], node="node2", user="root")
+
+
 def test_a_service_that_ends_takes_its_node_along(engine, cluster):
     executed(cluster, ["pkill", "-f", "^slurmd -D"], node="node2", user="root")
     until(lambda: container(engine, cluster, "node2").status == "exited")

@@ -81,6 +81,15 @@ class Run:
             self._process.stderr.close()
         return status, "\n".join(self.said)
 
+    def stop(self):
+        """End the job, and whoever follows it, where a test has given up on them."""
+        if self._process.returncode is None:
+            as_root(self.cluster, "scancel", "--user=ada")
+            self._process.kill()
+            self._process.wait(10)
+            self._reader.join(10)
+            self._process.stderr.close()
+
     def lines(self, kind):
         text = self.file("metrics.jsonl")
         read = map(json.loads, text[: text.rfind("\n") + 1].splitlines())
@@ -106,15 +115,30 @@ def until(ready, seconds, said=()):
 
 
 @pytest.fixture(scope="module")
-def launch(cluster, training_sif, data):
+def launch(cluster, training_sif, data, begun):
     """Launch a training, follow it, and return it when it has a number."""
 
     def go(*options, epochs=EPOCHS, image=training_sif, nodes=2):
         where = ("--cluster", cluster.name, "--image", str(image), "--data", str(data), "--no-preflight")
         size = ("--nodes", str(nodes), "--time", "10", "--warning", "0")
-        return Run(cluster, "launch", "mnist", *where, *size, *options, "--", "--epochs", str(epochs * 2))
+        run = Run(cluster, "launch", "mnist", *where, *size, *options, "--", "--epochs", str(epochs * 2))
+        begun.append(run)
+        return run
 
     return go
+
+
+@pytest.fixture(scope="module")
+def begun():
+    """Every run that was launched."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_goes_on(begun):
+    yield
+    while begun:
+        begun.pop().stop()
 
 
 @pytest.fixture(scope="module")

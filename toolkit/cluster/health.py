@@ -14,6 +14,7 @@ PATIENCE = 90.0
 _POLL = 0.2
 _LOG_LINES = 8
 _QUESTION_SECONDS = 10.0
+_PROOF = "toolkit-proof"
 _TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing"})
 
 
@@ -39,7 +40,7 @@ def takes_jobs(layout: Layout, states: dict[str, str]) -> bool:
 
 
 def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -> None:
-    """Wait until every node takes jobs, and prove it by a job on all of them unless they are at work.
+    """Wait until every node takes jobs, and prove it by a job on all of them unless another has them.
 
     Raises:
         CheckFailed: with what the services said last, if that takes longer than ``patience`` seconds.
@@ -61,10 +62,17 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    words = ("srun", f"-N{layout.nodes}", "--mpi=none", "hostname")
+    # A job that has waited for these nodes may be given them first, and hold them for hours.
+    words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
-    if not answer.ok or sorted(answer.text.split()) != sorted(layout.hosts[1:]):
+    proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])
+    if not proven and not _run_another_job(nodes, layout):
         raise _unhealthy(nodes, layout, f"{' '.join(words)} failed", answer.errors.splitlines()[-_LOG_LINES:])
+
+
+def _run_another_job(nodes: Nodes, layout: Layout) -> bool:
+    command = Command.of("squeue", "-h", "-t", "running,completing", "-o", "%j", timeout=_QUESTION_SECONDS)
+    return any(name != _PROOF for name in nodes.run(layout.container("login"), command).text.splitlines())
 
 
 def _all_running(nodes: Nodes, layout: Layout) -> None:
