@@ -5,6 +5,7 @@ the same form can be scored that nobody has seen: ``python -m tests.matrix.score
 """
 
 import json
+import posixpath
 import re
 import shlex
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 
 from toolkit import knowledge
+from toolkit.folders import is_below
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
@@ -23,6 +25,11 @@ from toolkit.versions import within
 HERE = Path(__file__).parent
 _FAMILY = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel MPI": "intelmpi", "MVAPICH": "mvapich2"}
 _SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_LAUNCHERS = {
+    "openmpi": r"orterun|prte(run)?|mpi(run|exec)\.openmpi",
+    "mpich": r"mpiexec\.hydra|mpi(run|exec)\.mpich",
+}
+"""Names that a distribution's links lead to."""
 _SERVER = {"4.1.8": "3.2.5", "4.1.7": "3.2.5", "4.1.4": "4.2.2", "5.0.7": "5.0.7"}
 """PMIx inside the launchers that were used: of Open MPI's own releases, and of Debian's packages."""
 
@@ -69,6 +76,10 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
     client = read["pmix_client_version"] or (knowledge.bundled_pmix(version) if bundled else None)
     device = _device(read)
     ucx = re.match(r"\d[\w.~+-]*", read["ucx_version"] or "")
+    library = read["libmpi"].split(" -> ")[-1]
+    launcher = read["bins"].get("mpirun") or read["bins"].get("mpiexec")
+    beside = _beside(implementation, library, launcher, read)
+    mine = _beside_its_daemon(implementation, read) if beside else launcher
     return ImageFacts(
         path=f"{name}.sif",
         format="sif",
@@ -77,17 +88,19 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
         mpi=ImageMpi(
             implementation=implementation,
             version=version,
-            library=read["libmpi"].split(" -> ")[-1],
-            interfaces=_interfaces(implementation, read, components),
-            launcher=read["bins"].get("mpirun") or read["bins"].get("mpiexec"),
+            library=library,
+            interfaces=_interfaces(implementation, version, read, components),
+            launcher=mine,
             plugins=any(read["ompi_plugin_dirs"].values()),
             markers=tuple(dict.fromkeys(read["libmpi_markers"] + read["libmpi_strings"])),
-            soname=next((n for n in read["needed"] if n.startswith(("libmpi.so", "libmpich.so"))), None),
+            soname=next((n for n in read["needed"] if re.match(r"lib(mpi|mpich)[.-]", n)), None),
             device=device,
             own_shm=_own_shm(device),
             components=components,
             needs=tuple(sorted(read["ldd_mpi_related"])),
         ),
+        other_mpis=(beside,) if beside else (),
+        mpirun=launcher,
         pmix=client,
         ucx=ucx[0] if ucx else None,
         libraries=_libraries(read),
@@ -95,7 +108,8 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
         ssh=read["ssh"] or None,
         absent={
             "stack": "not in the image",
-            **({} if read["bins"].get("mpirun") or read["bins"].get("mpiexec") else {"mpi.launcher": "none"}),
+            **({} if launcher else {"mpirun": "none"}),
+            **({} if mine else {"mpi.launcher": "none"}),
             **({} if client else {"pmix": "no libpmix"}),
             **({} if read["libfabric_found"] else {"libfabric": "no libfabric"}),
             **({} if read["ssh"] else {"ssh": "no ssh"}),
@@ -104,23 +118,57 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
     )
 
 
+def _beside(implementation: str, library: str, launcher: str | None, read: dict[str, Any]) -> ImageMpi | None:
+    """Return the MPI whose mpirun stands first where the program loads another one's library."""
+    own = next((name for name, file in _LAUNCHERS.items() if re.search(rf"/({file})$", launcher or "")), None)
+    # One without such a name, as in a virtual environment, lies beside its library.
+    if launcher is None or own is None:
+        return None
+    if own == implementation and is_below(library, posixpath.dirname(posixpath.dirname(launcher))):
+        return None
+    version = read["ompi_version" if own == "openmpi" else "mpich_version"] or None
+    return ImageMpi(
+        implementation=own, version=version, library="/usr/lib", interfaces=None, launcher=launcher
+    )
+
+
+def _beside_its_daemon(implementation: str, read: dict[str, Any]) -> str | None:
+    """Return where the launcher of an MPI is whose daemons are on PATH, and whose mpirun is not."""
+    names = ("orted", "prted") if implementation == "openmpi" else ("hydra_pmi_proxy",)
+    daemon = next((read["bins"][name] for name in names if name in read["bins"]), None)
+    mine = "mpirun" if implementation == "openmpi" else "mpiexec.hydra"
+    return posixpath.join(posixpath.dirname(daemon), mine) if daemon else None
+
+
+_BRINGS_MUNGE = {
+    "3.1.5": False,
+    "4.1.2": False,
+    "4.2.2": True,
+    "5.0.1": True,
+    "5.0.7": True,
+    "5.0.8": False,
+    "5.0.9": True,
+    "7.0.0~rc1": False,
+}
+"""Whether the package libpmix2 of Debian or Ubuntu brings libmunge, as the images of truth.json have it."""
+
+
 def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
     """Return what the loader of an image finds, of that which a mounted MPI may need from it.
 
-    What an MPI in a folder of its own finds by its run path, another does not find.
-    Debian's libpmix2 brings libmunge2, as its Depends of bookworm (4.2.2) and trixie (5.0.7) say; that of sid
-    (7.0.0~rc1) does not, and nothing else in these images would, as a PMIx that an MPI brings along. ``None``
-    for those in between.
+    What an MPI in a folder of its own finds by its run path, another does not find. ``None`` where it is not
+    known whether the image's PMIx has brought libmunge; nothing else in these images would.
     """
     system = read["libmpi"].startswith(("/usr/lib", "/lib"))
     found = set(read["ldd_mpi_related"]) if system else set()
     if read["libfabric_found"].startswith("/usr/lib"):
         found.add("libfabric.so.1")
-    packaged = any(file.startswith("/usr/lib") for file in read["libpmix_files"])
-    client = read["pmix_client_version"] if packaged else ""
-    if client and not within(client, ">=4.2,<5.1") and not within(client, ">=7.0.0rc1"):
-        return None
-    return tuple(sorted({*found, *(["libmunge.so.2"] if client and within(client, "<5.1") else [])}))
+    if any(file.startswith("/usr/lib") for file in read["libpmix_files"]):
+        munge = _BRINGS_MUNGE.get(read["pmix_client_version"].partition("-")[0])
+        if munge is None:
+            return None
+        found |= {"libmunge.so.2"} if munge else set()
+    return tuple(sorted(found))
 
 
 def _flavour(text: str) -> tuple[str, str]:
@@ -147,13 +195,18 @@ def _own_shm(device: str | None) -> bool | None:
     return device != "ch4:ucx"
 
 
-def _interfaces(implementation: str, read: dict[str, Any], components: dict[str, Any]) -> tuple[str, ...]:
+def _interfaces(
+    implementation: str, version: str, read: dict[str, Any], components: dict[str, Any]
+) -> tuple[str, ...]:
     if implementation != "openmpi":
         linked = any("libpmix" in name for name in read["ldd_mpi_related"])
         return ("pmix",) if linked else ("pmi1", "pmi2")
     plugins = components.get("pmix", ())
     old = tuple(face for name, face in (("s1", "pmi1"), ("s2", "pmi2")) if name in plugins)
-    return (*old, "pmix")
+    # PMIx came with Open MPI 2; before 5 it is a component, a file or built in.
+    brought = any(name.startswith(("pmix", "ext")) for name in plugins)
+    built_in = any("PMIx_Init" in said for said in read["opal_rte_strings"])
+    return (*old, *(["pmix"] if within(version, ">=5") or brought or built_in else []))
 
 
 _SLURM = {
@@ -262,7 +315,8 @@ def expressible(cell: dict[str, Any], folder: Path = HERE) -> Measured | None:
     request, place = _request(cell), host(cell)
     mode, words = _mode(cell), _words(cell)
     options = _options(words)
-    given = {v.partition("=")[0]: v.partition("=")[2] for w, v in options if w == "--env"}
+    said = [pair for w, v in options if w == "--env" for pair in re.split(r",(?=\w+=)", v)]
+    given = {pair.partition("=")[0]: pair.partition("=")[2] for pair in said}
     binds = tuple(v for w, v in options if w == "-B")
     launched = Plan(
         mode=mode,
@@ -290,6 +344,25 @@ def _words(cell: dict[str, Any]) -> list[str]:
     return shlex.split(wrapped[1] if wrapped else cell["cmd"])
 
 
+_TAKE_A_VALUE = frozenset(
+    {
+        "-B",
+        "--env",
+        "--env-file",
+        "--mount",
+        "--no-mount",
+        "-H",
+        "--home",
+        "-W",
+        "--workdir",
+        "-S",
+        "--scratch",
+    }
+    | {"--cwd", "--pwd", "--overlay", "-o", "--network", "--add-caps", "--drop-caps", "--security"}
+)
+"""Options of ``apptainer exec`` (its --help, 1.4.5) that are followed by a word of their own."""
+
+
 def _options(words: list[str]) -> list[tuple[str, str]]:
     """Return the options of ``apptainer exec`` behind ``-u``, with their values."""
     if "apptainer" not in words:
@@ -299,9 +372,9 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     rest = [w for w in words[start:end] if w != "-u"]
     while rest:
-        word = rest.pop(0)
-        takes = word in {"-B", "--env", "--no-mount"}
-        found.append((word, rest.pop(0) if takes else ""))
+        word, _, value = rest.pop(0).partition("=")
+        word = "-B" if word == "--bind" else word
+        found.append((word, value or (rest.pop(0) if word in _TAKE_A_VALUE else "")))
     return found
 
 
