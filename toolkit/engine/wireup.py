@@ -7,6 +7,7 @@ follows from the launcher, from Slurm around it and from the options of the cont
 from dataclasses import dataclass
 from typing import Literal
 
+from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, container_option, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
@@ -130,7 +131,9 @@ def in_step(case: Case) -> bool:
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
     # PRRTE starts the ranks of its own node itself; in a batch script that node has ranks.
-    return not case.request.batch
+    slurm = case.host.slurm
+    told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
+    return told or not case.request.batch
 
 
 def allocation_seen(case: Case) -> bool:

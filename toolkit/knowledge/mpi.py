@@ -95,9 +95,13 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
 
 class OutsideStep(Row, frozen=True, kw_only=True):
-    """Launchers that start ranks outside any step of Slurm, and libraries that need to see one."""
+    """Launchers that start ranks outside any step of Slurm, and libraries that need to see one.
+
+    ``told_by_slurm`` bounds the releases of Slurm whose batch scripts have the variable themselves.
+    """
 
     variable: str
+    told_by_slurm: str
 
 
 class Sharing(MpiRow, frozen=True, kw_only=True):

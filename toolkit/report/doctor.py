@@ -5,10 +5,11 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 from toolkit.engine.words import mpi_name, plain
-from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Prediction, Request, Verdict
 from toolkit.probe.group import shown
+from toolkit.versions import parse
 
 Style = Callable[[str, str], str]
 """Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
@@ -113,6 +114,17 @@ def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style)
     yield f"{style(name, 'bold')} on {style(host.place, 'bold')}, {nodes} \N{MULTIPLICATION SIGN} {ranks}"
 
 
+def _pmix(host: HostFacts, first: HostMpi | None) -> str:
+    """Say which PMIx Slurm serves, and mpirun where that is of another release."""
+    slurms = _known(host, "pmix", plain(host.pmix) if host.pmix else None)
+    own = parse(first.pmix) if first and first.pmix else None
+    served = parse(host.pmix) if host.pmix else None
+    # Debian's PMIx 5.0.7 calls itself 5.0.7a1.
+    if own is None or (served is not None and own.release == served.release):
+        return slurms
+    return f"{slurms}; mpirun serves {own}"
+
+
 def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str, str]]:
     slurm, runtime = host.slurm, host.runtime
     first = host.mpis[0] if host.mpis else None
@@ -127,7 +139,7 @@ def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str,
         f"{mpi_name(first)}, {first.launcher}" if first else _none(host, "mpis", empty=host.mpis == ()),
         _image_mpi(image),
     )
-    yield ("PMIx", _known(host, "pmix", plain(host.pmix) if host.pmix else None), _image(image, "pmix"))
+    yield ("PMIx", _pmix(host, first), _image(image, "pmix"))
     offered = " ".join((slurm.mpi_types if slurm else None) or ())
     yield ("launch", f"srun offers {offered}" if offered else _none(host, "slurm"), _speaks(image))
     default = f", {slurm.nodes} nodes, MpiDefault {slurm.mpi_default}" if slurm and slurm.nodes else ""

@@ -80,6 +80,26 @@ def test_a_host_alone():
     assert json.loads(run("--facts", CLUSTER, "--json").stdout)["image"] is None
 
 
+@pytest.mark.parametrize(
+    ("slurms", "own", "row"),
+    [
+        (None, "7.0.0rc1", "PMIx none; mpirun serves 7.0.0rc1"),
+        ("5.0.7", "3.2.5", "PMIx 5.0.7; mpirun serves 3.2.5"),
+        ("5.0.7", "5.0.7a1", "PMIx 5.0.7"),
+        ("5.0.7", None, "PMIx 5.0.7"),
+    ],
+)
+def test_the_pmix_of_slurm_and_that_of_mpirun_are_told_apart(tmp_path, slurms, own, row):
+    known = load(Path(CLUSTER))
+    launcher = msgspec.structs.replace(known.mpis[0], pmix=own)
+    host = with_(known, mpis=(launcher,), pmix=slurms)
+    absent = {**host.absent, **({} if slurms else {"pmix": "Slurm has no PMIx plugin"})}
+    facts = tmp_path / "facts.json"
+    facts.write_bytes(msgspec.json.encode(msgspec.structs.replace(host, absent=absent)))
+    lines = [" ".join(line.split()) for line in run("--facts", str(facts)).stdout.splitlines()]
+    assert row in lines
+
+
 def test_an_image_where_slurm_does_not_answer_is_unknown(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
     assert result.exit_code == 1

@@ -26,7 +26,7 @@ def test_the_first_flavour_is_what_nobody_asks_for():
 
 def test_there_is_one_without_pmix_one_without_mpi_and_one_with_another_mpi():
     known = flavour.flavours().values()
-    assert {f.mpi_default for f in known} == {"pmix", "none"}
+    assert {f.mpi_default for f in known} == {"pmix", "pmi2", "none"}
     assert [f for f in known if not f.pmix_plugin]
     assert [f for f in known if not f.packages]
     assert [f for f in known if "mpich" in f.packages]

@@ -144,6 +144,7 @@ _TELLS = {
     "slurm.settings": "scontrol show config",
     "runtime": "{0.path} --version: {0.name} {0.version}",
     "mpis": "{0[0].launcher} --version: {0[0].implementation} {0[0].version}",
+    "mpis.library": "{}: what programs load",
     "gpu_driver": "/proc/driver/nvidia/version: NVIDIA driver {}",
     "gpus": "",
     "gpu_libraries_glibc": "/usr/lib/x86_64-linux-gnu/libcuda.so.1 needs GLIBC_{}",
@@ -202,6 +203,8 @@ def told(facts: Any) -> Any:
     for name, line in _TELLS.items():
         first, _, rest = name.partition(".")
         value = getattr(facts, first, None)
+        if rest and isinstance(value, tuple):
+            value = value[0] if value else None
         value = getattr(value, rest, None) if rest else value
         if value is None:
             continue

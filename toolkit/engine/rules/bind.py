@@ -38,7 +38,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
     if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
         where = "in a folder that bears a person's name, which facts do not tell"
     because = f"{mpi_name(host)} of the host lies {where} ({host.library})"
-    return Hit(case.cite("host.mpis"), "unavailable", because)
+    return Hit(case.cite("host.mpis", "host.mpis.library"), "unavailable", because)
 
 
 @rule(

@@ -70,6 +70,20 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
 
 
+def _by_srun(case: Case, said: Hit | Lacks) -> Hit | Lacks:
+    """Name in the fix what srun serves here and this MPI speaks; leave it alone where that is not known."""
+    types = case.host.slurm.mpi_types if case.host.slurm else None
+    if isinstance(said, Lacks) or types is None:
+        return said
+    speaks = spoken(case)
+    served = [
+        *(["srun --mpi=pmix (mode srun-pmix)"] if "pmix" in speaks and any(map(is_plugin, types)) else []),
+        *(["srun --mpi=pmi2 (mode srun-pmi2)"] if PMI & speaks and "pmi2" in types else []),
+    ]
+    other = "use a mode without srun, or an image with another MPI: srun serves nothing that this one speaks"
+    return replace(said, fix=f"use {' or '.join(served)}" if served else other)
+
+
 def _munge_named(case: Case) -> bool | None:
     """Tell whether ranks are told to prove themselves by munge; ``None`` where that is the server's word."""
     if cleaned(case):
@@ -141,7 +155,7 @@ def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     if mpi is None or "pmix" in spoken(case):
         return None
-    return unanswered(case, mpi, "pmix", "image.mpi.interfaces")
+    return _by_srun(case, unanswered(case, mpi, "pmix", "image.mpi.interfaces"))
 
 
 @rule(
@@ -159,7 +173,7 @@ def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     if mpi is None or PMI & spoken(case):
         return None
-    return unanswered(case, mpi, "pmi2", "image.mpi.interfaces")
+    return _by_srun(case, unanswered(case, mpi, "pmi2", "image.mpi.interfaces"))
 
 
 @rule(
@@ -177,7 +191,7 @@ def nothing_offered(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     if mpi is None:
         return None
-    return unanswered(case, mpi, "none")
+    return _by_srun(case, unanswered(case, mpi, "none"))
 
 
 @rule(
@@ -302,19 +316,23 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
     fix="set SLURM_STEP_ID=0 inside the container (toolkit launch does)",
     source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),
     needs=("image.mpi.version", "image.mpi.interfaces"),
+    then=("host.slurm.version",),
     modes=("mpirun-host", "srun-pmix"),
 )
-def rank_outside_step(case: Case) -> Hit | None:
+def rank_outside_step(case: Case) -> Hit | Lacks | None:
     """An Open MPI 4 that was not started by its own launcher looks for a step of Slurm before it asks PMIx.
 
-    PRRTE starts the ranks of its own node outside any step; without the variable they take themselves
-    for singletons, and ranks on other nodes wait for them for ever, or end on their own account.
+    PRRTE starts the ranks of its own node outside any step, and before 26.05 Slurm does not call a batch
+    script one; without the variable they take themselves for singletons, and ranks on other nodes wait for
+    them for ever, or end on their own account.
     """
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or found is None or not found.pmix or "pmix" not in (mpi.interfaces or ()):
         return None
     if not needs_hint(case) or in_step(case):
         return None
+    if case.request.allocation and case.state("host.slurm.version") == "unknown":
+        return Lacks(("host.slurm.version",))
     variable = knowledge.mpi().outside_step.variable
     because = f"the ranks beside mpirun see no {variable}"
     taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}

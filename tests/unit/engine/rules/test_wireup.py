@@ -30,6 +30,10 @@ HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1
 WITH_HYDRA = host(mpis=(HYDRA,))
 WITH_INTEL = host(mpis=(msgspec.structs.replace(HYDRA, implementation="intelmpi", version="2021.13"),))
 NO_DEFAULT = msgspec.structs.replace(SLURM, mpi_default=None)
+PMI2_ALONE = msgspec.structs.replace(SLURM, mpi_types=("none", "pmi2"))
+NO_LIST = msgspec.structs.replace(SLURM, mpi_types=None)
+NO_RELEASE = msgspec.structs.replace(SLURM, version=None)
+NEWER = msgspec.structs.replace(SLURM, version="26.05.5")
 PLAIN = msgspec.structs.replace(SLURM, mpi_default="none")
 CRAY = mpi(implementation="cray", interfaces=())
 OPT = msgspec.structs.replace(
@@ -63,8 +67,17 @@ FIRES = {
         case(of=MUTE, env={"PMIX_SECURITY_MODE": "native"}),
         case(of=MUTE, env={"PMIX_SECURITY_MODE": "munge,native"}),
     ],
-    "image-lacks-pmi2": [case(mode="srun-pmi2"), case(of=mpi(version="5.0.7"), mode="srun-pmi2")],
-    "nothing-offered": [case(mode="srun-none")],
+    "image-lacks-pmi2": [
+        case(mode="srun-pmi2"),
+        case(of=mpi(version="5.0.7"), mode="srun-pmi2"),
+        case(host(slurm=PMI2_ALONE), mode="srun-pmi2"),
+    ],
+    "nothing-offered": [
+        case(mode="srun-none"),
+        case(of=MPICH_IMAGE, mode="srun-none"),
+        case(of=MPICH_5_PMIX, mode="srun-none"),
+        case(host(slurm=NO_LIST), mode="srun-none"),
+    ],
     "bind-interface-differs": [
         case(host(mpis=(OPT,)), **PMI2),
         case(host(mpis=(OPT,)), MPICH_IMAGE, "bind", binds=("/opt/mpi",)),
@@ -124,6 +137,7 @@ QUIET = {
         case(mode="mpirun-host", **IN_STEP),
         case(of=mpi(version="5.0.7"), mode="mpirun-host"),
         case(of=MPICH_IMAGE),
+        case(host(slurm=NEWER), mode="mpirun-host", unset=LAUNCHER.leaks),
         case(),
     ],
     "host-launcher-not-known": [
@@ -140,6 +154,7 @@ UNDECIDED = {
     "image-lacks-pmix": [case(of=unread(IMAGE, "mpi"))],
     "host-launcher-other-family": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), mode="mpirun-host")],
     "pmix-refused": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), MPICH_5, "mpirun-host")],
+    "rank-outside-step": [case(host(slurm=NO_RELEASE), mode="mpirun-host", unset=LAUNCHER.leaks)],
     "host-launcher-not-known": [case(unread(HOST, "mpis"), mode="mpirun-host")],
 }
 OUTCOMES = {
@@ -164,6 +179,20 @@ def test_open_mpi_2_ends_in_a_cleaned_container_where_it_finds_no_ssh():
 def test_mpich_that_knows_pmix_variables_aborts_where_another_runs_alone():
     wanted = ["singletons", "init-failure", "unknown", "singletons", "crash"]
     assert [judge(of, RULES)[0].outcome for of in FIRES["image-lacks-pmix"]] == wanted
+
+
+def test_the_fix_names_what_srun_serves_here_and_this_mpi_speaks():
+    def fixes(name):
+        (rule,) = [rule for rule in RULES if rule.id == name]
+        return [judge(of, (rule,))[1][0].fix for of in FIRES[name]]
+
+    pmix, pmi2 = "srun --mpi=pmix (mode srun-pmix)", "srun --mpi=pmi2 (mode srun-pmi2)"
+    assert fixes("image-lacks-pmix")[0] == f"use {pmi2}"
+    assert fixes("image-lacks-pmi2")[0] == f"use {pmix}"
+    assert fixes("image-lacks-pmi2")[2].startswith("use a mode without srun")
+    both = f"use {pmix} or {pmi2}"
+    unread = "name one: srun --mpi=pmix or --mpi=pmi2 (mode srun-pmix or srun-pmi2)"
+    assert fixes("nothing-offered") == [f"use {pmix}", f"use {pmi2}", both, unread]
 
 
 def test_every_plugin_for_pmix_offers_it():
