@@ -49,14 +49,21 @@ def suspects(text: str, tail: str = "", skipped: int = 0) -> tuple[str, ...]:
 
 def _evidence(signature: Signature, output: Output) -> tuple[str, ...]:
     shown: dict[str, None] = {}
+    overcome = _overcome(signature, output)
     for position in output.matching(_compiled(signature.pattern)):
         after = _after(signature, output, position)
-        if after is None:
+        if position < overcome or after is None:
             continue
         shown |= dict.fromkeys((output.lines[position].cited, *after))
         if len(shown) >= _SHOWN:
             break
     return tuple(shown)[: _SHOWN + len(signature.then)]
+
+
+def _overcome(signature: Signature, output: Output) -> int:
+    """Return the position of the last line that shows that the ranks came through; 0 where there is none."""
+    found = output.matching(_compiled(signature.overcome)) if signature.overcome else ()
+    return max(found, default=0)
 
 
 def _after(signature: Signature, output: Output, position: int) -> tuple[str, ...] | None:

@@ -11,7 +11,8 @@ from toolkit.model.finding import Severity
 class Signature(Row, frozen=True, kw_only=True):
     """A line of job output that tells a cause; ``sample`` is a real line that the pattern must find.
 
-    ``then`` are patterns of lines that must follow soon, where one line does not tell enough.
+    ``then`` are patterns of lines that must follow soon, where one line does not tell enough. ``overcome`` is
+    the pattern of a line that shows that the ranks came through it all the same.
     ``finding`` is the id of the rule that foresees it, or empty text where none does. ``general``
     marks what says that something failed and not why; it is left out where a cause is found.
     """
@@ -22,6 +23,7 @@ class Signature(Row, frozen=True, kw_only=True):
     fix: str
     sample: str
     then: tuple[str, ...] = ()
+    overcome: str = ""
     severity: Severity = "error"
     finding: str = ""
     general: bool = False

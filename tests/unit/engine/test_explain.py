@@ -144,6 +144,22 @@ def test_a_message_of_several_lines_needs_all_of_them_and_of_one_rank():
     assert [f.id for f in explain(f"{head}\n" + "x\n" * 60 + tail)] == ["open-mpi-init-failed"]
 
 
+UNPACK = "[node1:14068] PMIX ERROR: PMIX_ERR_UNPACK_READ_PAST_END_OF_BUFFER in file unpack.c at line 276"
+MET = (
+    "preflight: 2 ranks on 2 nodes, Open MPI 4.1.4; messages arrive, 2.2 Gbit/s from node to node (1.92 s)",
+    "mnist: horovod, 2 ranks on 2 nodes, batch 32 each",
+)
+
+
+@pytest.mark.parametrize("met", MET)
+def test_what_the_ranks_came_through_is_no_cause(met):
+    missing = "ModuleNotFoundError: No module named 'foo'"
+    assert [f.id for f in explain(f"{UNPACK}\n{met}\n{missing}")] == ["python-module-missing"]
+    # It happened again, and nothing shows that it did no harm.
+    (first, _) = explain(f"{met}\n{UNPACK}\n{missing}")
+    assert first.evidence == (f"line 2: {UNPACK}",)
+
+
 def test_nothing_is_said_of_output_that_is_not_known():
     assert explain("epoch 1: accuracy 0.97\n") == ()
 
