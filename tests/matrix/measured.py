@@ -102,6 +102,8 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
         other_mpis=(beside,) if beside else (),
         mpirun=launcher,
         pmix=client,
+        # Packages of PMIx have all components as files before 4.1; what an MPI's wheel brings has none.
+        pmix_plugins=not bundled and within(client, "<4.1") if client else None,
         ucx=ucx[0] if ucx else None,
         libraries=_libraries(read),
         libfabric=read["libfabric_found"] or None,

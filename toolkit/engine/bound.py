@@ -141,8 +141,9 @@ def _client(
     """
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}
-    client: dict[str, Any] = {"pmix": provider.pmix, "pmix_components": {}}
-    unknown = {"pmix_components": f"{line}: those of its PMIx were not asked"}
+    client: dict[str, Any] = {"pmix": provider.pmix, "pmix_components": {}, "pmix_plugins": None}
+    unasked = f"{line}: the components of its PMIx were not asked"
+    unknown = dict.fromkeys(("pmix_components", "pmix_plugins"), unasked)
     if provider.pmix is not None:
         return client, {}, unknown
     if provider.interfaces is None or "pmix" in provider.interfaces:

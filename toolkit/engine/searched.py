@@ -7,7 +7,7 @@ import msgspec
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 
-_OF_PMIX = ("pmix", "pmix_components")
+_OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 FORCED_PATHS = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
 """What the runtime sets inside, in place of what the image says."""
 
@@ -57,12 +57,13 @@ def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
         unknown["pmix"] = f"{line}; of which release its PMIx is could not be told"
     elif other.pmix is None:
         absent["pmix"] = f"{line}: it has no PMIx client"
-    unknown["pmix_components"] = f"{line}: those of its PMIx were not asked"
+    unknown |= dict.fromkeys(_OF_PMIX[1:], f"{line}: the components of its PMIx were not asked")
     return msgspec.structs.replace(
         changed,
         mpi=other,
         pmix=other.pmix,
         pmix_components={},
+        pmix_plugins=None,
         evidence={**evidence, "mpi": line, "pmix": line},
         absent=absent,
         unknown=unknown,
@@ -85,7 +86,7 @@ def _not_told(image: ImageFacts) -> ImageFacts:
     line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to what was not told"
     gone = dict.fromkeys(("mpi", *_OF_PMIX), line)
     return msgspec.structs.replace(
-        image, mpi=None, pmix=None, pmix_components={}, unknown={**image.unknown, **gone}
+        image, mpi=None, pmix=None, pmix_components={}, pmix_plugins=None, unknown={**image.unknown, **gone}
     )
 
 

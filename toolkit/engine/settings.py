@@ -90,10 +90,11 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
 
 def effects(case: Case) -> tuple[Effect, ...]:
     """Judge every setting in force."""
-    return tuple(_effect(case, name, value, where) for name, (value, where) in in_force(case).items())
+    return tuple(effect(case, name, value, where) for name, (value, where) in in_force(case).items())
 
 
-def _effect(case: Case, name: str, value: str, where: str) -> Effect:
+def effect(case: Case, name: str, value: str, where: str) -> Effect:
+    """Judge one setting; ``value`` may be empty where only its name is known."""
     mpi, ok = case.image.mpi, Effect(name, value, where, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
         return _python(case, ok)
@@ -144,6 +145,9 @@ def _lacking(case: Case, rows: list[Setting]) -> tuple[str, ...]:
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
         return ("image.mpi.device",)
+    speaks = (mpi.interfaces if mpi else None) or ()
+    if any(row.client for row in rows) and "pmix" in speaks and case.state("image.pmix") == "unknown":
+        return ("image.pmix",)
     return ()
 
 
@@ -165,7 +169,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
         "value": lambda: bad if value in row.value else None,
-        "path": lambda: _path(mpi, ok, bad),
+        "path": lambda: _path(case, mpi, ok, bad),
         "interfaces": lambda: _interfaces(case, ok, bad),
         "transport": lambda: _transport(case, row, ok, bad),
         "netmod": lambda: _netmod(mpi, ok, bad),
@@ -182,10 +186,12 @@ def _blamed(ok: Effect, row: Setting | Component) -> Effect:
     return replace(ok, outcome=row.outcome, because=because, source=row.source, first=first)
 
 
-def _path(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    if mpi.plugins is None:
-        return replace(ok, outcome=None, missing=("image.mpi.plugins",))
-    return bad if mpi.plugins else ok
+def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
+    of_pmix = ok.name.startswith("PMIX_")
+    plugins = case.image.pmix_plugins if of_pmix else mpi.plugins
+    if plugins is None:
+        return replace(ok, outcome=None, missing=("image.pmix_plugins" if of_pmix else "image.mpi.plugins",))
+    return bad if plugins else ok
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:

@@ -90,6 +90,7 @@ def describe(
         programs_otherwise=otherwise(loader, programs),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),
+        pmix_plugins=wireup.pmix_plugins(first),
         mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", book),
         libraries=book.list("libraries", loader.offered, f"{len(loader.offered)} on the loader's path"),
         ssh=_path("ssh", *remote_agent(loader, mpirun), book),

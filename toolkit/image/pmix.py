@@ -12,6 +12,8 @@ from toolkit.image.packages import Found
 
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
 """Security, storage and transport of data: those on which client and server have to agree."""
+_VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
+"""Without a component of each a client does not start."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
 _ASKED = 10
@@ -21,11 +23,15 @@ _NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Pmix:
-    """``library`` is empty where it is built into the MPI."""
+    """``library`` is empty where it is built into the MPI.
+
+    ``plugins`` tells whether it has components as files that it cannot do without.
+    """
 
     found: Found | None
     library: str
     components: dict[str, tuple[str, ...]]
+    plugins: bool
 
 
 def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
@@ -33,7 +39,8 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
     real = files.resolve(loader.tree, library) or library
     content = loader.texts(real)
     built_in = mca.components(content)
-    return Pmix(_version(real, content, built_in, packages), real, _components(loader, real, built_in))
+    components = _components(loader, real, built_in)
+    return Pmix(_version(real, content, built_in, packages), real, components, _plugged(components, built_in))
 
 
 def built_in(
@@ -50,7 +57,13 @@ def built_in(
         said = Found(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
     else:
         said = None
-    return Pmix(said, "", _components(loader, real, found))
+    components = _components(loader, real, found)
+    return Pmix(said, "", components, _plugged(components, found))
+
+
+def _plugged(components: dict[str, tuple[str, ...]], built_in: tuple[mca.Component, ...]) -> bool:
+    inside = mca.by_framework(built_in, *_VITAL)
+    return any(framework not in inside for framework in components if framework in _VITAL)
 
 
 def _of_plugins(loader: Loader, real: str) -> str | None:

@@ -7,7 +7,7 @@ from toolkit.image.book import Book
 from toolkit.image.mpi import MpiFound
 from toolkit.model.facts import ImageFacts
 
-_OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components"))
+_OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components", "pmix_plugins"))
 _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 """Facts that are found by PATH."""
 
@@ -29,9 +29,11 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book
         for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
             del kept[name]
     others = wireup.others((*mpis[:1], *mpis), book)
-    for name in ("mpi", "pmix", "pmix_components"):
+    for name in ("mpi", "pmix", "pmix_components", "pmix_plugins"):
         book.unknown[name] = why
-    return msgspec.structs.replace(facts, mpi=None, other_mpis=others, pmix=None, pmix_components={})
+    return msgspec.structs.replace(
+        facts, mpi=None, other_mpis=others, pmix=None, pmix_components={}, pmix_plugins=None
+    )
 
 
 def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> None:

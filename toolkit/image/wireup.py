@@ -7,6 +7,8 @@ from toolkit.image.mpi import MpiFound
 from toolkit.image.packages import Found
 from toolkit.model.facts import ImageMpi
 
+_COMPONENTS = ("pmix_components", "pmix_plugins")
+
 
 def programs(found: dict[str, str], book: Book) -> dict[str, str]:
     if found:
@@ -60,12 +62,22 @@ def pmix(found: MpiFound | None, book: Book) -> str | None:
 def pmix_components(found: MpiFound | None, book: Book) -> dict[str, tuple[str, ...]]:
     client = found.pmix if found else None
     if found is None or client is None:
-        book.absent["pmix_components"] = "the MPI in the image has no PMIx client"
+        book.absent |= dict.fromkeys(_COMPONENTS, "the MPI in the image has no PMIx client")
         return {}
     where = client.library or found.mpi.library
     if not client.components:
-        book.unknown["pmix_components"] = f"{where} describes no components"
+        book.unknown |= dict.fromkeys(_COMPONENTS, f"{where} describes no components")
         return {}
     shown = "; ".join(f"{k} {' '.join(v)}" for k, v in client.components.items())
     book.evidence["pmix_components"] = f"{where} and plugins beside it: {shown}"
+    needed = (
+        "some that it cannot do without are files" if client.plugins else "all that it needs are built in"
+    )
+    book.evidence["pmix_plugins"] = f"{where}: of its components {needed}"
     return client.components
+
+
+def pmix_plugins(found: MpiFound | None) -> bool | None:
+    """Tell whether components that it needs are files; what is said of that stands with the components."""
+    client = found.pmix if found else None
+    return client.plugins if client and client.components else None

@@ -148,6 +148,7 @@ class Variables(Row, frozen=True, kw_only=True):
 
     paths: tuple[str, ...]
     hide_plugins: tuple[str, ...]
+    hide_pmix_plugins: tuple[str, ...]
     harmful_prefixes: tuple[str, ...]
     harmful: tuple[str, ...]
     container_options: tuple[str, ...]

@@ -238,6 +238,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Version of the PMIx client, a library of its own or built into the MPI."""
     pmix_components: dict[str, tuple[str, ...]] = {}
     """Components of the PMIx client by framework: ``psec``, ``gds``, ``ptl``; built in or as files."""
+    pmix_plugins: bool | None = None
+    """Components that the PMIx client cannot do without are files, which a path of the host can hide."""
     ucx: str | None = None
     """Version of UCX, which carries the messages of some MPIs."""
     ucx_transports: tuple[str, ...] | None = None

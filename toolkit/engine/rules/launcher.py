@@ -7,6 +7,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.rules.wireup import of_its_daemons, unanswered, unfound
+from toolkit.engine.settings import effect
 from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
@@ -28,24 +29,34 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     fix="take the variables away between mpirun and the container: mpirun … env -u NAME singularity exec …",
     source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
     needs=("host.mpis", "image.mpi.plugins"),
+    then=("image.pmix_plugins",),
     modes=("mpirun-host",),
 )
-def host_launcher_leaks(case: Case) -> Hit | None:
+def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
     """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
-    components as files searches there, finds none that fit, and aborts in MPI_Init.
+    components as files, or whose PMIx has, searches there, finds none that fit, and aborts in MPI_Init.
     """
-    host, mpi = host_launcher(case.host), case.image.mpi
-    if host is None or mpi is None or not mpi.plugins or host.implementation != "openmpi":
+    host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
+    if host is None or mpi is None or host.implementation != "openmpi" or cleaned(case):
         return None
     if host.leaks is None:
-        return Hit(case.cite("host.mpis"), "unknown", "what the host's mpirun exports could not be seen")
-    hiding = knowledge.mpi().variables.hide_plugins
-    left = [name for name in host.leaks if name in hiding and name not in case.plan.unset]
-    if not left or cleaned(case):
-        return None
-    because = f"{', '.join(left)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
+        seen = "what the host's mpirun exports could not be seen"
+        return Hit(case.cite("host.mpis"), "unknown", seen) if mpi.plugins else None
+    left = [name for name in host.leaks if name not in case.plan.unset]
+    evidence = case.cite("host.mpis", "image.mpi")
     # MPI_Init begins with its components: whatever a rank would do later, it does not come to that.
-    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", because, anyway=True)
+    if mpi.plugins and (hiding := [name for name in left if name in variables.hide_plugins]):
+        because = (
+            f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
+        )
+        return Hit(evidence, "init-failure", because, anyway=True)
+    for told in (effect(case, name, "", "host") for name in left if name in variables.hide_pmix_plugins):
+        if told.outcome is None:
+            return Lacks(told.missing)
+        if told.outcome != "ok":
+            because = f"{told.name} of the host's mpirun hides the components of the image's PMIx"
+            return Hit(evidence, told.outcome, because, anyway=True)
+    return None
 
 
 @rule(

@@ -25,6 +25,14 @@ UNSET = {"unset": LAUNCHER.leaks, "env": {"SLURM_STEP_ID": "0"}}
 ORTE = msgspec.structs.replace(
     LAUNCHER, version="4.1.8", pmix="3.2.5", leaks=("OPAL_PREFIX", "PMIX_INSTALL_PREFIX"), plugins=None
 )
+NEWEST = host(
+    mpis=(
+        msgspec.structs.replace(
+            LAUNCHER, version="6.0.0rc2", pmix="7.0.0rc1", leaks=("PMIX_MCA_mca_base_component_path",)
+        ),
+    )
+)
+PLUGGED = with_(IMAGE, pmix="3.1.5", pmix_plugins=True)
 OWN_PMIX = {"btl": ("self", "tcp", "vader"), "pmix": ("isolated", "pmix3x")}
 WHEEL = with_(mpi(version="4.1.8", plugins=False, components=OWN_PMIX), pmix="3.2.5")
 PLUGINS = with_(mpi(version="4.0.7", components=OWN_PMIX), pmix="3.2.3")
@@ -60,6 +68,7 @@ FIRES = {
     "host-launcher-leaks": [
         case(mode="mpirun-host", env={"SLURM_STEP_ID": "0"}),
         case(host(mpis=(msgspec.structs.replace(LAUNCHER, leaks=None),)), mode="mpirun-host"),
+        case(NEWEST, PLUGGED, "mpirun-host"),
     ],
     "launcher-prefix-half-removed": [
         case(host(mpis=(ORTE,)), WHEEL, **HALF),
@@ -103,6 +112,16 @@ QUIET = {
         case(mode="mpirun-host", **UNSET),
         case(of=mpi(plugins=False), mode="mpirun-host"),
         case(host(mpis=(HYDRA,)), mode="mpirun-host"),
+        case(NEWEST, mode="mpirun-host"),
+        case(
+            NEWEST,
+            PLUGGED,
+            "mpirun-host",
+            unset=("PMIX_MCA_mca_base_component_path",),
+            env={"SLURM_STEP_ID": "0"},
+        ),
+        case(NEWEST, with_(IMAGE, pmix="1.2.1", pmix_plugins=None), "mpirun-host"),
+        case(NEWEST, absent(image(mpi=MPICH), "pmix"), "mpirun-host"),
     ],
     "launcher-prefix-half-removed": [
         case(mode="mpirun-host", **UNSET),
@@ -139,6 +158,7 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "host-launcher-leaks": [case(NEWEST, with_(IMAGE, pmix_plugins=None), "mpirun-host")],
     "launcher-prefix-half-removed": [
         case(host(mpis=(ORTE,)), mpi(version="4.1.8", components={}), **HALF),
     ],
@@ -163,6 +183,12 @@ OUTCOMES = {
 def test_what_was_not_seen_or_measured_is_unknown():
     exports, pair = FIRES["host-launcher-leaks"][1], FIRES["launcher-pmix-pair"][1]
     assert [judge(of, RULES)[0].outcome for of in (exports, pair)] == ["unknown", "unknown"]
+
+
+def test_a_pmix_with_its_components_as_files_does_not_find_them_in_a_folder_of_the_host():
+    hidden, kept = FIRES["host-launcher-leaks"][2], QUIET["host-launcher-leaks"][4]
+    assert judge(hidden, RULES)[0].outcome == "init-failure"
+    assert judge(kept, RULES)[0].outcome == "ok"
 
 
 def test_half_of_a_prefix_ends_an_open_mpi_with_its_own_pmix_and_no_other():

@@ -6,6 +6,7 @@ from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, imag
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 
+HIDING = {"PMIX_MCA_mca_base_component_path": "/opt/host/pmix"}
 LEAKED = host(environment={"OMPI_MCA_btl": "openib", "APPTAINER_NV": ""})
 NAMED = {"mca_params": {"btl": "openib"}}
 BOGUS = host(environment={"MPIR_CVAR_CH4_NETMOD": "bogus"})
@@ -22,6 +23,7 @@ FIRES = {
         case(given={"OMPI_MCA_unheard_of": "1"}),
         case(host(**NAMED)),
         case(BOGUS, netmods("ch4:ucx,ofi"), "srun-pmi2"),
+        case(of=image(pmix_plugins=True), given=HIDING),
     ],
     "host-settings-leak": [case(LEAKED), case(host(environment={"OMPI_MCA_btl": ""}))],
     "mca-params-file": [case(host(**NAMED))],
@@ -31,6 +33,8 @@ QUIET = {
         case(),
         case(LEAKED, unset=("OMPI_MCA_btl",)),
         case(LEAKED, absent(IMAGE, "mpi")),
+        case(given=HIDING),
+        case(of=image(pmix="1.2.1", pmix_plugins=None), given=HIDING),
         case(given={"OMPI_MCA_btl_tcp_if_include": "eth0"}),
         case(host(**NAMED), container=("--no-home",)),
         case(unread(HOST, "mca_params"), image(mpi=MPICH)),
@@ -50,6 +54,8 @@ UNDECIDED = {
         case(LEAKED, mpi(components={})),
         case(unread(HOST, "mca_params")),
         case(BOGUS, netmods("ch4"), "srun-pmi2"),
+        case(of=image(pmix_plugins=None), given=HIDING),
+        case(of=unread(IMAGE, "pmix"), given=HIDING),
     ],
     "mca-params-file": [case(unread(HOST, "mca_params"))],
 }
