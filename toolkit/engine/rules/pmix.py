@@ -8,6 +8,7 @@ from toolkit.engine.rules.wireup import unfound
 from toolkit.engine.wireup import offer, waits_for_the_dead
 from toolkit.engine.words import plain
 from toolkit.knowledge.pmix import Pair
+from toolkit.model.facts import HostMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
@@ -59,7 +60,10 @@ def pmix_pair_fails(case: Case) -> Hit | Lacks | None:
     "The PMIx server names components that the client in the image does not have",
     severity="error",
     fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash inside the container (toolkit launch does)",
-    source="openpmix/openpmix#2898, #2927; truth.json: srun-pmix of Open MPI 4.1.4 built from its source",
+    source=(
+        "openpmix/openpmix#2898, #2927; truth.json: srun-pmix of Open MPI 4.1.4 built from its source; measured: "
+        "the same under Open MPI 4.1.2 with a PMIx 4.1.2 without munge, where it works"
+    ),
     needs=("image.mpi.interfaces", "image.pmix"),
     then=("host.pmix", "host.munge", "host.mpis", "image.pmix_components"),
     modes=("srun-pmix", "mpirun-host", "bind"),
@@ -67,7 +71,7 @@ def pmix_pair_fails(case: Case) -> Hit | Lacks | None:
 def pmix_components_named(case: Case) -> Hit | Lacks | None:
     """The server hands over which security and which store it offers (``munge,native``, ``shmem2,hash``). A
     client 3.2.0 to 3.2.3 ends at the first that it does not have. One that was built without munge has no
-    psec/munge, and none has the store of a PMIx 5.
+    psec/munge, and none has the store of a PMIx 5. Nor does a server name munge that was built without it.
     """
     found, launcher = offer(case), host_launcher(case.host)
     if not insists(case.image) or found is None or not found.pmix:
@@ -78,7 +82,7 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     own = case.image.pmix_components
     if within(server or "", ">=5.0.2"):
         lacking = "gds/shmem2"
-    elif "munge" in own.get("psec", ()):
+    elif "munge" in own.get("psec", ()) or (found.pmix == "launcher" and _without_munge(launcher)):
         return None
     elif case.host.munge is None:
         return Lacks(("host.munge",))
@@ -93,6 +97,15 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     outcome: Outcome = "hang" if waits else "init-failure"
     because = f"{because}; Intel's Hydra goes on waiting for it" if waits else because
     return Hit(case.cite("host.pmix", fact), outcome, because, anyway=found.shared)
+
+
+def _without_munge(launcher: HostMpi | None) -> bool:
+    """Tell whether a launcher's PMIx is a library whose own libraries were seen, without munge's."""
+    if launcher is None or launcher.needs is None:
+        return False
+    parts = (launcher.components_need or {}).values()
+    loaded = {name.partition(".so")[0] for name in (*launcher.needs, *(n for part in parts for n in part))}
+    return "libpmix" in loaded and "libmunge" not in loaded
 
 
 @rule(

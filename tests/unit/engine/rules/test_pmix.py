@@ -1,6 +1,7 @@
 """The two ends of PMIx: Slurm's server and the image's client."""
 
 import msgspec
+import pytest
 
 from tests.unit.engine.whole import (
     HOST,
@@ -28,12 +29,22 @@ OPEN_MPI_2 = with_(mpi(version="2.1.1", components={"pmix": ("pmix112",)}), pmix
 PLAIN = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
 OLDER = host(pmix="4.2.2")
 
+EXT = {"pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}
+ORTE = msgspec.structs.replace(
+    LAUNCHER, version="4.1.2", pmix="4.1.2", leaks=(), needs=("libopen-pal.so.40",)
+)
+WITH = msgspec.structs.replace(ORTE, components_need=EXT)
+WITHOUT = msgspec.structs.replace(ORTE, components_need={"pmix_ext3x": ("libpmix.so.2",)})
+
 FIRES = {
     "pmix-components-named": [
         case(of=BUNDLED),
         case(OLDER, BUNDLED),
         case(OLDER, with_(BUNDLED, pmix_components={})),
         case(of=BUNDLED, mode="mpirun-host"),
+        case(host(mpis=(WITH,)), BUNDLED, "mpirun-host"),
+        case(host(mpis=(ORTE,)), BUNDLED, "mpirun-host"),
+        case(host(mpis=(msgspec.structs.replace(ORTE, needs=None),)), BUNDLED, "mpirun-host"),
         case(of=WITH_MUNGE),
         case(of=with_(BUNDLED, pmix="3.2.0rc1")),
         case(of=with_(BUNDLED, mpi=msgspec.structs.replace(BUNDLED.mpi, plugins=False))),
@@ -53,6 +64,7 @@ QUIET = {
         *(case(of=with_(BUNDLED, pmix=fine)) for fine in ("2.2.5", "3.1.5", "3.2.4rc1", "3.2.5a1")),
         case(with_(OLDER, munge=False), BUNDLED),
         case(OLDER, WITH_MUNGE),
+        case(host(mpis=(WITHOUT,)), BUNDLED, "mpirun-host"),
     ],
     "pmix-pair-fails": [
         case(),
@@ -93,3 +105,39 @@ def test_a_client_that_ends_under_hydra_never_comes_to_be_alone():
         ("intelmpi", 1): "init-failure",
         ("intelmpi", 2): "hang",
     }
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "outcome"),
+    [
+        ("3.1.5", "7.0.0rc1", "init-failure"),
+        ("3.2.0", "7.0.0rc1", "ok"),
+        ("3.1.5", "6.1.0", "ok"),
+        ("3.1.5", "3.1.5", "ok"),
+        ("4.0.0", "3.1.5", "comm-failure"),
+        ("4.0.0", "4.2.2", "ok"),
+        ("4.2.2", "3.1.5", "ok"),
+    ],
+)
+def test_which_client_a_server_of_slurm_serves(server, client, outcome):
+    image = with_(mpi(version="5.0.7", plugins=False), pmix=client, pmix_components={"gds": ("hash",)})
+    assert judge(case(host(pmix=server), image, env=PLAIN), RULES)[0].outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("mpirun", "server", "client", "batch", "outcome"),
+    [
+        ("4.0.3", "3.1.5", "7.0.0rc1", True, "init-failure"),
+        ("4.0.3", "3.1.5", "5.0.9", True, "ok"),
+        ("4.0.3", "3.1.5", "5.0.9", False, "ok"),
+        # Debian's 4.0.0 calls itself a candidate of it.
+        ("4.1.0", "4.0.0rc3", "5.0.9", True, "ok"),
+        ("4.1.0", "4.0.0rc3", "5.0.9", False, "hang"),
+        ("4.1.2", "4.1.2", "3.1.5", True, "ok"),
+    ],
+)
+def test_which_client_an_orte_serves(mpirun, server, client, batch, outcome):
+    launcher = msgspec.structs.replace(LAUNCHER, version=mpirun, pmix=server, leaks=())
+    image = with_(mpi(version="5.0.7", plugins=False), pmix=client, pmix_components={"gds": ("hash",)})
+    asked = case(host(mpis=(launcher,)), image, "mpirun-host", batch=batch, env=PLAIN)
+    assert judge(asked, RULES)[0].outcome == outcome
