@@ -43,6 +43,8 @@ def test_components_that_are_built_in_tell_version_interfaces_and_pmix(tmp_path)
     assert (mpi.prefix, mpi.launcher, mpi.soname) == ("/opt/x", "/opt/x/bin/mpirun", "libmpi.so.40")
     assert (mpi.needs, mpi.lacks) == (("libopen-pal.so.40",), ())
     assert "psec native" in facts.cite("pmix_components")
+    assert facts.pmix_plugins is False
+    assert facts.cite("pmix_plugins").endswith("of its components all that it needs are built in")
 
 
 def test_components_of_a_pmix_inside_an_open_mpi_are_read_from_their_files(tmp_path):
@@ -58,6 +60,8 @@ def test_components_of_a_pmix_inside_an_open_mpi_are_read_from_their_files(tmp_p
     )
     assert mpi.how == {"pmix": "component pmix3x"}
     assert facts.pmix_components == {"gds": ("hash",), "psec": ("native",)}  # libmunge is not in the image
+    assert facts.pmix_plugins is True
+    assert facts.cite("pmix_plugins").endswith("of its components some that it cannot do without are files")
 
 
 def own_pmix(version, **files):
@@ -73,9 +77,11 @@ def own_pmix(version, **files):
 
 def test_a_pmix_inside_a_plugin_tells_its_release_by_its_components(tmp_path):
     parts = component("opal", "4.1.7", "pmix", "pmix3x") + component("pmix", "3.2.4", "bfrops", "v3")
-    facts, mpi = mpi_of(tmp_path, own_pmix("4.1.7a1", openmpi__mca_pmix_pmix3x=elf(text=parts)))
+    files = {"openmpi__mca_pmix_pmix3x": elf(text=parts), "pmix__mca_pcompress_zlib": elf()}
+    facts, mpi = mpi_of(tmp_path, own_pmix("4.1.7a1", **files))
     assert (mpi.version, facts.pmix) == ("4.1.7a1", "3.2.4")
-    assert facts.pmix_components == {"bfrops": ("v3",)}
+    assert facts.pmix_components == {"bfrops": ("v3",), "pcompress": ("zlib",)}
+    assert facts.pmix_plugins is False, "it starts without pcompress"
 
 
 def test_a_pmix_inside_a_plugin_tells_its_release_by_the_plugins_beside(tmp_path):
