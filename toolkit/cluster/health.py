@@ -66,11 +66,11 @@ def _prove(nodes: Nodes, layout: Layout) -> None:
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])
-    if not proven and not _run_another_job(nodes, layout):
+    if not proven and not _another_job_runs(nodes, layout):
         raise _unhealthy(nodes, layout, f"{' '.join(words)} failed", answer.errors.splitlines()[-_LOG_LINES:])
 
 
-def _run_another_job(nodes: Nodes, layout: Layout) -> bool:
+def _another_job_runs(nodes: Nodes, layout: Layout) -> bool:
     command = Command.of("squeue", "-h", "-t", "running,completing", "-o", "%j", timeout=_QUESTION_SECONDS)
     return any(name != _PROOF for name in nodes.run(layout.container("login"), command).text.splitlines())
 

@@ -29,8 +29,7 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book
         for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
             del kept[name]
     others = wireup.others((*mpis[:1], *mpis), book)
-    for name in ("mpi", "pmix", "pmix_components", "pmix_plugins"):
-        book.unknown[name] = why
+    book.unknown |= dict.fromkeys(sorted(_OF_MPI - {"other_mpis"}), why)
     return msgspec.structs.replace(
         facts, mpi=None, other_mpis=others, pmix=None, pmix_components={}, pmix_plugins=None
     )

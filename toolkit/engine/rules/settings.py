@@ -17,13 +17,8 @@ from toolkit.engine.wireup import leaves_out_home
     needs=("image.mpi",),
     then=(
         *("host.environment", "host.mca_params", "host.interfaces", "host.infiniband", "host.fabrics"),
-        *(
-            "image.mpi.components",
-            "image.mpi.device",
-            "image.mpi.plugins",
-            "image.pmix",
-            "image.pmix_plugins",
-        ),
+        *("image.mpi.components", "image.mpi.device", "image.mpi.plugins"),
+        *("image.pmix", "image.pmix_plugins"),
     ),
     modes=MPI_MODES,
 )
