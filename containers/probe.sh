@@ -419,9 +419,15 @@ ask runtime 5 '
         [ -u "$folder/starter-suid" ] && printf "setuid yes\n" || printf "setuid no\n"
         [ -x "$folder/squashfuse_ll" ] && printf "squashfuse %s\n" "$folder/squashfuse_ll"
     done
-    cat "$sysconf"/apptainer/apptainer.conf "$sysconf"/singularity/singularity.conf 2>/dev/null |
+    configured=$(cat "$sysconf"/apptainer/apptainer.conf "$sysconf"/singularity/singularity.conf 2>/dev/null)
+    printf "%s\n" "$configured" |
         grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|enable overlay|enable underlay|sessiondir max size|user bind control) *=" |
         sed "s/^/setting /"
+    # What is bound into every container has to be there, behind its links too.
+    printf "%s\n" "$configured" | sed -n "s/^bind path *= *//p" | while read -r bound; do
+        why=$(ls -dL -- "${bound%%:*}" 2>&1 >/dev/null) && continue
+        case $why in *"No such file"*) printf "unbound %s\n" "$bound" ;; *) printf "unseen %s\n" "$bound" ;; esac
+    done
     true'
 # shellcheck disable=SC2016
 ask user-namespaces 3 '

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from tests.integration.program import toolkit
+from toolkit.run.command import Command
+from toolkit.run.nodes import opened
 
 pytestmark = pytest.mark.integration
 
@@ -59,6 +61,27 @@ def test_modes_that_fail_fail_as_predicted_and_are_explained(cluster, training_s
     assert (refused["mode"], refused["observed"], refused["agrees"]) == ("srun-pmi2", "init-failure", True)
     assert refused["findings"][0]["id"] == "image-lacks-pmi2"
     assert (right["mode"], right["observed"], right["agrees"]) == ("mpirun-host", "ok", True)
+
+
+@pytest.fixture
+def without_time_zone(cluster):
+    """Nodes as a minimal system has them, without the file that Apptainer binds as installed."""
+
+    def move(source, target):
+        for node in ("node1", "node2"):
+            done = machines.run(f"toolkit-{cluster.name}-{node}", Command.of("mv", source, target))
+            assert done.ok, done.errors
+
+    with opened() as machines:
+        move("/etc/localtime", "/etc/localtime.away")
+        yield
+        move("/etc/localtime.away", "/etc/localtime")
+
+
+def test_what_the_runtime_cannot_bind_is_left_out(cluster, training_sif, without_time_zone):
+    status, told = live(training_sif, cluster, "--mode", "srun-pmix", "--mode", "mpirun-host")
+    assert [trial["observed"] for trial in told["trials"]] == ["ok", "ok"]
+    assert status == 0
 
 
 def test_the_page_for_a_person(cluster, training_sif):

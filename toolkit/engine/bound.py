@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher
+from toolkit.engine.plans import bind_target, host_launcher
 from toolkit.folders import is_below, is_system
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
@@ -75,7 +75,7 @@ def brought(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
 
 def targets_of(plan: Plan) -> tuple[str, ...]:
     """Return the folders of the container in which something of the host is mounted."""
-    return tuple((bind.split(":") * 2)[1] for bind in plan.binds)
+    return tuple(map(bind_target, plan.binds))
 
 
 def first(provider: HostMpi | None, plan: Plan) -> frozenset[str]:

@@ -6,6 +6,7 @@ from toolkit import knowledge
 from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.pmix import Pair, is_plugin
+from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
@@ -17,8 +18,6 @@ _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 """By what a launcher knows of an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
 _FORKS = {"mpich", "mvapich2"}
 """Implementations whose launcher has to be told that it is alone in the container."""
-_SHARENS_SINCE = {"apptainer": ">=1.3"}
-"""Runtimes that can put the ranks of a node into one namespace (apptainer/apptainer:CHANGELOG.md 1.3)."""
 
 
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
@@ -143,6 +142,26 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
+    return (*_left_out(host), *_together(host, image, request, mode))
+
+
+def _left_out(host: HostFacts) -> tuple[str, ...]:
+    """Leave out what the site binds into every container and the machine does not have.
+
+    The option takes a list with commas between; a path that holds one, or is masked, cannot be named.
+    """
+    targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
+    named = [target for target in targets if "," not in target and not is_masked(target)]
+    return ("--no-mount", ",".join(named)) if named and _has_option(host, "--no-mount") else ()
+
+
+def bind_target(bind: str) -> str:
+    """Return where ``SRC[:DST[:OPTS]]`` is seen in the container."""
+    source, _, rest = bind.partition(":")
+    return rest.split(":")[0] or source
+
+
+def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     """Put ranks of one node into one namespace where their shared memory needs it.
 
     Without setuid each ``apptainer exec`` makes a user namespace of its own, between which the
@@ -163,8 +182,11 @@ def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
 
 
 def _can_share(host: HostFacts) -> bool:
-    runtime = host.runtime
-    return runtime is not None and within(runtime.version, _SHARENS_SINCE.get(runtime.name, "<0"))
+    return _has_option(host, "--sharens")
+
+
+def _has_option(host: HostFacts, option: str) -> bool:
+    return host.runtime is not None and knows(host.runtime.name, host.runtime.version, option)
 
 
 def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:

@@ -26,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     host.slurm_absent,
     host.runtime_absent,
     runtime.runtime_cannot_read_image,
+    runtime.bind_source_missing,
     host.too_few_nodes,
     host.user_namespaces_off,
     host.slurm_lacks_pmix,

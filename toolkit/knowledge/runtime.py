@@ -33,12 +33,21 @@ class Compression(Row, frozen=True, kw_only=True):
     kernel: str
 
 
+class Option(Row, frozen=True, kw_only=True):
+    """An option of ``exec``, and the releases of a runtime that know it."""
+
+    name: str
+    option: str
+    versions: str
+
+
 class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``runtime.toml``."""
 
     unreadable: tuple[Unreadable, ...]
     retired: tuple[Retired, ...]
     compression: tuple[Compression, ...]
+    option: tuple[Option, ...]
     squashfuse: Row
     session: Small
 
@@ -58,3 +67,9 @@ def unreadable(name: str, version: str, form: str) -> Unreadable | None:
 def retired(name: str, version: str) -> Retired | None:
     """Return what took the place of a runtime; ``None`` where it is still mended."""
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
+
+
+def knows(name: str, version: str, option: str) -> bool:
+    """Tell whether a release of a runtime has an option, such as ``--sharens``."""
+    rows = (r for r in runtime().option if r.name == name and r.option == option)
+    return any(within(version, r.versions) for r in rows)

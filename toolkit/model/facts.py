@@ -92,6 +92,8 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     setuid: bool | None = None
     """It is installed with setuid root, and mounts images by the kernel."""
     settings: dict[str, str] = {}
+    unbound: tuple[str, ...] = ()
+    """Lines ``bind path`` of its settings, ``SRC[:DST[:OPTS]]``, whose source this machine does not have."""
 
 
 class HostFacts(_Cited, frozen=True, kw_only=True):

@@ -70,7 +70,8 @@ def shown(facts: HostFacts, name: str) -> str:
         return ", ".join(f"{m.implementation} {m.version or '?'}" for m in value) or "none"
     if name == "runtime":
         how = {True: "setuid", False: "unprivileged", None: "setuid not known"}[value.setuid]
-        return f"{value.name} {value.version} {how}"
+        lacks = "".join(f", without {bind.partition(':')[0]}" for bind in value.unbound)
+        return f"{value.name} {value.version} {how}{lacks}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.model.facts import HostFacts, SlurmFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
 from toolkit.probe.answers import separate
 from toolkit.probe.asking import Asked, command, of_job
 from toolkit.probe.bundle import Bundle, encode, load, read
@@ -167,6 +167,8 @@ def test_values_are_shown_in_one_line():
     ]
     assert values == ["unlimited", "yes", "none", "eth0, ib0", "none", "OMPI_MCA_btl=tcp, UCX_TLS"]
     assert shown(msgspec.structs.replace(facts, locked_memory=65536), "locked_memory") == "64 KiB"
+    runtime = ContainerRuntime(name="apptainer", version="1.4.5", path="/a", unbound=("/lustre:/data",))
+    assert shown(host(runtime=runtime), "runtime") == "apptainer 1.4.5 setuid not known, without /lustre"
 
 
 SLURM = SlurmFacts(version="24.11.5", settings={"TmpFS": "/tmp"})

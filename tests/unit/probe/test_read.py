@@ -169,6 +169,17 @@ def test_runtimes_and_how_they_are_installed():
     assert (old.name, old.version, old.setuid) == ("singularity-ce", "3.11.4", None)
 
 
+@pytest.mark.parametrize(
+    ("setuid", "unbound"), [("no", ("/lustre:/data", "/root/tools")), ("yes", ("/lustre:/data",))]
+)
+def test_what_a_runtime_cannot_bind(setuid: str, unbound: tuple[str, ...]):
+    """With setuid a folder is bound by root, who may see it."""
+    text = f"path /a\napptainer version 1.4.5\nsetuid {setuid}\nunbound /lustre:/data\nunseen /root/tools"
+    found = runtime.runtime(said(text))
+    assert found is not None
+    assert found.unbound == unbound
+
+
 def test_a_setuid_program_that_the_site_forbids_is_none():
     text = "path /a\napptainer version 1.3.0\nsetuid yes\nsetting allow setuid = no"
     found = runtime.runtime(said(text))

@@ -6,7 +6,7 @@ import re
 from toolkit import knowledge
 from toolkit.engine.bound import first
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher
+from toolkit.engine.plans import bind_target, host_launcher
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
@@ -127,8 +127,8 @@ def brings_libfabric(case: Case) -> bool:
     if not case.host.libfabric:
         return False
     searched = case.plan.env.get("LD_LIBRARY_PATH", "").split(":")
-    mounted = (bind.split(":") for bind in case.plan.binds)
-    return any(m[0] == posixpath.dirname(case.host.libfabric) and m[-1] in searched for m in mounted)
+    folder = posixpath.dirname(case.host.libfabric)
+    return any(b.split(":")[0] == folder and bind_target(b) in searched for b in case.plan.binds)
 
 
 @rule(

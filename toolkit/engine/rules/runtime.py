@@ -1,7 +1,10 @@
 """Rules about the container runtime: its release, and how it mounts an image and what it lets in."""
 
+from itertools import pairwise
+
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
+from toolkit.engine.plans import bind_target
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.knowledge import runtime
 from toolkit.versions import older
@@ -26,6 +29,35 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
         return None
     evidence = (*case.cite("host.runtime"), f"image: its format is {case.image.format}")
     return Hit(evidence, "unavailable", row.because, source=row.source)
+
+
+@rule(
+    "bind-source-missing",
+    "The runtime binds into every container what is not on the host",
+    severity="error",
+    fix="administrator: make it on every node, or take its 'bind path' out of the runtime's settings",
+    source=(
+        "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
+        "Apptainer 1.4.5 on a node without /etc/localtime: fails, and runs with --no-mount /etc/localtime"
+    ),
+    about=("host.runtime",),
+)
+def bind_source_missing(case: Case) -> Hit | None:
+    """A 'bind path' of the runtime's settings whose source is missing ends every container, with 'mount
+    source … doesn't exist'. As installed it asks for /etc/localtime, which a minimal system lacks. From
+    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount leaves one out. What a person binds is no error there.
+    """
+    found = case.host.runtime
+    if found is None or not found.unbound:
+        return None
+    words = case.plan.container
+    left_out = {t for word, given in pairwise(words) if word == "--no-mount" for t in given.split(",")}
+    ends = [bind for bind in found.unbound if bind_target(bind) not in left_out]
+    evidence = tuple(f"host: {found.name}.conf: bind path = {bind}: not there" for bind in found.unbound)
+    if not ends:
+        return Hit((*evidence, f"plan: singularity exec {' '.join(words)}"), severity="warning")
+    because = f"{found.name} binds {ends[0].partition(':')[0]} into every container, and the host has none"
+    return Hit(evidence, "unavailable", because)
 
 
 @rule(

@@ -2,6 +2,7 @@
 
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
+from toolkit.engine.plans import bind_target
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.searched import FORCED_PATHS
 from toolkit.folders import is_below
@@ -14,8 +15,8 @@ _FILES = ("ds12", "ds21", "shmem", "shmem2")
 
 def _bound(case: Case, folder: str) -> bool:
     """Tell whether a folder of the host is seen inside under its own name."""
-    inside = [bind.split(":") for bind in case.plan.binds]
-    named = [b[0] for b in inside if len(b) == 1 or b[1] in {b[0], ""}]
+    sources = ((bind.split(":")[0], bind_target(bind)) for bind in case.plan.binds)
+    named = [source for source, target in sources if source == target]
     return any(is_below(folder, top) for top in (*_MOUNTED, *named))
 
 

@@ -15,12 +15,14 @@ def runtime(section: Section) -> ContainerRuntime | None:
     if not path:
         return None
     configured = settings(section)
+    setuid = _setuid(section, configured)
     return ContainerRuntime(
         name=said[1].lower() if said else path.rpartition("/")[2],
         version=said[2] if said else "",
         path=path,
-        setuid=_setuid(section, configured),
+        setuid=setuid,
         settings=configured,
+        unbound=_unbound(section, setuid),
     )
 
 
@@ -28,6 +30,14 @@ def settings(section: Section) -> dict[str, str]:
     """Return lines of apptainer.conf: ``setting mount tmp = yes``."""
     pairs = (value.partition("=") for value in section.values("setting"))
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _unbound(section: Section, setuid: bool | None) -> tuple[str, ...]:
+    """Return what cannot be bound: what is not there, and without setuid what this person may not see.
+
+    Apptainer 1.4.5 without setuid ends on either: "mount source … doesn't exist", "permission denied".
+    """
+    return (*section.values("unbound"), *(section.values("unseen") if setuid is False else ()))
 
 
 def _setuid(section: Section, configured: dict[str, str]) -> bool | None:

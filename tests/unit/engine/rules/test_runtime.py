@@ -4,7 +4,11 @@ import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
 from toolkit.engine.judge import judge
+from toolkit.engine.plans import propose
+from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
+from toolkit.model.facts import HostFacts
+from toolkit.model.prediction import Request
 
 CENTOS_7 = {"kernel": "3.10.0-1160.el7.x86_64"}
 SETUID = runtime(setuid=True).runtime
@@ -16,12 +20,24 @@ def setting(name: str, value: str):
     return runtime(settings={name: value})
 
 
+def unbound(*binds: str, **more: object):
+    """Return a host whose runtime binds what is not there; its release knows no way to leave it out."""
+    return runtime(**{"unbound": binds, "version": "1.0.3", **more})
+
+
+LOCALTIME = unbound("/etc/localtime", version="1.4.5")
+
 FIRES = {
     "runtime-cannot-read-image": [
         case(runtime(name="singularity", version="2.6.1")),
         case(of=image(format="oci-sif")),
         case(runtime(name="singularity-ce", version="3.11.5"), image(format="oci-sif")),
         case(runtime(name="singularity", version="3.8.7"), image(format="oci-sif")),
+    ],
+    "bind-source-missing": [
+        case(unbound("/etc/localtime")),
+        case(unbound("/lustre", "/etc/hosts", version="1.4.5"), container=("--no-mount", "/etc/hosts")),
+        case(LOCALTIME, container=("--no-mount", "/etc/localtime")),
     ],
     "runtime-retired": [
         case(runtime(name="singularity", version="3.8.7-1.el8")),
@@ -46,6 +62,7 @@ QUIET = {
         case(runtime(name="singularity-ce", version="4.1.0"), image(format="oci-sif")),
         case(runtime(name="singularity", version="2.6.1"), image(format="sandbox")),
     ],
+    "bind-source-missing": [case(), case(NO_RUNTIME)],
     "runtime-retired": [case(), case(NO_RUNTIME), case(runtime(name="singularity-ce", version="4.3.1"))],
     "image-compression-too-new": [
         case(),
@@ -71,7 +88,7 @@ UNDECIDED = {
     "squashfuse-absent": [case(unread(HOST, "squashfuse"))],
     "runtime-retired": [case(unread(HOST, "runtime"))],
 }
-OUTCOMES = {"runtime-cannot-read-image": "unavailable"}
+OUTCOMES = {"runtime-cannot-read-image": "unavailable", "bind-source-missing": "unavailable"}
 
 
 @pytest.mark.parametrize("broken", FIRES["runtime-cannot-read-image"])
@@ -85,3 +102,32 @@ def test_refused_binds_name_those_of_the_plan():
     rules = tuple(r for r in RULES if r.id == "binds-refused")
     _, findings = judge(FIRES["binds-refused"][1], rules)
     assert findings[0].evidence == ("host: apptainer.conf: user bind control = no", "plan: --bind /data")
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (LOCALTIME, ("--no-mount", "/etc/localtime")),
+        (unbound("/lustre:/data:ro", "/etc/hosts", version="1.1.0"), ("--no-mount", "/data,/etc/hosts")),
+        (unbound("/a,b", "/-/tools", "/lustre:", version="1.4.5"), ("--no-mount", "/lustre")),
+        (unbound("/lustre", name="singularity-ce", version="3.10.0"), ("--no-mount", "/lustre")),
+        (unbound("/lustre", name="singularity-ce", version="3.9.9"), ()),
+        (unbound("/lustre", name="singularity", version="3.8.7"), ()),
+    ],
+)
+def test_the_plan_leaves_out_what_the_runtime_cannot_bind(of: HostFacts, words: tuple[str, ...]):
+    assert propose(of, IMAGE, Request(), "srun-pmix").container == words
+
+
+def test_a_launch_that_leaves_it_out_works():
+    verdict = predict(LOCALTIME, IMAGE, Request())
+    assert verdict.chosen is not None
+    found = next(f for f in verdict.findings if f.id == "bind-source-missing")
+    assert found.severity == "warning"
+    assert "host: apptainer.conf: bind path = /etc/localtime: not there" in found.evidence
+
+
+def test_without_a_way_to_leave_it_out_nothing_starts():
+    verdict = predict(unbound("/etc/localtime"), IMAGE, Request())
+    assert verdict.chosen is None
+    assert {p.outcome for p in verdict.predictions} == {"unavailable"}
