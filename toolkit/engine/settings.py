@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 
+from toolkit.engine import paths
 from toolkit.engine.case import Case
 from toolkit.engine.plans import steers_mpi
+from toolkit.engine.rule import Lacks
 from toolkit.engine.wireup import HYDRA, cleaned, leaves_out_home
 from toolkit.knowledge import counts
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
@@ -14,7 +16,7 @@ from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
-_WHATEVER = {"harmless", "fabric", "path"}
+_WHATEVER = {"harmless", "path"}
 """Kinds of which the value does not decide; of some variables the probe tells the name alone."""
 
 
@@ -105,8 +107,8 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if lacking:
         return replace(ok, outcome=None, missing=lacking)
     rows = [row for row in named if _counts(case, row)]
-    if not value and any(row.kind not in _WHATEVER for row in rows[:1]):
-        return replace(ok, outcome="unknown", because=f"{name} is set, and nobody told to what")
+    if not value and any(map(_turns_on_value, rows[:1])):
+        return replace(ok, outcome="unknown", because=_untold(ok))
     for row in rows:
         effect = _judged(case, mpi, row, ok)
         if effect is not None:
@@ -117,7 +119,20 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     pmix = "pmix" in (mpi.interfaces or ())
     if not named and not _of(name, mpi.implementation) and not (pmix and name.startswith("PMIX_")):
         return ok
-    return replace(ok, outcome="unknown", because=f"what {name}={value} does has not been measured")
+    return replace(ok, outcome="unknown", because=_unmeasured(ok))
+
+
+def _turns_on_value(row: Setting) -> bool:
+    falls_back = row.kind == "transport" and row.outcome == "ok"
+    return row.kind not in _WHATEVER and not falls_back
+
+
+def _untold(ok: Effect) -> str:
+    return f"{ok.name} is set, and nobody told to what"
+
+
+def _unmeasured(ok: Effect) -> str:
+    return f"what {ok.name}={ok.value} does has not been measured"
 
 
 def _python(case: Case, ok: Effect) -> Effect:
@@ -173,7 +188,9 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
         "interfaces": lambda: _interfaces(case, ok, bad),
         "transport": lambda: _transport(case, row, ok, bad),
         "netmod": lambda: _netmod(mpi, ok, bad),
-        "fabric": lambda: _needs_fabric(case, ok),
+        "exclusion": lambda: _exclusion(row, ok, bad),
+        "left-out": lambda: _left_out(case, ok, bad),
+        "unknown": lambda: replace(ok, outcome="unknown", because=_unmeasured(ok)),
         "devices": lambda: _devices(case, row, ok, bad),
         "components": lambda: _components(case, row, ok, bad),
     }
@@ -206,7 +223,40 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     wanted = {word.strip() for word in ok.value.split(",")}
     if ok.value.startswith("^") or wanted & set(row.value):
         return ok
-    return _needs_fabric(case, bad)
+    way = paths.by_ucx(case, ok.value) if ok.name == "UCX_TLS" else paths.by_libfabric(case, ok.value)
+    if not ok.value and way == "open":
+        return replace(ok, outcome="unknown", because=_untold(ok))
+    return _by_way(way, ok, bad)
+
+
+def _by_way(way: paths.Way | Lacks, ok: Effect, bad: Effect) -> Effect:
+    if isinstance(way, Lacks):
+        return replace(bad, outcome=None, missing=way.names)
+    if way == "not known":
+        because = f"whether {ok.name}={ok.value} works on this network has not been measured"
+        return replace(bad, outcome="unknown", because=because)
+    return ok if way == "open" else bad
+
+
+def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
+    if not ok.value.startswith("^"):
+        return None
+    names = {word.strip() for word in ok.value.removeprefix("^").split(",")}
+    if not names & set(row.value):
+        return ok
+    return bad if row.because else None
+
+
+def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
+    """Interfaces that are named take the place of the loopback interface, which then has to be named too."""
+    there = case.host.interfaces
+    if there is None:
+        return replace(ok, outcome=None, missing=("host.interfaces",))
+    words = {word.strip() for word in ok.value.split(",") if word.strip()}
+    if any("/" in word and not word.startswith("127.") for word in words):  # a network such as 10.0.0.0/8
+        return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
+    without_loopback = "lo" in words or any(word.startswith("127.") for word in words)
+    return ok if without_loopback and set(there) - words else bad
 
 
 def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
@@ -216,7 +266,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
         return ok
     if case.host.interfaces is None:
         return replace(ok, outcome=None, missing=("host.interfaces",))
-    return _needs_fabric(case, bad)
+    return _by_way(paths.by_ucx(case, devices=ok.value), ok, bad)
 
 
 def _in_init(found: Effect) -> Effect:
@@ -234,14 +284,19 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
     return ok if any(word in there for word in words) else bad
 
 
-def _needs_fabric(case: Case, bad: Effect) -> Effect:
-    """A fabric that is there may carry it; whether it does has not been measured."""
-    if case.host.infiniband is None:
-        return replace(bad, outcome=None, missing=("host.infiniband",))
-    if not case.host.infiniband and not case.host.fabrics:
-        return bad
-    because = f"whether {bad.name}={bad.value} works on this fabric has not been measured"
-    return replace(bad, outcome="unknown", because=because)
+def _carried(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:
+    """Judge a component that is asked for by whether a fast network is there that it can take."""
+    given = {name: value for name, (value, _) in in_force(case).items()}
+    match component.by:
+        case "ucx":
+            way = paths.by_ucx(case, given.get("UCX_TLS", ""), given.get("UCX_NET_DEVICES", ""))
+        case "mtl":
+            way = paths.by_mtl(case, given.get("FI_PROVIDER", ""))
+        case "openib":
+            way = paths.by_openib(case, given.get("OMPI_MCA_btl_openib_allow_ib", ""))
+        case _:
+            return bad
+    return _by_way(way, ok, bad)
 
 
 def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
@@ -260,8 +315,9 @@ def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     for name in names:
         component = _component(row.framework, name, (mpi.version if mpi else None) or "")
         if component and not _lifted(case, component):
-            named = _blamed(ok, component)
-            return _in_init(_needs_fabric(case, named) if component.fabric else named)
+            judged = _carried(case, component, ok, _blamed(ok, component))
+            if judged.outcome != "ok":
+                return _in_init(judged)
     return _reach(case, row, ok, names)
 
 

@@ -10,7 +10,17 @@ from toolkit.knowledge.reading import Row, read
 from toolkit.model.prediction import Outcome
 
 Kind = Literal[
-    "components", "interfaces", "devices", "path", "transport", "netmod", "value", "fabric", "harmless"
+    "components",
+    "exclusion",
+    "interfaces",
+    "left-out",
+    "devices",
+    "path",
+    "transport",
+    "netmod",
+    "value",
+    "unknown",
+    "harmless",
 ]
 
 
@@ -18,13 +28,16 @@ class Setting(Row, frozen=True, kw_only=True):
     """One variable, and how its value is judged.
 
     ``components``: a list of components of ``framework``; one that the image lacks ends in ``outcome``.
-    ``interfaces``: names of network interfaces; one that the host lacks ends in ``outcome``.
+    ``exclusion``: a list behind ``^`` is harmless while it leaves all of ``value``; another list is another
+    row's. ``interfaces``: names of network interfaces; one that the host lacks ends in ``outcome``.
+    ``left-out``: names of interfaces that are not taken, in place of the loopback interface, which is left
+    out by default.
     ``devices``: names of devices of a fabric or network interfaces, as UCX takes them.
     ``path``: a folder of the host in which plugins are looked for. ``transport``: fabrics of the host
     that must be there, unless one of ``value`` is named. ``netmod``: one of MPICH's network modules,
     read where there are several.
-    ``value``: the value itself decides. ``fabric``: read only where the host has a fast fabric, and what it
-    does there was not measured. ``harmless``: no value changes how ranks start.
+    ``value``: the value itself decides. ``unknown``: what it does turns on what is no fact.
+    ``harmless``: no value changes how ranks start.
 
     It counts for MPIs of ``implementation``, ``versions``, a device that begins with one of ``device``,
     PMIx clients within ``client``, and with ``speaks`` only for MPIs of that interface; for others the
@@ -51,7 +64,7 @@ class Component(Row, frozen=True, kw_only=True):
     """What happens where only this component of Open MPI is allowed, though the image has it; the first row
     whose ``versions`` are those of the image counts.
 
-    ``fabric`` says that a fast fabric may carry it, ``unless`` which settings let it do without one.
+    ``by`` says through what it takes a fast network, ``unless`` which settings let it do without one.
     """
 
     framework: str
@@ -59,8 +72,15 @@ class Component(Row, frozen=True, kw_only=True):
     versions: str = ""
     outcome: Outcome
     because: str
-    fabric: bool = False
+    by: Literal["", "ucx", "mtl", "openib"] = ""
     unless: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Ucx(Row, frozen=True, kw_only=True):
+    """Names in UCX_TLS: one of ``enough`` reaches other nodes by InfiniBand, those of ``near`` reach none."""
+
+    enough: tuple[str, ...]
+    near: tuple[str, ...]
 
 
 class SettingKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +88,7 @@ class SettingKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     setting: tuple[Setting, ...]
     component: tuple[Component, ...]
+    ucx: Ucx
 
 
 @cache

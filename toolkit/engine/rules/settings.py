@@ -18,7 +18,7 @@ from toolkit.engine.wireup import leaves_out_home
     then=(
         *("host.environment", "host.mca_params", "host.interfaces", "host.infiniband", "host.fabrics"),
         *("image.mpi.components", "image.mpi.device", "image.mpi.plugins"),
-        *("image.pmix", "image.pmix_plugins"),
+        *("image.pmix", "image.pmix_plugins", "image.ucx_transports", "image.libfabric_providers"),
     ),
     modes=MPI_MODES,
 )

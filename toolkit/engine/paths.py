@@ -1,0 +1,95 @@
+"""Which ways of a fast network an MPI in the image can take, and what settings leave of them; pure."""
+
+from typing import Literal
+
+from toolkit.engine.asked import missing
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Lacks
+from toolkit.knowledge.fabric import Fabric, fabrics_of
+from toolkit.knowledge.settings import settings
+from toolkit.versions import within
+
+Way = Literal["open", "shut", "not known"]
+"""``shut``: the host has no such network, the image nothing for it, or a setting takes it away."""
+
+_TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
+_UNASKED = "<4"
+"""Open MPI whose btl/openib takes InfiniBand unasked (open-mpi/ompi:README v4.0, btl_openib_allow_ib)."""
+
+
+def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
+    """Return the fast networks of the host."""
+    if lacks := missing(case, "host.infiniband"):
+        return lacks
+    return fabrics_of(case.host.infiniband or (), case.host.fabrics or ())
+
+
+def by_ucx(case: Case, tls: str = "", devices: str = "") -> Way | Lacks:
+    """Tell whether UCX reaches other nodes by a fast network, with these UCX_TLS and UCX_NET_DEVICES."""
+    found = networks(case)
+    if isinstance(found, Lacks):
+        return found
+    wanted = {row.ucx for row in found if row.ucx}
+    if not wanted:
+        return "shut"
+    if lacks := missing(case, "image.ucx_transports"):
+        return lacks
+    if not wanted & set(case.image.ucx_transports or ()) or _names_no_device(case, devices):
+        return "shut"
+    return by_these(tls)
+
+
+def by_these(tls: str) -> Way:
+    """Tell what a list in UCX_TLS leaves of UCX's ways to other nodes over InfiniBand."""
+    words, row = {word.strip() for word in tls.split(",") if word.strip()}, settings().ucx
+    if not words or tls.startswith("^") or words & {"all", *row.enough}:
+        return "open"
+    return "shut" if words <= {"tcp", *row.near} else "not known"
+
+
+def _names_no_device(case: Case, devices: str) -> bool:
+    named = {word.strip().partition(":")[0] for word in devices.split(",") if word.strip()}
+    return bool(named) and not named & {"all", *(case.host.infiniband or ())}
+
+
+def by_libfabric(case: Case, provider: str = "") -> Way | Lacks:
+    """Tell whether libfabric has a provider for a fast network, of those that FI_PROVIDER leaves."""
+    found = networks(case)
+    if isinstance(found, Lacks):
+        return found
+    if not found:
+        return "shut"
+    if lacks := missing(case, "image.libfabric_providers"):
+        return lacks
+    there = set(case.image.libfabric_providers or ())
+    named = {word.strip().partition(";")[0] for word in provider.split(",") if word.strip()}
+    left = there & named if named and not provider.startswith("^") else there
+    if any(left & set(row.providers) for row in found):
+        return "open"
+    # Another provider of the image may do, as psm3 does over RoCE, and mlx of Intel's over UCX.
+    return "not known" if named and left else "shut"
+
+
+def by_mtl(case: Case, provider: str = "") -> Way | Lacks:
+    """Tell whether pml/cm of Open MPI has a transport for a fast network."""
+    found = networks(case)
+    if isinstance(found, Lacks):
+        return found
+    mpi = case.image.mpi
+    there = set(mpi.components.get("mtl", ())) if mpi else set()
+    if any(there & set(row.mtl) for row in found):
+        return "open"
+    return by_libfabric(case, provider) if found and "ofi" in there else "shut"
+
+
+def by_openib(case: Case, allowed: str = "") -> Way | Lacks:
+    """Tell whether btl/openib takes a fast network; ``allowed`` is the value of its btl_openib_allow_ib."""
+    found = networks(case)
+    if isinstance(found, Lacks):
+        return found
+    if not any("openib" in row.btl for row in found):
+        return "shut"
+    mpi = case.image.mpi
+    old = mpi is not None and within(mpi.version or "", _UNASKED)
+    # Since 4.0 it takes RoCE unasked and InfiniBand not, and which of both a device is may not be known.
+    return "open" if old or allowed.lower() in _TRUE else "not known"
