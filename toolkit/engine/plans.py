@@ -5,6 +5,8 @@ import posixpath
 from toolkit import knowledge
 from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
+from toolkit.knowledge.fabric import fabrics_of
+from toolkit.knowledge.mpi import Namespaces
 from toolkit.knowledge.pmix import Pair, is_plugin
 from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
@@ -171,7 +173,8 @@ def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
     mpi = image.mpi
     if mpi is None or not splits(host, request, mode) or not _can_share(host):
         return ()
-    return ("--sharens",) if mpi.implementation in {"mpich", "intelmpi"} or copies_blindly(mpi) else ()
+    needed = mpi.implementation in {"mpich", "intelmpi"} or copies_blindly(mpi) or _old_ucx(host, image)
+    return ("--sharens",) if needed else ()
 
 
 def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
@@ -343,9 +346,27 @@ def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> 
 def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Turn copying between processes off where they cannot be put into one namespace."""
     mpi = image.mpi
-    if mpi is None or not copies_blindly(mpi) or not splits(host, request, mode) or _can_share(host):
+    if mpi is None or not splits(host, request, mode) or _can_share(host):
         return {}
-    return {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+    env = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"} if copies_blindly(mpi) else {}
+    row = _old_ucx(host, image)
+    name, _, value = row.lifted_by.partition("=") if row else ("", "", "")
+    return env if not row or name in image.environment else {**env, name: value}
+
+
+def _old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
+    """Return what is known of a UCX that takes a fast network for this MPI, and fails between namespaces."""
+    mpi = image.mpi
+    networks = {row.ucx for row in fabrics_of(host.infiniband or (), host.fabrics or ()) if row.ucx}
+    if mpi is None or not networks & set(image.ucx_transports or ()) or not sends_by_ucx(mpi):
+        return None
+    rows = (row for row in knowledge.mpi().namespaces if row.by == "ucx" and row.of(mpi))
+    return next((row for row in rows if within(image.ucx or "", row.ucx)), None)
+
+
+def sends_by_ucx(mpi: ImageMpi) -> bool:
+    """Tell whether an Open MPI has the component that sends by UCX, which it prefers on a fast network."""
+    return "ucx" in mpi.components.get("pml", ())
 
 
 def _mistakes_allocation(image: ImageFacts, request: Request) -> bool:

@@ -127,9 +127,13 @@ class SharedMemory(Sharing, frozen=True, kw_only=True):
 
 
 class Namespaces(Sharing, frozen=True, kw_only=True):
-    """What ranks of one node do that are in user namespaces of their own."""
+    """What ranks of one node do that are in user namespaces of their own.
+
+    ``by`` says that it is so only where messages go through UCX, in an MPI that has other ways as well.
+    """
 
     because: str
+    by: Literal["ucx", ""] = ""
     ptrace: bool | None = None
     several_nodes: Outcome | None = None
     lifted_by: str = ""

@@ -1,10 +1,12 @@
 """Rules about what ranks of one node share: memory, processes, namespaces."""
 
 from toolkit import knowledge
+from toolkit.engine import paths
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.plans import copies_blindly
+from toolkit.engine.plans import copies_blindly, sends_by_ucx
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import alone_in_namespace, options
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing
@@ -14,6 +16,8 @@ from toolkit.versions import within
 _NUMBERS = {"-p", "--pid", "--unshare-pid"}
 _SPARED = 41 / 55
 """How many launches of two ranks whose processes are numbered apart came through."""
+_BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
+"""Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _OWN_SHM = {"-c", "--contain", "-C", "--containall"}
 
 
@@ -51,7 +55,16 @@ def _lacking(mpi: ImageMpi, case: Case) -> Lacks:
     fix="start the container with --sharens (Apptainer 1.3), or use a setuid installation",
     source="apptainer/apptainer issue 769; tests/matrix: srun-pmi2-N1n2 against -sharens",
     needs=("image.mpi.version", "host.runtime"),
-    then=("host.runtime.setuid", "host.ptrace_scope", "image.mpi.device", "image.mpi.own_shm", "image.ucx"),
+    then=(
+        *("host.runtime.setuid", "host.ptrace_scope", "host.infiniband"),
+        *(
+            "image.mpi.device",
+            "image.mpi.own_shm",
+            "image.mpi.components",
+            "image.ucx",
+            "image.ucx_transports",
+        ),
+    ),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
@@ -64,8 +77,11 @@ def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
     rows = [row for row in knowledge.mpi().namespaces if _stands(row, case)]
     for row in rows:
         fits = _shares_by(case, mpi, row)
-        if fits is False:
+        used = _by_ucx(case, mpi) if row.by and fits is not False else True
+        if fits is False or used is False:
             continue
+        if isinstance(used, Lacks):
+            return used
         if split is None:
             return Lacks(("host.runtime.setuid",))
         if fits is None:
@@ -74,6 +90,24 @@ def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
         evidence = case.cite("host.runtime", "image.mpi")
         return Hit(evidence, outcome, row.because, source=row.source)
     return None
+
+
+def _by_ucx(case: Case, mpi: ImageMpi) -> bool | Lacks:
+    """Tell whether messages go by UCX, and within a node by shared memory, with the settings in force."""
+    pml = value_in_force(case, "OMPI_MCA_pml") or ""
+    named = "ucx" in pml.removeprefix("^").split(",")
+    tls = value_in_force(case, "UCX_TLS") or ""
+    near = set(tls.split(",")) & {"all", *_BY_MEMORY}
+    if not mpi.components:
+        return Lacks(("image.mpi.components",))
+    if not sends_by_ucx(mpi) or (pml and named == pml.startswith("^")):
+        return False
+    if tls and not near and not tls.startswith("^"):
+        return False
+    if named and pml == "ucx":
+        return True
+    way = paths.by_ucx(case, tls, value_in_force(case, "UCX_NET_DEVICES") or "")
+    return way if isinstance(way, Lacks) else way == "open"
 
 
 def _stands(row: Namespaces, case: Case) -> bool:

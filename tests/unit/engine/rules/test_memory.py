@@ -1,16 +1,22 @@
 """What ranks of one node share: memory, processes, namespaces."""
 
 import msgspec
+import pytest
 
-from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, runtime, unread, with_
+from tests.unit.engine.whole import HOST, MPICH, absent, case, host, image, mpi, runtime, unread, with_
 from toolkit.engine.judge import judge
+from toolkit.engine.plans import propose
+from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
+from toolkit.model.prediction import Request
 
 DEBIAN = with_(image(mpi=msgspec.structs.replace(MPICH, version="4.0.2", own_shm=False)), ucx="1.13.1")
 OPEN_MPI_4 = mpi(version="4.1.4")
 MPICH_5 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.2"))
 CH3 = image(mpi=msgspec.structs.replace(MPICH, version="3.4.1", device="ch3:nemesis", own_shm=None))
-OPEN_MPI_5 = mpi(version="5.0.10")
+OPEN_MPI_5 = with_(mpi(version="5.0.10"), ucx="1.18.1")
+OLD_UCX = mpi(version="5.0.3")
+without_ucx = msgspec.structs.replace(OLD_UCX.mpi, components={"pml": ("ob1",), "btl": ("self", "tcp")})
 NEWER_UCX = with_(DEBIAN, ucx="1.18.0")
 SMALL = host(shm=65536)
 TWO = {"mode": "srun-pmi2", "ranks_per_node": 2}
@@ -26,6 +32,9 @@ FIRES = {
         case(of=DEBIAN, **TWO),
         case(of=DEBIAN, nodes=1, **TWO),
         case(of=MPICH_5, **TWO),
+        case(of=OLD_UCX, ranks_per_node=2),
+        case(host(infiniband=(), fabrics=()), OLD_UCX, ranks_per_node=2, given={"OMPI_MCA_pml": "ucx"}),
+        case(of=OLD_UCX, ranks_per_node=2, given={"UCX_TLS": "rc,sm,self"}),
     ],
     "large-messages-hang": [case(of=OPEN_MPI_4, ranks_per_node=2)],
     "ranks-in-namespaces-of-their-own": [
@@ -40,7 +49,13 @@ FIRES = {
 }
 QUIET = {
     "namespaces-split-a-node": [
-        case(ranks_per_node=2),
+        case(of=OPEN_MPI_5, ranks_per_node=2),
+        case(of=OLD_UCX, ranks_per_node=2, container=("--sharens",)),
+        case(of=OLD_UCX, ranks_per_node=2, env={"UCX_TLS": "^posix,cma"}),
+        case(of=OLD_UCX, ranks_per_node=2, given={"OMPI_MCA_pml": "ob1"}),
+        case(of=OLD_UCX, ranks_per_node=2, given={"UCX_TLS": "rc,self"}),
+        case(host(infiniband=(), fabrics=()), OLD_UCX, ranks_per_node=2),
+        case(of=with_(OLD_UCX, mpi=without_ucx), ranks_per_node=2),
         case(of=DEBIAN, mode="srun-pmi2"),
         case(of=DEBIAN, container=("--sharens",), **TWO),
         case(runtime(setuid=True), DEBIAN, **TWO),
@@ -49,7 +64,7 @@ QUIET = {
         case(host(ptrace_scope=1), MPICH_5, **TWO),
         case(of=CH3, **TWO),
         case(absent(HOST, "runtime"), DEBIAN, **TWO),
-        case(runtime(setuid=None), IMAGE, **TWO),
+        case(runtime(setuid=None), OPEN_MPI_5, **TWO),
     ],
     "large-messages-hang": [
         case(of=OPEN_MPI_4),
@@ -79,6 +94,8 @@ UNDECIDED = {
     "namespaces-split-a-node": [
         case(of=unknown(device=None), **TWO),
         case(of=unknown(own_shm=None), **TWO),
+        case(of=with_(OLD_UCX, mpi=msgspec.structs.replace(OLD_UCX.mpi, components={})), ranks_per_node=2),
+        case(unread(HOST, "infiniband"), OLD_UCX, ranks_per_node=2),
         case(runtime(setuid=None), DEBIAN, **TWO),
     ],
     "mpi-shared-memory-small": [
@@ -102,3 +119,21 @@ def test_two_ranks_that_are_numbered_apart_mostly_work_and_more_of_them_do_not()
         found = next(f for f in findings if f.id == "ranks-in-namespaces-of-their-own")
         assert found.severity == ("warning" if outcome == "ok" else "error")
         assert "14 of 55" in found.title
+
+
+@pytest.mark.parametrize(
+    ("release", "container", "env"),
+    [
+        ("1.4.5", ("--sharens",), {}),
+        ("1.2.5", (), {"UCX_TLS": "^posix,cma"}),
+    ],
+)
+def test_an_old_ucx_on_infiniband_gets_one_namespace_or_does_without_shared_memory(release, container, env):
+    there = runtime(version=release)
+    plan = propose(there, OLD_UCX, Request(ranks_per_node=2), "srun-pmix")
+    assert plan.container == container
+    assert env.items() <= plan.env.items()
+    assert predict(there, OLD_UCX, Request(ranks_per_node=2)).of("srun-pmix").outcome == "ok"
+    # What the image sets for its UCX is left alone.
+    of = with_(OLD_UCX, environment={"UCX_TLS": "rc,self"})
+    assert "UCX_TLS" not in propose(there, of, Request(ranks_per_node=2), "srun-pmix").env
