@@ -1,6 +1,7 @@
 """``fabric.toml``: fast networks, and what an image needs to use them."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 import msgspec
@@ -21,6 +22,15 @@ class Fabric(Row, frozen=True, kw_only=True):
     btl: tuple[str, ...] = ()
 
 
+class Interfaces(Row, frozen=True, kw_only=True):
+    """How names of network interfaces begin, by what they lead to."""
+
+    fast: tuple[str, ...]
+    side_by_side: tuple[str, ...]
+    virtual: tuple[str, ...]
+    fleeting: tuple[str, ...]
+
+
 class Releases(Row, frozen=True, kw_only=True):
     """Releases of a program for which something holds."""
 
@@ -37,6 +47,7 @@ class FabricKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """``fabric.toml``."""
 
     fabric: tuple[Fabric, ...]
+    interfaces: Interfaces
     openib: Releases
     locked_memory: Small
     shared_memory: Small
@@ -56,6 +67,25 @@ def fabrics_of(devices: tuple[str, ...], seen: tuple[str, ...]) -> tuple[Fabric,
     named = {row.name for row in found}
     found += [next(r for r in rows if r.name == n) for n in seen if n not in named and n in _names()]
     return tuple(dict.fromkeys(found))
+
+
+def is_fleeting(interface: str) -> bool:
+    """Tell whether an interface was made for a container, and goes with it."""
+    return interface.startswith(fabric().interfaces.fleeting)
+
+
+def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
+    """Return those that may lead to other nodes: without those that are virtual or fleeting."""
+    known = fabric().interfaces
+    return tuple(name for name in interfaces if not name.startswith((*known.virtual, *known.fleeting)))
+
+
+def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
+    """Return the first that is of a fast network, and those used side by side with it; may be none."""
+    known = fabric().interfaces
+    fast = [name for name in interfaces if name.startswith(known.fast)]
+    beside = next((kind for kind in known.side_by_side if fast and fast[0].startswith(kind)), None)
+    return tuple(fast[:1] if beside is None else (name for name in fast if name.startswith(beside)))
 
 
 def _names() -> set[str]:

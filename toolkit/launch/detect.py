@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.errors import BadInput, Missing
+from toolkit.knowledge.fabric import between_nodes, fastest
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.sitefields import MODULE, PATH, WORD, objections
 from toolkit.knowledge.strict import near
@@ -18,9 +19,6 @@ from toolkit.model.sitefacts import Folder, PartitionFacts, SiteFacts
 
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
-_FAST = re.compile(r"hsn\d|ib\d|ibp|ibs|ipogif|opa\d", re.ASCII)
-"""Interfaces of fast networks: Slingshot, InfiniBand, Aries, Omni-Path."""
-_VIRTUAL = re.compile(r"docker|virbr|br-|podman|bridge", re.ASCII)
 _LASTING = ("WORK", "PROJECT", "STORE")
 """Variables of folders that are not emptied; they come before scratch, which is."""
 
@@ -250,8 +248,8 @@ def _scratch(host: HostFacts, facts: SiteFacts) -> str:
 def _network(host: HostFacts, facts: SiteFacts) -> str:
     if host.compute_nodes is None:
         return ""
-    usable = [name for name in facts.up or () if not _VIRTUAL.match(name)]
-    return next((name for name in usable if _FAST.match(name)), next(iter(usable), ""))
+    usable = between_nodes(facts.up or ())
+    return next(iter((*fastest(usable), *usable)), "")
 
 
 def _fabric(host: HostFacts) -> str:

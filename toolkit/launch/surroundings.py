@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from toolkit.knowledge.fabric import between_nodes, fabric, fastest
 from toolkit.launch.header import has_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
@@ -19,8 +20,6 @@ JOB_DIR = "TOOLKIT_JOB_DIR"
 
 _INTEL = "libiomp5.so"
 _TMP = "/tmp"  # noqa: S108 - the folder that every runtime mounts
-_VIRTUAL = "^lo,docker,virbr,veth,br-"
-"""Keeps NCCL off interfaces that lead nowhere; a list of prefixes (NCCL user guide, NCCL_SOCKET_IFNAME)."""
 _NARROWEST = 4
 """Cores from which a second operation of TensorFlow beside the first one is worth a thread."""
 
@@ -92,10 +91,20 @@ def _network(spec: JobSpec, plan: Plan, around: Around) -> dict[str, str]:
             found["UCX_NET_DEVICES"] = site.network
         return found
     interfaces = (around.host.interfaces if around.host else None) or ()
-    if gpus and len(interfaces) > 1:
-        over_fabric = [name for name in interfaces if name.startswith("ib")]
-        return {"NCCL_SOCKET_IFNAME": over_fabric[0] if over_fabric else _VIRTUAL}
-    return {}
+    return _nccl(interfaces) if gpus and len(interfaces) > 1 else {}
+
+
+def _nccl(interfaces: tuple[str, ...]) -> dict[str, str]:
+    """Name fast interfaces, or those that lead nowhere behind ``^``: NCCL takes a list of prefixes.
+
+    (NCCL user guide, NCCL_SOCKET_IFNAME.) Where all would be shut out, NCCL is left to choose.
+    """
+    usable = between_nodes(interfaces)
+    if fast := fastest(usable):
+        return {"NCCL_SOCKET_IFNAME": ",".join(fast)}
+    known = fabric().interfaces
+    nowhere = ",".join(("lo", *known.virtual, *known.fleeting))
+    return {"NCCL_SOCKET_IFNAME": f"^{nowhere}"} if usable else {}
 
 
 def _temporary(around: Around) -> dict[str, str]:

@@ -75,6 +75,22 @@ def test_the_virtual_cluster_gets_a_profile_without_a_question():
     assert sites.parse(profile(site), "mine.toml") == site
 
 
+@pytest.mark.parametrize(
+    ("up", "network"),
+    [
+        (("eno1", "hsn0", "hsn1"), "hsn0"),
+        (("bond0", "ibP2p1s0"), "ibP2p1s0"),
+        (("bond0", "opa0", "podman0"), "opa0"),
+        (("br-12ab", "eno1"), "eno1"),
+        (("docker0",), ""),
+        (None, ""),
+    ],
+)
+def test_the_network_is_a_fast_one_and_none_that_stays_on_its_node(up, network):
+    asked = msgspec.structs.replace(CENTRE, compute_nodes=("n1",))
+    assert draft("centre", asked, changed(up=up)).site.network == network
+
+
 def test_a_centre_with_modules_accounts_and_a_fast_network():
     site = draft("centre", CENTRE, SITE, reached="me@login").site
     assert [part.name for part in site.partitions] == ["cpu", "gpu"]

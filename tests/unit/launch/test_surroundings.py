@@ -29,6 +29,7 @@ def host(**more):
     return HostFacts(place="here", **more)
 
 
+NOWHERE = "^lo,docker,virbr,br-,podman,bridge,veth,cali,cni,tap,tun,ifb,dummy,lxc,vnet"
 BINDS = SlurmFacts(settings={"TaskPlugin": "task/affinity,task/cgroup"})
 BINDS_NOT = SlurmFacts(settings={"TaskPlugin": "(null)"})
 
@@ -66,7 +67,12 @@ def test_the_interface_of_a_site_is_named_to_who_asks_for_one():
     ("interfaces", "taken"),
     [
         (("eth0", "ib0", "docker0"), "ib0"),
-        (("eth0", "docker0"), "^lo,docker,virbr,veth,br-"),
+        (("eth0", "ib1", "ib0"), "ib1"),
+        (("hsn0", "hsn1", "hsn2", "hsn3", "nmn0"), "hsn0,hsn1,hsn2,hsn3"),
+        (("eth0", "opa0"), "opa0"),
+        (("eth0", "ipogif0"), "ipogif0"),
+        (("eth0", "docker0"), NOWHERE),
+        (("docker0", "virbr0"), None),
         (("eth0",), None),
         (None, None),
     ],

@@ -2,6 +2,7 @@
 
 import re
 
+from toolkit.knowledge.fabric import is_fleeting
 from toolkit.probe.evidence import Section
 
 _LEVELS = (
@@ -16,8 +17,6 @@ _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _GLIBC = re.compile(r"GLIBC_(\d{1,2}\.\d{1,4}(?:\.\d{1,4})?)", re.ASCII)
 _RELATIVE_RELOCATIONS = "2.36"
 """``GLIBC_ABI_DT_RELR`` was added by this release (its NEWS)."""
-_MADE_FOR_CONTAINERS = re.compile(r"veth|cali|cni|tap|tun|ifb|dummy|lxc|vnet")
-"""Virtual interfaces whose names come and go; no two nodes share them, and no rank talks over them."""
 _FABRICS = (
     ("slingshot", re.compile(r"/dev/cxi\d|/sys/class/cxi/")),
     ("aries", re.compile(r"/dev/kgni\d|/sys/class/gni/")),
@@ -64,7 +63,7 @@ def interfaces(section: Section) -> tuple[str, ...]:
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     routed = set(section.values("route"))
     names = {line for line in section.lines if line.strip() and " " not in line} - {"lo", "bonding_masters"}
-    lasting = (name for name in names if not _MADE_FOR_CONTAINERS.match(name))
+    lasting = (name for name in names if not is_fleeting(name))
     return tuple(sorted(lasting, key=lambda n: (states.get(n) == "down", n not in routed, n)))
 
 
