@@ -6,15 +6,14 @@ from typing import Any
 
 import msgspec
 
+from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import bind_target, host_launcher
 from toolkit.folders import is_below, is_system
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
-from toolkit.versions import within
 
 _TRANSPORTS = {"libucp.so.0": "ucx_transports", "libfabric.so.1": "libfabric_providers"}
-_TWO_LIBRARIES = ">=6.0.0rc1"
 SPEAKERS = {
     "pmix": re.compile(r"(ext\d|pmix\d)x\Z"),
     "pmi1": re.compile(r"s1\Z"),
@@ -45,9 +44,8 @@ def halves(case: Case) -> bool:
     host, inside = host_launcher(case.host), case.original.mpi
     if host is None or inside is None or not replaces(host, case.original, case.plan):
         return False
-    if inside.implementation != "openmpi" or not within(inside.version or "", _TWO_LIBRARIES):
-        return False
-    return not within(host.version or "", _TWO_LIBRARIES)
+    two = knowledge.mpi().release.two_libraries
+    return two.of(inside) and not two.of(host)
 
 
 def carried(provider: HostMpi) -> frozenset[str]:

@@ -194,7 +194,12 @@ def _has_option(host: HostFacts, option: str) -> bool:
 
 def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
     """Tell whether this is an Open MPI before 5: with ORTE for a launcher, and btl/vader for a node."""
-    return mpi is not None and mpi.implementation == "openmpi" and within(mpi.version or "", "<5")
+    return mpi is not None and knowledge.mpi().release.orte.of(mpi)
+
+
+def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
+    """Tell whether this is an Open MPI from 5 on, with PRRTE for a launcher."""
+    return mpi is not None and knowledge.mpi().release.prrte.of(mpi)
 
 
 def copies_blindly(mpi: ImageMpi) -> bool:
@@ -263,20 +268,11 @@ def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
 
     PRRTE starts them itself, and an Open MPI 4 looks for a step of Slurm before it asks PMIx.
     """
-    launcher = host_launcher(host)
-    prrte = (
-        launcher is not None
-        and launcher.implementation == "openmpi"
-        and within(launcher.version or "", ">=5")
-    )
-    return prrte and brings_orte(image.mpi)
+    return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
 """What every PMIx client has, in place of what a server of another release offers first."""
-
-
-_INSISTS = ">=3.2.0a0,<3.2.4a0"
 
 
 def insists(image: ImageFacts) -> bool:
@@ -288,7 +284,7 @@ def insists(image: ImageFacts) -> bool:
     3.2.4rc1 on, which is in Open MPI 4.1.5, abort_on_load_error is off (#2927). In 4.0 to 4.2.2 the server's
     words for a client with fewer components do no harm (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
-    return within(image.pmix or "", _INSISTS)
+    return within(image.pmix or "", knowledge.pmix().insists.client)
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
@@ -304,7 +300,7 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
         # A store that needs no common /tmp; servers offer it beside their own.
-        apart = tmp_is_private(host) is not False and within(image.pmix or "", ">=5")
+        apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
         plain = PLAIN_PMIX if insists(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
     if mode == "mpirun-host" and _needs_step(host, image):
@@ -376,9 +372,9 @@ def _mistakes_allocation(image: ImageFacts, request: Request) -> bool:
     sees no allocation (tests/matrix: contained-sbatch-1node against contained-1node of Open MPI 5.0.8).
     """
     mpi = image.mpi
-    if mpi is None or mpi.implementation != "openmpi" or request.nodes > 1:
+    if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
         return False
-    return within(mpi.version or "", ">=5.0,<6") and "ssh" in image.absent
+    return any(r.of(mpi) and r.allocation and r.outcome == "crash" for r in knowledge.mpi().inside)
 
 
 def _client_env(image: ImageFacts) -> dict[str, str]:

@@ -89,7 +89,7 @@ def spoken(case: Case) -> set[str]:
         and case.mode in {"mpirun-host", "mpirun-container"}
     ):
         return faces - PMI
-    if mpi is None or mpi.implementation != "mpich" or not within(mpi.version or "", ">=4.2,<5"):
+    if mpi is None or not knowledge.mpi().release.pmi_first.of(mpi):
         return faces
     told = case.plan.env.get("MPIR_CVAR_PMI_VERSION") == "x"
     return faces if told or not faces & PMI else faces & PMI
@@ -100,7 +100,7 @@ def knows_orte_alone(mpi: ImageMpi) -> bool:
 
     From 2.0 on ORTE serves PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0; v1.10 has its own messages).
     """
-    return mpi.implementation == "openmpi" and within(mpi.version or "", "<2.0a0")
+    return knowledge.mpi().release.own_messages.of(mpi)
 
 
 def served(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
@@ -170,9 +170,7 @@ def waits_for_the_dead(case: Case, *, met: bool) -> bool:
     Other releases of Intel's were not measured.
     """
     host = host_launcher(case.host)
-    if case.mode != "mpirun-host" or host is None or host.implementation != "intelmpi":
-        return False
-    if not within(host.version or "", ">=2021.13,<2021.14"):
+    if case.mode != "mpirun-host" or host is None or not knowledge.mpi().release.waits_for_the_dead.of(host):
         return False
     return met or case.request.nodes > 1
 
@@ -188,6 +186,6 @@ def needs_hint(case: Case) -> bool:
     Its own launcher says so by other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
     """
     mpi = case.image.mpi
-    if not brings_orte(mpi) or (mpi is not None and within(mpi.version or "", "<3.0a0")):
-        return False  # before 3.0 it does not look for Slurm (open-mpi/ompi:orte/mca/ess/singleton)
+    if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):
+        return False
     return not (case.mode == "mpirun-host" and brings_orte(host_launcher(case.host)))

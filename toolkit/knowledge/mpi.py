@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from toolkit.knowledge.reading import Row, read
-from toolkit.model.facts import ImageMpi
+from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Outcome
 from toolkit.sonames import unhashed
 from toolkit.versions import within
@@ -22,7 +22,7 @@ class MpiRow(Row, frozen=True, kw_only=True):
     implementation: str
     versions: str = ""
 
-    def of(self, mpi: ImageMpi) -> bool:
+    def of(self, mpi: ImageMpi | HostMpi) -> bool:
         """Tell whether this row speaks of this library."""
         return self.implementation == mpi.implementation and within(mpi.version or "", self.versions)
 
@@ -158,10 +158,23 @@ class Variables(Row, frozen=True, kw_only=True):
     container_options: tuple[str, ...]
 
 
+class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Releases of which something holds that several rules ask for; the field's name says what."""
+
+    orte: MpiRow
+    prrte: MpiRow
+    own_messages: MpiRow
+    ignores_slurm: MpiRow
+    two_libraries: MpiRow
+    pmi_first: MpiRow
+    waits_for_the_dead: MpiRow
+
+
 class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``mpi.toml``."""
 
     mismatch: tuple[Mismatch, ...]
+    release: ReleaseRows
     daemons: tuple[Daemons, ...]
     inside: tuple[Inside, ...]
     agent: tuple[Agent, ...]

@@ -10,6 +10,7 @@ from toolkit.knowledge.mpi import Count
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.prediction import Outcome
 from toolkit.sonames import unhashed
+from toolkit.versions import within
 
 _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
@@ -53,12 +54,30 @@ class Caution(Row, frozen=True, kw_only=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class Stores(Row, frozen=True, kw_only=True):
+    """Where a server and its clients share what they know; ``offered`` bounds releases by store."""
+
+    files: tuple[str, ...]
+    in_tmp: str
+    early: str
+    offered: dict[str, str]
+
+
+class Insists(Row, frozen=True, kw_only=True):
+    """Clients that end where a component is missing that the server names, and servers that name some."""
+
+    client: str
+    server: str
+
+
 class PmixKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``pmix.toml``."""
 
     srun: tuple[Pair, ...]
     mpirun: tuple[Pair, ...]
     shared: tuple[Shared, ...]
+    stores: Stores
+    insists: Insists
     caution: tuple[Caution, ...]
     library_file: dict[str, str]
 
@@ -72,6 +91,11 @@ def pmix() -> PmixKnowledge:
 def pmix_of_file(path: str) -> str | None:
     """Tell the release of PMIx from the real file name of its library."""
     return pmix().library_file.get(unhashed(Path(path).name))
+
+
+def store_of(release: str) -> str | None:
+    """Return the store in files below /tmp that servers of a release name first, and its clients have."""
+    return next((name for name, bounds in pmix().stores.offered.items() if within(release, bounds)), None)
 
 
 def is_plugin(name: str) -> bool:

@@ -3,13 +3,13 @@
 from toolkit import knowledge
 from toolkit.engine.bound import SPEAKERS, brought, first, halves, replaces, targets_of
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, is_masked, mounted_folders
+from toolkit.engine.plans import brings_orte, host_launcher, is_masked, mounted_folders
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.wireup import HYDRA, offer
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.model.facts import HostMpi
-from toolkit.versions import older, same, upstream, within
+from toolkit.versions import older, same, upstream
 
 _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 
@@ -349,7 +349,7 @@ def bind_abi_split(case: Case) -> Hit | None:
         return None
     evidence = case.cite("host.mpis", "image.mpi")
     because = f"half of {mpi_name(inside)} of the image meets {mpi_name(host)} of the host"
-    if within(host.version or "", "<5"):
+    if brings_orte(host):
         return Hit(evidence, "init-failure", because)
     if host.relocatable and "OPAL_PREFIX" not in case.plan.env:
         return Hit(evidence, "crash", because)

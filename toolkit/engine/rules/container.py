@@ -2,15 +2,13 @@
 
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.plans import brings_orte, host_launcher, tmp_is_private
+from toolkit.engine.plans import brings_orte, brings_prrte, host_launcher, tmp_is_private
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.wireup import cleaned, offer, options
-from toolkit.versions import within
+from toolkit.knowledge.pmix import store_of
 
 _HIDES_TMP = {"-c", "--contain", "-C", "--containall"}
 _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use
-_STORES = {">=5.0.2,<7.0a0": "shmem2", ">=7.0a0": "shmem3"}
-"""What PMIx servers offer before ``hash``, and keep in files below /tmp."""
 
 
 def _tmp_is_bound(case: Case) -> bool:
@@ -65,14 +63,9 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
 
 def _reads_files(case: Case, server: str | None) -> bool:
     """Tell whether the client has the store that this server offers first; of an unknown one, its own."""
-    own = _store(case.image.pmix or "")
-    offered = _store(server) if server else own
+    own = store_of(case.image.pmix or "")
+    offered = store_of(server) if server else own
     return offered is not None and offered in (case.image.pmix_components.get("gds") or (own,))
-
-
-def _store(release: str) -> str | None:
-    """Return the store in files that a release of PMIx has."""
-    return next((store for bounds, store in _STORES.items() if within(release, bounds)), None)
 
 
 @rule(
@@ -98,7 +91,7 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
         said.append("host: apptainer.conf: mount tmp = no")
     if not said:
         return Lacks(("host.runtime.settings",)) if "runtime.settings" in case.host.unknown else None
-    if within(mpi.version or "", ">=5") and case.plan.env.get("PMIX_MCA_gds") == "hash":
+    if brings_prrte(mpi) and case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "Open MPI's own launcher without /tmp has not been measured")

@@ -7,7 +7,7 @@ from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.rules.wireup import unfound
 from toolkit.engine.wireup import offer, waits_for_the_dead
 from toolkit.engine.words import plain
-from toolkit.knowledge.pmix import Pair
+from toolkit.knowledge.pmix import Pair, store_of
 from toolkit.model.facts import HostMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
@@ -77,11 +77,13 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     if not insists(case.image) or found is None or not found.pmix:
         return None
     server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
-    if PLAIN_PMIX.items() <= case.plan.env.items() or not within(server or "", ">=4"):
+    if PLAIN_PMIX.items() <= case.plan.env.items() or not within(
+        server or "", knowledge.pmix().insists.server
+    ):
         return None
-    own = case.image.pmix_components
-    if within(server or "", ">=5.0.2"):
-        lacking = "gds/shmem2"
+    own, store = case.image.pmix_components, store_of(server or "")
+    if store is not None:
+        lacking = f"gds/{store}"
     elif "munge" in own.get("psec", ()) or (found.pmix == "launcher" and _without_munge(launcher)):
         return None
     elif case.host.munge is None:

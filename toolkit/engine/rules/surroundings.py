@@ -1,5 +1,6 @@
 """Rules about what the container sees and inherits of its host: folders, variables, PMIx's store."""
 
+from toolkit import knowledge
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.plans import bind_target
@@ -9,8 +10,6 @@ from toolkit.folders import is_below
 from toolkit.versions import within
 
 _MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - what Apptainer mounts without being asked
-_FILES = ("ds12", "ds21", "shmem", "shmem2")
-"""Stores of PMIx that are files or segments in the server's folder (openpmix/openpmix:src/mca/gds)."""
 
 
 def _bound(case: Case, folder: str) -> bool:
@@ -103,8 +102,9 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     client that does not see it asks by messages, which is right, and slower to start with very many ranks.
     """
     folder = case.host.slurm.settings.get("SlurmdSpoolDir", "") if case.host.slurm else ""
-    stores = set(case.image.pmix_components.get("gds", ())) & set(_FILES)
-    if not folder or not stores or within(case.host.pmix or "", ">=5") or _bound(case, folder):
+    known = knowledge.pmix().stores
+    stores = set(case.image.pmix_components.get("gds", ())) & set(known.files)
+    if not folder or not stores or within(case.host.pmix or "", known.in_tmp) or _bound(case, folder):
         return None
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
@@ -132,8 +132,9 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     server, client = case.host.pmix or "", case.image.pmix or ""
-    early = [within(version, ">=5.0.0,<5.0.2") for version in (server, client)]
-    if early[0] == early[1] or not (within(server, ">=5.0.0") and within(client, ">=5.0.0")):
+    known = knowledge.pmix().stores
+    early = [within(version, known.early) for version in (server, client)]
+    if early[0] == early[1] or not all(within(version, known.in_tmp) for version in (server, client)):
         return None
     return Hit(case.cite("host.pmix", "image.pmix"))
 
