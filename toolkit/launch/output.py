@@ -3,14 +3,10 @@
 import re
 from dataclasses import dataclass
 
+from toolkit.knowledge.slurm import slurm
+
 _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
 """What ``srun --label`` puts before a line: the task number, padded to the widest."""
-
-_FAILED = re.compile(
-    r"^srun: error: (?P<node>\S+): tasks? (?P<tasks>[\d,\-\[\]]+): "
-    r"(?P<how>Exited with exit code \d+|Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|"
-    r"Floating point exception|Out Of Memory)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +21,9 @@ class RankFailure:
 
 def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     """Find the rank that failed first; those that srun ended on its account come later."""
-    everything = output.splitlines()
+    failed, everything = re.compile(slurm().failed.pattern), output.splitlines()
     for line in everything:
-        if found := _FAILED.match(line):
+        if found := failed.match(line):
             rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index]  # the pattern holds a digit
             said = [text for text in (said_by(one, rank) for one in everything) if text and text.strip()]
             return RankFailure(rank, found["node"], found["how"], tuple(said[-lines:]))

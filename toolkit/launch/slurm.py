@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from toolkit.knowledge.slurm import slurm, state_of
 from toolkit.launch.arrays import foremost, indexes, merged
 from toolkit.model.job import FINAL_STATES, JobState, JobTask
 from toolkit.run.command import Command
@@ -13,39 +14,9 @@ from toolkit.run.command import Command
 _QUERY_SECONDS = 60.0
 """A busy controller answers late; longer than this it is as good as away."""
 
-_STATES: dict[str, JobState] = {
-    "PENDING": "pending",
-    "CONFIGURING": "pending",
-    "REQUEUED": "pending",
-    "REQUEUE_HOLD": "pending",
-    "RESV_DEL_HOLD": "pending",
-    "SUSPENDED": "running",
-    "RUNNING": "running",
-    "COMPLETING": "running",
-    "STAGE_OUT": "running",
-    "SIGNALING": "running",
-    "STOPPED": "running",
-    "COMPLETED": "completed",
-    "CANCELLED": "cancelled",
-    "TIMEOUT": "timeout",
-    "DEADLINE": "timeout",
-    "FAILED": "failed",
-    "BOOT_FAIL": "failed",
-    "NODE_FAIL": "failed",
-    "OUT_OF_MEMORY": "failed",
-    "PREEMPTED": "failed",
-    "REVOKED": "cancelled",
-    "LAUNCH_FAILED": "failed",
-}
-"""Job state codes of squeue(1) and scontrol(1)."""
-
-
 _SHOWN = re.compile(
     r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition|ArrayTaskId)=(\S*)"
 )
-
-_NO_TURN = {"Dependency", "DependencyNeverSatisfied", "BeginTime", "JobHeldUser", "JobHeldAdmin"}
-"""Reasons of jobs that are passed over whatever their priority."""
 
 Answer = Literal["told", "forgotten", "silent"]
 """Slurm told of a job, it knows of no such job, or it did not answer; the last says nothing of the job."""
@@ -101,8 +72,8 @@ def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
 
 
 def says_forgotten(errors: str) -> bool:
-    """Tell a controller that knows no such job from one that is away (slurm_errno, ESLURM_INVALID_JOB_ID)."""
-    return "Invalid job id" in errors
+    """Tell a controller that knows no such job from one that is away."""
+    return re.search(slurm().forgotten.pattern, errors) is not None
 
 
 def parse_show_job(text: str) -> JobStatus | None:
@@ -116,7 +87,7 @@ def _shown(line: str) -> JobStatus | None:
         fields.setdefault(name, value)  # a path further behind may hold anything
     if "JobState" not in fields:
         return None
-    state = _STATES.get(fields["JobState"].rstrip("+"), "unknown")
+    state = state_of(fields["JobState"])
     ended = state in FINAL_STATES
     restarts = fields.get("Restarts", "")
     return JobStatus(
@@ -155,7 +126,7 @@ def parse_account(text: str) -> JobStatus | None:
         word, code, started, ended, nodes, number = [*line.split("|"), "", "", "", "", ""][:6]
         if word.split():
             # Accounting writes "CANCELLED by 1000".
-            state = _STATES.get(word.split()[0].rstrip("+"), "unknown")
+            state = state_of(word.split()[0])
             status = JobStatus(
                 state=state,
                 exit_code=_exit_code(code) if state not in ("pending", "running") else None,
@@ -179,7 +150,7 @@ def parse_some(text: str) -> dict[str, JobStatus]:
     tasks: dict[str, list[JobStatus]] = {}
     for line in text.splitlines():
         name, word, reason, nodes, started = [*line.strip().split("|"), "", "", "", ""][:5]
-        state = _STATES.get(word, "unknown")
+        state = state_of(word)
         if state in ("pending", "running"):
             # A task of an array is NUMBER_INDEX.
             status = JobStatus(state, _told(reason), _told(nodes), started=_told(started))
@@ -197,7 +168,8 @@ def waiting(partition: str) -> Command:
 def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
     """Return a job's place among those that only wait for their turn, and how many they are."""
     lines = (line.strip().partition("|") for line in text.splitlines())
-    turns = [name.partition("_")[0] for name, _, reason in lines if name and reason not in _NO_TURN]
+    passed = slurm().reasons.passed_over
+    turns = [name.partition("_")[0] for name, _, reason in lines if name and reason not in passed]
     return (turns.index(number) + 1, len(turns)) if number in turns else None
 
 
@@ -236,7 +208,7 @@ def scancel(*numbers: str) -> Command:
 
 def _told(text: str) -> str:
     """Return a value, and nothing for the words that Slurm has for nothing."""
-    return "" if text in ("None", "(null)", "Unknown", "N/A", "None assigned") else text
+    return "" if text in slurm().nothing.words else text
 
 
 def _exit_code(text: str) -> int | None:
