@@ -1,19 +1,16 @@
 """The trainers as the launching side knows them: those inside the images, and files of one's own."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePath
 
 from toolkit.errors import BadInput
+from toolkit.knowledge import trainers as known
 from toolkit.launch.checks import as_name
 from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile, Strategy
 from toolkit.model.prediction import Mode
 from toolkit.versions import older
-
-_FRAMEWORK = "0.3"
-"""The release from which on trainers share strategies and options, and files of one's own can use them."""
-
-_FIRST_STRATEGIES = {"single", "horovod"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +25,10 @@ class Trainer:
 
     name: str
     program: tuple[str, ...]
+    since: str
     dataset: str = ""
     bring: bool = False
     own: bool = False
-    since: str = _FRAMEWORK
 
     def command(self, data: str, output: str, strategy: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command of one rank; later options win, so a person's own come last."""
@@ -52,10 +49,10 @@ def check_carried(job: JobFile, image: ImageFacts) -> None:
     """
     if job.trainer is None:
         return
-    carried, known = (image.stack or {}).get("toolkit"), find(job.trainer)
-    needs = [(known.name, known.since)]
-    if job.strategy and job.strategy not in _FIRST_STRATEGIES:
-        needs.append((f"--strategy {job.strategy}", _FRAMEWORK))
+    carried, trainer = (image.stack or {}).get("toolkit"), find(job.trainer)
+    strategies, needs = known.trainers().strategies, [(trainer.name, trainer.since)]
+    if job.strategy and job.strategy not in strategies.first:
+        needs.append((f"--strategy {job.strategy}", strategies.since))
     for what, since in needs:
         if isinstance(carried, str) and older(carried, since):
             raise BadInput(
@@ -66,7 +63,7 @@ def check_carried(job: JobFile, image: ImageFacts) -> None:
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
     """Return the modes beyond the engine's own choice that serve a job: Gloo, where no MPI is needed."""
-    return ("gloo",) if job.trainer and job.strategy != "mpi-aggregate" else ()
+    return ("gloo",) if job.trainer and job.strategy not in known.trainers().strategies.mpi else ()
 
 
 def usual_strategy(ranks: int) -> Strategy:
@@ -74,18 +71,19 @@ def usual_strategy(ranks: int) -> Strategy:
     return "horovod" if ranks > 1 else "single"
 
 
-def _table(*rows: tuple[str, str]) -> dict[str, Trainer]:
-    modules = {name: f"toolkit.trainers.{name.replace('-', '_')}" for name, _ in rows}
-    return {name: Trainer(name, ("-m", modules[name]), dataset) for name, dataset in rows}
-
-
-TRAINERS = {"mnist": Trainer("mnist", ("-m", "toolkit.trainers.mnist"), "mnist", since="0.1")} | _table(
-    ("mnist-cnn", "mnist"),
-    ("fashion-mnist", "fashion-mnist"),
-    ("cifar10", "cifar10"),
-    ("imagenet-synthetic", ""),
-)
-TRAINERS["imagenet"] = Trainer("imagenet", ("-m", "toolkit.trainers.imagenet"), bring=True)
+@cache
+def shipped() -> dict[str, Trainer]:
+    """Return the trainers inside the images, by name."""
+    return {
+        row.name: Trainer(
+            row.name,
+            ("-m", f"toolkit.trainers.{row.name.replace('-', '_')}"),
+            row.since,
+            row.dataset,
+            row.bring,
+        )
+        for row in known.trainers().trainer
+    }
 
 
 def find(name: str) -> Trainer:
@@ -95,11 +93,11 @@ def find(name: str) -> Trainer:
         BadInput: naming the choices.
     """
     if name.endswith(".py"):
-        return Trainer(as_name(PurePath(name).stem), (name,), own=True)
+        return Trainer(as_name(PurePath(name).stem), (name,), known.trainers().strategies.since, own=True)
     try:
-        return TRAINERS[name]
+        return shipped()[name]
     except KeyError:
         raise BadInput(
-            f"there is no trainer '{name}'; choices: {', '.join(TRAINERS)}, or a file FILE.py",
+            f"there is no trainer '{name}'; choices: {', '.join(shipped())}, or a file FILE.py",
             fix="for a command of your own: toolkit launch --image FILE.sif -- COMMAND",
         ) from None

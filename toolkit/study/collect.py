@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.knowledge.trainers import trainers
 from toolkit.model.metrics import Epoch, Header, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
@@ -16,9 +17,6 @@ _LABEL = re.compile(r"^ *(\d+): ")
 
 _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
 """What a job script writes first: once more where Slurm starts the job again, into the same file."""
-
-_APART = {"ps"}
-"""Strategies whose ranks are the devices of one coordinator; they refuse to begin where ranks are missing."""
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
@@ -61,7 +59,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
 
 def _check_size(header: Header, ranks: int) -> None:
     """Refuse figures of a world that is not the one that was asked for, as where every rank trained alone."""
-    if header.strategy in _APART or header.world_size == ranks:
+    if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return
     raise CheckFailed(
         f"{ranks} rank{'s were' if ranks > 1 else ' was'} asked for, and the training was one of "

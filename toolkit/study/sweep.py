@@ -7,17 +7,12 @@ from typing import Any
 import msgspec
 
 from toolkit.errors import BadInput
+from toolkit.knowledge.trainers import epochs_of
 from toolkit.model.jobfile import JobFile
 from toolkit.model.study import OWN, Point, Size, Study
 
 TIMELINE = "timeline.json"
 """Horovod's timeline, in the folder of the job, which is where it is started."""
-
-MEASUREMENTS = ("imagenet-synthetic",)
-"""Trainers without epochs: they time some steps, so many times."""
-
-SHARED = ("mnist-cnn", "fashion-mnist", "cifar10", "imagenet")
-"""Trainers of which an epoch is one pass, shared out to all ranks; who else does so is not known here."""
 
 _NEUTRAL = {"array": "", "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
 """Said of every point, as settings and variables may say otherwise: it is one job of one size."""
@@ -223,11 +218,12 @@ def _as_kept(study: Study) -> dict[str, Any]:
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
     """Return the words by which each rank takes part in the epochs of a study."""
     epochs = study.epochs or 1
-    if trainer in MEASUREMENTS:
+    kind = epochs_of(trainer)
+    if kind == "none":
         said = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if said else ["--iterations", str(epochs)]
     # Where an epoch is a pass for each rank, ranks share out --epochs; more than are needed do no harm.
-    return ["--epochs", str(epochs if trainer in SHARED else epochs * ranks)]
+    return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 
 def _words(study: Study, point: Point) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.study.studies import study
 from toolkit.errors import BadInput
-from toolkit.launch.trainers import TRAINERS
+from toolkit.knowledge.trainers import trainers
 from toolkit.model.study import OWN, Point, Size
 from toolkit.study import folder, sweep
 
@@ -74,11 +74,9 @@ def test_several_trainers_are_series_each_with_its_own_epochs_and_data():
 
 
 def test_how_trainers_count_epochs_is_known():
-    modules = [importlib.import_module(f"toolkit.trainers.{name.replace('-', '_')}") for name in TRAINERS]
-    found = {module.TRAINER.name: module.TRAINER for module in modules}
-    assert {name for name, one in found.items() if one.passes == "each"} == {"mnist"}
-    assert {name for name, one in found.items() if "--epochs" in one.unused} == set(sweep.MEASUREMENTS)
-    assert {"mnist", *sweep.SHARED, *sweep.MEASUREMENTS} == set(found)
+    for known in trainers().trainer:
+        one = importlib.import_module(f"toolkit.trainers.{known.name.replace('-', '_')}").TRAINER
+        assert known.epochs == ("none" if "--epochs" in one.unused else one.passes), known.name
 
 
 def test_a_series_may_be_a_name_for_several_variables():
