@@ -121,7 +121,7 @@ def command(
             known, inside, request, verdict, output or doctor_fix.DEFAULT, place, as_json=as_json
         )
         return
-    _show(known, inside, verdict, request, _next(verdict, inside, request, place), as_json=as_json)
+    _show(known, inside, verdict, request, _next(verdict, known, inside, request, place), as_json=as_json)
     ctx.exit(0 if verdict.chosen else 1)
 
 
@@ -220,7 +220,7 @@ def _show_host(host: HostFacts, found: "tuple[Finding, ...]", *, as_json: bool) 
     click.echo(host_page(host, found, style_of_stdout(), width_of_stdout()))
 
 
-def _next(verdict: Verdict, image: ImageFacts, request: Request, place: list[str]) -> str:
+def _next(verdict: Verdict, host: HostFacts, image: ImageFacts, request: Request, place: list[str]) -> str:
     """Return the command to type next, or empty text where no command helps."""
     if verdict.chosen is None:
         return (
@@ -228,13 +228,16 @@ def _next(verdict: Verdict, image: ImageFacts, request: Request, place: list[str
         )
     mode = ["--mode", request.mode] if request.mode else []
     ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
+    from toolkit.engine.plans import computes_on_gpus
+
     if image.format not in {"sif", "squashfs", "sandbox"}:  # launch takes no layers
         from toolkit.image.reference import for_apptainer
 
         return shlex.join(["apptainer", "build", *for_apptainer(image)])
     what = ["mnist"] if image.stack and image.horovod else []
     words = ["toolkit", "launch", *what, "--image", image.path, "--nodes", str(request.nodes), *ranks]
-    return shlex.join([*words, *mode, *place]) + ("" if what else " -- COMMAND")
+    gpus = ["--gpus-per-node", str(len(host.gpus or ()))] if computes_on_gpus(host, image) else []
+    return shlex.join([*words, *gpus, *mode, *place]) + ("" if what else " -- COMMAND")
 
 
 def _advice(verdict: Verdict, request: Request) -> str:

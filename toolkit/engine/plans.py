@@ -144,7 +144,18 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    return (*_left_out(host), *_together(host, image, request, mode))
+    return (*_driver(host, image), *_left_out(host), *_together(host, image, request, mode))
+
+
+def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
+    """Bring the GPUs' driver in; without it the image computes on the processors, often without a word."""
+    return ("--nv",) if computes_on_gpus(host, image) else ()
+
+
+def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
+    """Tell whether the host has GPUs of NVIDIA, and the image was built to compute on them."""
+    built = image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl
+    return bool(built and host.gpu_driver and host.gpus)
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:

@@ -9,14 +9,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.unit.engine.examples import with_
+from tests.unit.engine.whole import HOST, IMAGE, absent
 from tests.unit.image.sifs import sandbox
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+from toolkit.cli.doctor import _next as next_command
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.explain import command as explain
 from toolkit.cli.explain import ends
 from toolkit.cli.places import open_runner
+from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.model.prediction import Request
 from toolkit.probe.probe import load
 from toolkit.run.command import Command, Completed
 
@@ -71,6 +75,15 @@ def test_the_json_has_its_schema(image):
     assert by_mode["srun-pmix"]["plan"]["srun"] == ["--mpi=pmix"]
     assert by_mode["mpirun-host"]["plan"]["unset"] == ["OMPI_MCA_mca_base_component_path"]
     assert all({"id", "severity", "title", "evidence", "fix", "source"} <= set(f) for f in found["findings"])
+
+
+def test_gpus_are_asked_for_where_the_image_computes_on_them():
+    place = ["--host", "login"]
+    verdict = predict(HOST, IMAGE, Request())
+    said = next_command(verdict, HOST, IMAGE, Request(), place)
+    assert f"--gpus-per-node {len(HOST.gpus)}" in said
+    on_processors = absent(HOST, "gpu_driver")
+    assert "--gpus-per-node" not in next_command(verdict, on_processors, IMAGE, Request(), place)
 
 
 def test_a_host_alone():

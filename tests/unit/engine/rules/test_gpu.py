@@ -4,8 +4,10 @@ import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
 from toolkit.engine.judge import judge
+from toolkit.engine.plans import propose
 from toolkit.engine.registry import RULES
 from toolkit.knowledge import cuda
+from toolkit.model.prediction import Request
 
 H100 = ("NVIDIA H100 80GB HBM3",) * 4
 V100 = ("Tesla V100-SXM2-16GB",) * 4
@@ -168,3 +170,16 @@ def test_a_gpu_never_changes_how_mpi_starts():
     for broken in (c for cases in FIRES.values() for c in cases):
         prediction, _ = judge(broken, rules)
         assert prediction.outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("on", "of", "container"),
+    [
+        (HOST, IMAGE, ("--nv",)),
+        (absent(HOST, "gpu_driver"), IMAGE, ()),
+        (host(gpus=()), IMAGE, ()),
+        (HOST, absent(IMAGE, "cuda", "tensorflow_cuda", "pytorch_cuda", "nccl"), ()),
+    ],
+)
+def test_the_driver_comes_in_where_the_image_computes_on_gpus(on, of, container):
+    assert propose(on, of, Request(), "srun-pmix").container == container

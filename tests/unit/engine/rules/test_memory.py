@@ -124,8 +124,8 @@ def test_two_ranks_that_are_numbered_apart_mostly_work_and_more_of_them_do_not()
 @pytest.mark.parametrize(
     ("release", "container", "env"),
     [
-        ("1.4.5", ("--sharens",), {}),
-        ("1.2.5", (), {"UCX_TLS": "^posix,cma"}),
+        ("1.4.5", ("--nv", "--sharens"), {}),
+        ("1.2.5", ("--nv",), {"UCX_TLS": "^posix,cma"}),
     ],
 )
 def test_an_old_ucx_on_infiniband_gets_one_namespace_or_does_without_shared_memory(release, container, env):
