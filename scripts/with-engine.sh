@@ -40,10 +40,14 @@ trap finish EXIT
 trap 'forward INT 130' INT
 trap 'forward TERM 143' TERM
 trap 'forward TERM 129' HUP
-if ! "$here/engine.sh" answers; then
-    "$here/engine.sh" start
-    touch "$borrowed"
-fi
+(
+    # One at a time: of two that see no engine, the second finds that of the first.
+    flock 8
+    if ! "$here/engine.sh" answers 8>&-; then
+        "$here/engine.sh" start 8>&-
+        touch "$borrowed"
+    fi
+) 8> "$lock.start"
 # Job control gives the command a process group of its own. It hears Ctrl-C exactly once, from us, and
 # does not ignore it, as it would in the background of a script.
 set -m

@@ -64,6 +64,7 @@ class SlurmKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     nothing: Words
     forgotten: Line
     failed: Line
+    unanswered: Line
 
 
 @cache

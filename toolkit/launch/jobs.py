@@ -30,7 +30,8 @@ _WRITE_SECONDS = 60.0
 _LOOK_PAUSES = (0.5, 2.0)
 """How long after an sbatch without an answer Slurm is asked whether it has the job."""
 
-_KILLED_OVER_SSH = 255
+_BY_SIGNAL = 128
+"""From this status on a shell, or SSH, tells of a program that was ended; sbatch itself says 1."""
 
 Seen = Callable[[JobRecord, JobStatus], None]
 """Called with a job and what Slurm said of it: more than a record keeps, as why it waits."""
@@ -388,8 +389,10 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
         return _found_or_doubt(record, runner, error.message)
     if answer.timed_out:
         return _found_or_doubt(record, runner, f"sbatch did not answer within {command.timeout:.0f} s")
-    if answer.status < 0 or answer.status == _KILLED_OVER_SSH:
+    if answer.status < 0 or answer.status >= _BY_SIGNAL:
         return _found_or_doubt(record, runner, "sbatch was ended by a signal")
+    if not answer.ok and slurm.says_unanswered(answer.errors):
+        return _found_or_doubt(record, runner, _last_words(answer))
     if not answer.ok:
         if forget:
             records.forget(record)
@@ -418,12 +421,16 @@ def _look(record: JobRecord) -> str:
     return f"before you launch again: squeue --me --name={record.spec.name}, toolkit jobs show {record.key}"
 
 
-def _refused(runner: Runner, answer: Completed) -> CheckFailed:
+def _last_words(answer: Completed) -> str:
     lines = [
         line.removeprefix("sbatch: error: ").strip() for line in answer.errors.splitlines() if line.strip()
     ]
+    return lines[-1] if lines else "without a word"
+
+
+def _refused(runner: Runner, answer: Completed) -> CheckFailed:
     return CheckFailed(
-        f"sbatch on {runner.place} refused the job: {lines[-1] if lines else 'without a word'}",
+        f"sbatch on {runner.place} refused the job: {_last_words(answer)}",
         fix="change the option that it names; --dry-run shows the script",
         detail=answer.errors.strip().splitlines()[-5:],
     )

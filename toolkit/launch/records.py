@@ -57,6 +57,9 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
     where Slurm started it again since, which ``restarts`` or ``id`` tells. What Slurm said of a number is not
     put down for the one that goes on in its place, which another process has found meanwhile.
     """
+    if "id" not in changes and not (folder(record.key) / RECORD).exists():
+        # Forgotten meanwhile, as sbatch refused the job; only a number of Slurm's says that there is one.
+        return msgspec.structs.replace(record, **changes)
     with _locked(folder(record.key)):
         now = _kept(record)
         if record.id and now.id != record.id and "state" in changes and "id" not in changes:

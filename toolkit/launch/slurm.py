@@ -76,6 +76,11 @@ def says_forgotten(errors: str) -> bool:
     return re.search(slurm().forgotten.pattern, errors) is not None
 
 
+def says_unanswered(errors: str) -> bool:
+    """Tell a controller that may have taken a job, and did not say so, from one that refused it."""
+    return re.search(slurm().unanswered.pattern, errors) is not None
+
+
 def parse_show_job(text: str) -> JobStatus | None:
     """Read what ``scontrol -o show job`` says, a line a task of an array; ``None`` if it is no such line."""
     return _together([status for line in text.splitlines() if (status := _shown(line)) is not None])

@@ -17,7 +17,7 @@ def test_a_word_for_a_state_has_one_meaning():
     )
 
 
-@pytest.mark.parametrize("line", [slurm().forgotten, slurm().failed])
+@pytest.mark.parametrize("line", [slurm().forgotten, slurm().failed, slurm().unanswered])
 def test_a_line_finds_its_sample(line):
     assert re.search(line.pattern, line.sample)
 

@@ -8,6 +8,7 @@ FAILED = "JobId=7 JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 NodeList=n
 REFUSAL = """sbatch: error: invalid partition specified: gpu
 sbatch: error: Batch job submission failed: Invalid partition name specified
 """
+UNANSWERED = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n"
 GONE = (1, "", "slurm_load_jobs error: Invalid job id specified\n")
 AWAY = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
 

@@ -19,6 +19,7 @@ DIRECTORY = RECORD.spec.directory
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    records.save(RECORD)
     monkeypatch.setattr(following, "_OUTPUT_SECONDS", 0.01)
     monkeypatch.setattr(following, "_FIRST_QUERY", 0.02)
     monkeypatch.setattr(following, "_LAST_QUERY", 0.02)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import RECORD
-from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, Recorded
+from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, UNANSWERED, Recorded
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, records
 from toolkit.model.job import JobTask
@@ -59,6 +59,12 @@ def test_where_there_is_no_sbatch_no_record_is_left():
         (Missing("login: the SSH connection was lost"), Missing, "the SSH connection was lost"),
         ((255, "", ""), Missing, "ended by a signal"),
         ((-9, "", ""), Missing, "ended by a signal"),
+        ((137, "", ""), Missing, "ended by a signal"),
+        (
+            (1, "", UNANSWERED),
+            Missing,
+            "recorded: Batch job submission failed: Socket timed out on send/recv",
+        ),
         ("Submitted, says a plugin\n", Missing, "without a job number"),
         (KeyboardInterrupt(), Interrupted, "interrupted while sbatch ran"),
     ],
@@ -70,6 +76,13 @@ def test_a_job_that_may_have_been_submitted_is_not_forgotten(answer, error, said
     assert "squeue --me" in caught.value.fix
     left = records.find(None)
     assert (left.key, left.id, left.state) == (NEW.key, "", "unknown")
+
+
+@pytest.mark.parametrize("answer", [(137, "", ""), (1, "", UNANSWERED)])
+def test_a_job_that_was_submitted_without_an_answer_is_found(answer):
+    mine = f"7|{NEW.spec.directory}\n"
+    record = jobs.submit(Recorded(sbatch=[answer], squeue=[mine]), NEW, "x")
+    assert (record.id, record.state) == ("7", "pending")
 
 
 def test_an_interrupt_before_sbatch_leaves_no_record():
@@ -214,6 +227,7 @@ def test_where_and_when_it_ran_and_how_often_is_kept():
     shown = "JobState=RUNNING Restarts=2 StartTime=2026-11-21T19:00:00 NodeList=node[1-2] ExitCode=0:0"
     ended = shown.replace("RUNNING", "COMPLETED") + " EndTime=2026-11-21T20:00:00"
     slurm = Recorded(scontrol=[shown, ended, (1, "", "")])
+    records.save(RECORD)
     record, _ = jobs.refresh(slurm, RECORD)
     record, _ = jobs.refresh(slurm, record)
     assert records.find(RECORD.key) == record

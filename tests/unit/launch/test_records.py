@@ -98,6 +98,16 @@ def test_a_forgotten_record_is_gone():
     assert not records.folder(RECORD.key).exists()
 
 
+def test_a_change_brings_no_forgotten_record_back_and_a_number_of_slurms_does():
+    records.save(RECORD)
+    records.forget(RECORD)
+    assert records.update(RECORD, state="failed").state == "failed"
+    assert records.every() == []
+    assert not records.folder(RECORD.key).exists()
+    records.update(RECORD, id="9")
+    assert records.find("9").key == RECORD.key
+
+
 def test_keys_are_unique_and_records_of_many_threads_survive():
     keys = [records.new_key("x") for _ in range(50)]
     assert len(set(keys)) == 50

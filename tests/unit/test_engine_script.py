@@ -1,0 +1,61 @@
+"""The scripts that start a Docker engine for a command and stop it afterwards, with stand-ins for Docker."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+DOCKER = """#!/bin/sh
+exec test -e {folder}/answers
+"""
+DOCKERD = """#!/bin/sh
+# As the real one does, a second one ends at the sight of the first one's file.
+set -C
+for word; do file=$word; done
+echo $$ > "$file" 2>/dev/null || exit 1
+trap 'rm -f {folder}/answers "$file"; echo stopped >> {folder}/log; exit 0' TERM
+sleep 0.3
+echo started >> {folder}/log
+: > {folder}/answers
+while :; do sleep 0.1; done
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """Copies of the scripts that keep everything in a folder of their own."""
+    for name in ("engine.sh", "with-engine.sh"):
+        text = (SCRIPTS / name).read_text().replace("/run/toolkit-engine", f"{tmp_path}/run")
+        text = text.replace("folder=/run;", f"folder={tmp_path};").replace('"$(id -u)" != 0', "1 = 0")
+        text = text.replace('"$(id -u)" = 0', "1 = 1")
+        (tmp_path / name).write_text(text)
+    for name, text in (("docker", DOCKER), ("dockerd", DOCKERD)):
+        (tmp_path / name).write_text(text.format(folder=tmp_path))
+    for file in tmp_path.iterdir():
+        file.chmod(0o755)
+    return tmp_path
+
+
+def start(scripts: Path, *words: str) -> subprocess.Popen[bytes]:
+    env = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    return subprocess.Popen([str(scripts / "with-engine.sh"), *words], env=env, stdin=subprocess.DEVNULL)
+
+
+def test_two_commands_at_once_share_one_engine_and_the_last_of_them_stops_it(scripts: Path):
+    first, second = start(scripts, "sleep", "2"), start(scripts, "sleep", "3")
+    assert (first.wait(60), second.wait(60)) == (0, 0)
+    deadline = time.monotonic() + 10
+    while (scripts / "answers").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert (scripts / "log").read_text().split() == ["started", "stopped"]
+    assert not (scripts / "run").exists()
+
+
+def test_an_engine_that_runs_already_is_left_alone(scripts: Path):
+    (scripts / "answers").touch()
+    assert start(scripts, "true").wait(60) == 0
+    assert (scripts / "answers").exists()
+    assert not (scripts / "log").exists()
