@@ -15,6 +15,7 @@ from toolkit.launch.reasons import in_turn
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Runner
+from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, Patient
 
 _OUTPUT_SECONDS = 0.5
@@ -110,8 +111,8 @@ class _Tail:
     """Reads what was added to a file since the last time and hands over whole lines."""
 
     def __init__(self, runner: Runner, path: str, on_line: Callable[[str], None]) -> None:
-        self._runner, self._path, self._on_line = runner, path, on_line
-        self._rest = b""
+        self._runner, self._path = runner, path
+        self._lines = Lines(on_line)
         self._offset = 0
         self.seen = bytearray()
 
@@ -125,16 +126,12 @@ class _Tail:
         chunk = self._runner.read(self._path, self._offset)
         self._offset += len(chunk)
         self.seen += chunk
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            self._on_line(line.decode("utf-8", "replace"))
+        self._lines.take(chunk)
         return bool(chunk)
 
     def end(self) -> None:
         """Hand over a last line that has no line break."""
-        if self._rest:
-            self._on_line(self._rest.decode("utf-8", "replace"))
-            self._rest = b""
+        self._lines.end()
 
 
 def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:

@@ -14,6 +14,7 @@ from toolkit.errors import Missing
 from toolkit.run.command import OnLine
 from toolkit.run.engine_errors import speaking
 from toolkit.run.interrupts import undisturbed
+from toolkit.run.lines import Lines
 from toolkit.run.owner import alive, host
 
 if TYPE_CHECKING:
@@ -163,15 +164,16 @@ def _start(container: "Container", program: str, image: str) -> None:
 
 
 def _collect(container: "Container", on_line: OnLine) -> list[str]:
-    lines, rest = [], b""
+    lines: list[str] = []
+
+    def take(line: str) -> None:
+        lines.append(line)
+        on_line(line)
+
+    cut = Lines(take)
     for chunk in container.logs(stream=True, follow=True):
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            lines.append(line.decode("utf-8", "replace").rstrip("\r"))
-            on_line(lines[-1])
-    if rest:
-        lines.append(rest.decode("utf-8", "replace"))
-        on_line(lines[-1])
+        cut.take(chunk)
+    cut.end()
     return lines
 
 

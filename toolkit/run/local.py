@@ -17,6 +17,7 @@ from toolkit.errors import Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation
 from toolkit.run.folders import folder_mode
+from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
 _GRACE = 5.0
@@ -207,7 +208,7 @@ def _pump(
     In turns: a program that writes while it reads would otherwise wait for us, and we for it.
     """
     ungiven = memoryview(given)
-    rest = {"out": b"", "err": b""}
+    lines = {"out": Lines(on_line), "err": Lines(on_line)}
     with selectors.DefaultSelector() as waiting:
         for name, pipe in (("out", process.stdout), ("err", process.stderr)):
             if pipe:
@@ -223,11 +224,11 @@ def _pump(
                     ungiven = _give(process, ungiven, waiting)
                 elif chunk := os.read(key.fd, 1 << 16):
                     collected[key.data] += chunk
-                    rest[key.data] = _hand_over(rest[key.data] + chunk, on_line)
+                    lines[key.data].take(chunk)
                 else:
                     waiting.unregister(key.fileobj)
-    for tail in filter(None, rest.values()):
-        on_line(tail.decode("utf-8", "replace"))
+    for stream in lines.values():
+        stream.end()
     return True
 
 
@@ -245,11 +246,3 @@ def _give(
         waiting.unregister(process.stdin)
         process.stdin.close()
     return ungiven
-
-
-def _hand_over(text: bytes, on_line: OnLine) -> bytes:
-    """Hand over the whole lines of ``text``, and return what follows them."""
-    *lines, rest = text.split(b"\n")
-    for line in lines:
-        on_line(line.decode("utf-8", "replace").rstrip("\r"))
-    return rest

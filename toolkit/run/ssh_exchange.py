@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import Lost
 from toolkit.run.command import Command, Completed, OnLine
+from toolkit.run.lines import Lines
 
 if TYPE_CHECKING:
     import paramiko
@@ -19,26 +20,19 @@ _GONE_SECONDS = 0.3
 _BY_SIGNAL = 255
 
 
-class _Lines:
+class _Stream:
     """What came from one stream, handed over line by line as it comes."""
 
     def __init__(self, on_line: OnLine) -> None:
         self.all = bytearray()
-        self._on_line = on_line
-        self._rest = b""
+        self._lines = Lines(on_line)
 
     def take(self, chunk: bytes) -> None:
         self.all += chunk
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            self._say(line)
+        self._lines.take(chunk)
 
     def end(self) -> None:
-        if self._rest:
-            self._say(self._rest)
-
-    def _say(self, line: bytes) -> None:
-        self._on_line(line.decode("utf-8", "replace").rstrip("\r"))
+        self._lines.end()
 
 
 def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> Completed:
@@ -51,7 +45,7 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
         Lost: if the connection is lost.
     """
     deadline = None if command.timeout is None else time.monotonic() + command.timeout
-    out, err = _Lines(on_line), _Lines(on_line)
+    out, err = _Stream(on_line), _Stream(on_line)
     rest = memoryview(command.stdin or b"")
     if not rest:
         channel.shutdown_write()
@@ -104,7 +98,7 @@ def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
     return sent
 
 
-def _receive(channel: "paramiko.Channel", out: _Lines, err: _Lines) -> bool:
+def _receive(channel: "paramiko.Channel", out: _Stream, err: _Stream) -> bool:
     some = False
     if channel.recv_ready():
         out.take(channel.recv(_CHUNK))
