@@ -180,6 +180,13 @@ def with_central(image: str, place: str, host: HostFacts, facts: ImageFacts, pat
             yield replace(launch, path=path)
 
 
+OVER_UCX = {
+    "OMPI_MCA_pml": "ucx",
+    "OMPI_MCA_opal_common_ucx_tls": "any",
+    "OMPI_MCA_opal_common_ucx_devices": "any",
+}
+"""Messages by UCX where there is no fast network: for all but the network's own it is the same UCX."""
+
 TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("--cleanenv", {}, ("--cleanenv",), 1),
     ("--containall", {}, ("--containall",), 1),
@@ -210,6 +217,30 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("MPIR_CVAR_CH4_NETMOD=ucx", {"MPIR_CVAR_CH4_NETMOD": "ucx"}, (), 1),
     ("HYDRA_LAUNCHER=ssh", {"HYDRA_LAUNCHER": "ssh"}, (), 1),
     ("LD_PRELOAD=/nowhere/libmpi.so", {"LD_PRELOAD": "/nowhere/libmpi.so"}, (), 1),
+    # What centres, vendors' images and files in a home folder set.
+    ("OMPI_MCA_coll=^hcoll", {"OMPI_MCA_coll": "^hcoll", "OMPI_MCA_coll_hcoll_enable": "0"}, (), 1),
+    ("OMPI_MCA_osc=^rdma", {"OMPI_MCA_osc": "^rdma", "OMPI_MCA_io": "romio321"}, (), 1),
+    ("OMPI_MCA_shmem=nothing", {"OMPI_MCA_shmem": "nothing"}, (), 1),
+    (
+        "OMPI_MCA_mpi_cuda_support=0",
+        {"OMPI_MCA_mpi_cuda_support": "0", "OMPI_MCA_mpi_leave_pinned": "1"},
+        (),
+        1,
+    ),
+    ("OMPI_MCA_btl_tcp_if_exclude=docker0", {"OMPI_MCA_btl_tcp_if_exclude": "docker0"}, (), 1),
+    ("OMPI_MCA_btl_tcp_if_exclude=lo,docker0", {"OMPI_MCA_btl_tcp_if_exclude": "lo,docker0"}, (), 1),
+    ("OMPI_MCA_oob_tcp_if_include=ib0", {"OMPI_MCA_oob_tcp_if_include": "ib0"}, (), 1),
+    ("OMPI_MCA_pml=ucx over TCP", OVER_UCX, (), 1),
+    ("OMPI_MCA_pml=ucx over TCP", OVER_UCX, (), 2),
+    ("PMIX_MCA_gds=^ds12", {"PMIX_MCA_gds": "^ds12"}, (), 1),
+    ("PMIX_MCA_gds=^hash", {"PMIX_MCA_gds": "^hash"}, (), 1),
+    ("PMIX_MCA_psec=none", {"PMIX_MCA_psec": "none"}, (), 1),
+    ("PMIX_MCA_psec=^munge", {"PMIX_MCA_psec": "^munge"}, (), 1),
+    ("PMIX_MCA_ptl=^usock", {"PMIX_MCA_ptl": "^usock"}, (), 1),
+    ("UCX_TLS=sm,self", {"UCX_TLS": "sm,self"}, (), 1),
+    ("UCX_MEMTYPE_CACHE=n", {"UCX_MEMTYPE_CACHE": "n", "UCX_POSIX_USE_PROC_LINK": "n"}, (), 1),
+    ("FI_TCP_IFACE=ib0", {"FI_TCP_IFACE": "ib0", "FI_EFA_USE_DEVICE_RDMA": "1"}, (), 1),
+    ("MPICH_GPU_SUPPORT_ENABLED=1", {"MPICH_GPU_SUPPORT_ENABLED": "1", "MPIR_CVAR_ENABLE_GPU": "1"}, (), 1),
 )
 """Name, variables, options of the container, ranks per node."""
 

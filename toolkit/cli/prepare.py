@@ -29,7 +29,7 @@ from toolkit.launch.choose import Choice
 from toolkit.launch.fix import judged
 from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, name_of, specify
-from toolkit.launch.surroundings import Around
+from toolkit.launch.surroundings import Around, idle_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
@@ -153,12 +153,15 @@ def prepare(
     record = msgspec.structs.replace(
         record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
     )
+    around = Around(asked.site, host, facts)
+    if idle := idle_gpus(spec, around):
+        tell.step(f"{image.name} computes on GPUs, and the job asks for none: --gpus-per-node {idle}")
     text = script.job_script(
         spec,
         choice.plan,
         choice.because,
         asked.site.container.command if asked.site else plan.runtime_of(host),
-        Around(asked.site, host, facts),
+        around,
         (*assumed, *(asked.explained() if flags.explain else ())),
     )
     return Prepared(record, text, (*program, *copied, *data))

@@ -154,8 +154,12 @@ def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
     """Tell whether the host has GPUs of NVIDIA, and the image was built to compute on them."""
-    built = image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl
-    return bool(built and host.gpu_driver and host.gpus)
+    return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
+
+
+def built_for_gpus(image: ImageFacts) -> bool:
+    """Tell whether an image holds what computes on GPUs of NVIDIA."""
+    return bool(image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl)
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from toolkit.engine.plans import built_for_gpus
 from toolkit.knowledge.fabric import between_nodes, fabric, fastest
 from toolkit.launch.header import has_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -48,6 +49,18 @@ def settled(spec: JobSpec, plan: Plan, around: Around) -> Plan:
         unset=tuple(name for name in plan.unset if not _kept(name, around.site)),
         binds=(*plan.binds, *_binds(around.site)),
     )
+
+
+def idle_gpus(spec: JobSpec, around: Around) -> int:
+    """Return how many GPUs of a node its image could compute on, and the job does not ask for."""
+    if spec.gpus_per_node is not None or has_gpus(spec, around.site):
+        return 0
+    if around.image is None or not built_for_gpus(around.image):
+        return 0
+    if around.host is not None:
+        return len(around.host.gpus or ()) if around.host.gpu_driver else 0
+    partition = around.site.partition(spec.partition or "") if around.site else None
+    return (partition.gpus or 0) if partition else 0
 
 
 def environment(spec: JobSpec, plan: Plan, around: Around) -> dict[str, str]:

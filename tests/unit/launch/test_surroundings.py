@@ -14,7 +14,7 @@ from toolkit.launch.jobyaml import read
 from toolkit.launch.layers import checked
 from toolkit.launch.preflight import here, words
 from toolkit.launch.script import job_script
-from toolkit.launch.surroundings import Around, environment, settled
+from toolkit.launch.surroundings import Around, environment, idle_gpus, settled
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
@@ -285,3 +285,24 @@ def test_what_modules_set_for_the_mpi_of_the_host_stays_outside(tmp_path):
     assert words[words.index("env") : words.index("singularity")] == ["env", "-u", "OMPI_MCA_btl"]
     assert "foreign" not in job_script(spec(), SRUN, "")
     assert "foreign" in job_script(spec(modules=("openmpi",)), SRUN, "")
+
+
+GPU_IMAGE = ImageFacts(path="net.sif", format="sif", cuda="12.4")
+
+
+@pytest.mark.parametrize(
+    ("more", "gpus"),
+    [
+        ({"host": host(gpus=("A100",) * 4, gpu_driver="550.54"), "image": GPU_IMAGE}, 4),
+        ({"host": host(gpus=("A100",) * 4), "image": GPU_IMAGE}, 0),
+        ({"host": host(gpus=("A100",), gpu_driver="550.54"), "image": ImageFacts(path="x", format="sif")}, 0),
+        ({"host": host(gpus=("A100",), gpu_driver="550.54")}, 0),
+        ({"site": site(partitions=(Partition(name="gpu", default=True, gpus=4),)), "image": GPU_IMAGE}, 4),
+        ({"site": site(partitions=(Partition(name="batch", default=True),)), "image": GPU_IMAGE}, 0),
+        ({"image": GPU_IMAGE}, 0),
+    ],
+)
+def test_gpus_that_nobody_asks_for_are_counted(more, gpus):
+    assert idle_gpus(spec(), Around(**more)) == gpus
+    for asked in (0, 2):
+        assert idle_gpus(spec(gpus_per_node=asked), Around(**more)) == 0
