@@ -9,7 +9,7 @@ from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.words import mpi_name
-from toolkit.knowledge import fabric
+from toolkit.knowledge import cuda, fabric
 from toolkit.knowledge.fabric import Fabric
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import MODES
@@ -19,6 +19,8 @@ _OWN_MPI = tuple(mode for mode in MODES if mode not in {"bind", "gloo"})
 """Modes in which the image's own MPI carries the messages."""
 
 _HOST = ("host.infiniband", "host.fabrics")
+_BY_VERBS = {"ib", "verbs", "efa"}
+"""Modules of UCX and providers of libfabric that open their device through libibverbs."""
 _Way = Literal["fast", "none", "ucx", "libfabric"]
 """How far an MPI gets: to the device, to no component for it, to a UCX or a libfabric that cannot."""
 
@@ -165,23 +167,51 @@ def libfabric_lacks_provider(case: Case) -> Hit | Lacks | None:
     severity="warning",
     fix="put rdma-core's drivers into the image (Debian: ibverbs-providers); never bind the host's",
     source="linux-rdma/rdma-core:libibverbs/dynamic_driver.c; NVIDIA/nccl:src/misc/ibvwrap.cc",
-    about=("host.infiniband", "image.verbs_providers"),
+    about=("host.infiniband",),
+    then=("image.verbs_providers", "image.nccl"),
     advice=True,
 )
-def verbs_driver_missing(case: Case) -> Hit | None:
+def verbs_driver_missing(case: Case) -> Hit | Lacks | None:
     """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind.
     Without it they see no device and take TCP; NCCL says 'NET/IB : No device found'. Drivers of the host fit
     only the host's libibverbs.
+
+    NCCL opens libibverbs itself, as it starts: an image for GPUs may have no libibverbs at all, and NCCL
+    takes TCP there without a word.
     """
-    image = case.image
-    opened = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & {"ib", "verbs", "efa"}
-    if case.request.nodes == 1 or not (opened or image.nccl):
+    found = fabric.fabrics_of(case.host.infiniband or (), ())
+    if case.request.nodes == 1 or not found:
         return None
-    for row in fabric.fabrics_of(case.host.infiniband or (), ()):
-        if row.verbs and row.verbs not in (image.verbs_providers or ()):
-            title = f"The image lacks libibverbs' driver {row.verbs} for the host's {row.name}"
-            return Hit(case.cite("host.infiniband", "image.verbs_providers"), title=title)
-    return None
+    image, there = case.image, case.state("image.verbs_providers")
+    modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
+    # Where there is no libibverbs, a module that needs it is no module; NCCL looks for it all the same.
+    if image.nccl is None and (there == "absent" or not modules):
+        return missing(case, "image.nccl")
+    if there == "unknown":
+        return Lacks(("image.verbs_providers",))
+    return _without_verbs(case, found) if there == "absent" else _without_driver(case, found)
+
+
+def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
+    drivers = case.image.verbs_providers or ()
+    row = next((row for row in found if row.verbs and row.verbs not in drivers), None)
+    if row is None:
+        return None
+    title = f"The image lacks libibverbs' driver {row.verbs} for the host's {row.name}"
+    return Hit(case.cite("host.infiniband", "image.verbs_providers"), title=title)
+
+
+def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
+    """NCCL reaches the networks that need no plugin of its own through libibverbs alone."""
+    row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
+    if row is None:
+        return None
+    return Hit(
+        case.cite("host.infiniband", "image.nccl", "image.verbs_providers"),
+        title=f"The image has no libibverbs, by which NCCL reaches the host's {row.name}",
+        fix="put libibverbs and its drivers into the image (Debian: libibverbs1 and ibverbs-providers)",
+        source="NVIDIA/nccl:src/misc/ibvwrap.cc; NVIDIA/nvidia-container-toolkit issue 1877",
+    )
 
 
 @rule(

@@ -18,6 +18,7 @@ ETHERNET = host(infiniband=())
 CH4_OFI = image(mpi=with_(MPICH, device="ch4:ofi"))
 INTEL = with_(MPICH, implementation="intelmpi", device=None)
 MVAPICH = with_(MPICH, implementation="mvapich2", device="ch3:mrail")
+NO_VERBS = absent(image(ucx_transports=("tcp",), libfabric_providers=("tcp",)), "verbs_providers")
 NO_NAMESPACE = runtime(setuid=True)
 
 FIRES = {
@@ -41,6 +42,8 @@ FIRES = {
     "verbs-driver-missing": [
         case(of=image(verbs_providers=())),
         case(of=image(verbs_providers=("mlx4",), ucx_transports=("tcp",), libfabric_providers=())),
+        case(of=NO_VERBS),
+        case(host(infiniband=("rdmap0s6", "ibp65s0")), NO_VERBS),
     ],
     "locked-memory-limited": [
         case(host(locked_memory=8 * 2**20)),
@@ -81,6 +84,10 @@ QUIET = {
         case(of=image(verbs_providers=()), nodes=1),
         case(of=absent(image(verbs_providers=(), ucx_transports=(), libfabric_providers=()), "nccl")),
         case(host(infiniband=("ibp65s0",)), image(verbs_providers=())),
+        case(ETHERNET, NO_VERBS),
+        case(of=NO_VERBS, nodes=1),
+        case(of=absent(with_(NO_VERBS, ucx_transports=("ib", "tcp")), "nccl")),
+        case(host(infiniband=("rdmap0s6",), fabrics=("efa",)), NO_VERBS),
     ],
     "locked-memory-limited": [
         case(),
@@ -107,6 +114,11 @@ UNDECIDED = {
     ],
     "ucx-lacks-fabric": [case(of=unread(image(mpi=MPICH), "ucx_transports"))],
     "libfabric-lacks-provider": [case(of=unread(CH4_OFI, "libfabric_providers"))],
+    "verbs-driver-missing": [
+        case(unread(HOST, "infiniband")),
+        case(of=unread(NO_VERBS, "nccl")),
+        case(of=unread(IMAGE, "verbs_providers")),
+    ],
     "locked-memory-limited": [case(unread(HOST, "locked_memory"))],
     "single-copy-unavailable": [case(unread(HOST, "ptrace_scope"), ranks_per_node=2)],
 }
