@@ -17,6 +17,10 @@ _TOOLKITS = (
     "/usr/lib/*-linux-gnu*",
     "/usr/lib64",
 )
+_COMPAT = ("compat", "compat/lib", "compat/lib.real")
+"""Folders of cuda-compat: as its package has it, and as NVIDIA's images for frameworks do. Those name
+``compat/lib`` in LD_LIBRARY_PATH and make that link as they start, where a check says that it works."""
+_DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
 """The folder below site-packages/nvidia into which NVIDIA's wheel, ``nvidia_`` and this, puts a library."""
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
@@ -46,12 +50,22 @@ def library(finder: Finder, name: str) -> Found | None:
     return None
 
 
-def compat(finder: Finder) -> Found | None:
-    """Return the driver version of the forward-compatibility package, by the name of its libcuda."""
-    for path in files.glob(finder.loader.tree, "/usr/local/cuda*/compat/libcuda.so.*"):
-        if said := re.search(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z", path):
-            return Found(said[1], path)
-    return None
+def compat(finder: Finder) -> tuple[Found | None, tuple[str, ...]]:
+    """Return the driver version of the forward-compatibility package, and every name of its folder.
+
+    The version is that of its libcuda's name. First comes what /usr/local/cuda leads to.
+    """
+    tree = finder.loader.tree
+    cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
+    folders = [f"/usr/local/{name}/{below}" for name in cuda for below in _COMPAT]
+    lying = [path for folder in folders for path in files.glob(tree, f"{folder}/libcuda.so.*")]
+    named = {path: said[1] for path in lying if (said := _DRIVER.search(path))}
+    if not named:
+        return None, ()
+    first, version = next(iter(named.items()))
+    real = files.resolve(tree, first)
+    same = (path for path in named if files.resolve(tree, path) == real)
+    return Found(version, first), tuple(posixpath.dirname(path) for path in same)
 
 
 def tensorflow(finder: Finder) -> Found | None:

@@ -180,6 +180,7 @@ def _learning(facts: ImageFacts, finder: Finder, hvd: horovod.Horovod, book: Boo
     libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
     where = f"extensions {', '.join(hvd.libraries.values())}"
     there = bool(hvd.libraries)
+    compat, folders = cuda.compat(finder)
     return msgspec.structs.replace(
         facts,
         tensorflow=book.take("tensorflow", tensorflow, f"tensorflow: {nothing}"),
@@ -191,7 +192,8 @@ def _learning(facts: ImageFacts, finder: Finder, hvd: horovod.Horovod, book: Boo
         horovod_frameworks=book.list(
             "horovod_frameworks", tuple(hvd.libraries) if there else None, where if there else _NO_HOROVOD
         ),
-        cuda_compat=book.take("cuda_compat", cuda.compat(finder), "/usr/local/cuda*/compat: no libcuda.so"),
+        cuda_compat=book.take("cuda_compat", compat, "/usr/local/cuda*/compat: no libcuda.so"),
+        cuda_compat_folders=folders,
         **{name: book.take(name, found, f"{name}: {without[name]}") for name, found in built.items()},
         **{
             name: book.take(name, cuda.library(finder, soname), f"{soname}.so: not in the image")

@@ -285,6 +285,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Version of the NCCL library."""
     cuda_compat: str | None = None
     """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
+    cuda_compat_folders: tuple[str, ...] = ()
+    """Every name of the folder that its libcuda lies in: ``/usr/local/cuda/compat``."""
     horovod: str | None = None
     """Version of Horovod."""
     horovod_built: tuple[str, ...] | None = None

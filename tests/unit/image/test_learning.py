@@ -123,6 +123,30 @@ def test_a_toolkit_of_cuda_is_found_with_its_compatibility_package(tmp_path):
         },
     )
     assert (facts.cuda, facts.cuda_compat) == ("12.4.127", "550.54.15")
+    assert facts.cuda_compat_folders == ("/usr/local/cuda/compat", "/usr/local/cuda-12.4/compat")
+
+
+def test_nvidias_images_for_frameworks_keep_their_compatibility_package_apart(tmp_path):
+    real = {"/usr/local/cuda/compat/lib.real/libcuda.so.525.85.11": elf(), "/usr/local/cuda/compat/x": b""}
+    facts = facts_of(tmp_path / "kept", real)
+    assert facts.cuda_compat == "525.85.11"
+    assert facts.cite("cuda_compat") == "/usr/local/cuda/compat/lib.real/libcuda.so.525.85.11"
+    assert facts.cuda_compat_folders == ("/usr/local/cuda/compat/lib.real",)
+    linked = facts_of(tmp_path / "linked", {**real, "/usr/local/cuda/compat/lib": "->lib.real"})
+    assert linked.cuda_compat_folders == ("/usr/local/cuda/compat/lib", "/usr/local/cuda/compat/lib.real")
+
+
+def test_of_several_compatibility_packages_that_of_the_current_cuda_counts(tmp_path):
+    facts = facts_of(
+        tmp_path,
+        {
+            "/usr/local/cuda-11.8/compat/libcuda.so.520.61.05": elf(),
+            "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15": elf(),
+            "/usr/local/cuda": "->cuda-12.4",
+        },
+    )
+    assert facts.cuda_compat == "550.54.15"
+    assert facts.cuda_compat_folders == ("/usr/local/cuda/compat", "/usr/local/cuda-12.4/compat")
 
 
 PYTHON = {

@@ -1,5 +1,7 @@
 """Rules about GPUs: the driver of the host against the CUDA of the image. None changes how MPI starts."""
 
+import posixpath
+
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, Lacks, rule
@@ -8,8 +10,10 @@ from toolkit.knowledge.cuda import Gpu
 from toolkit.versions import older
 
 _PAIR = ("image.cuda", "host.gpu_driver")
-_COMPAT = "/compat"
-"""How the folder of the forward-compatibility libraries ends (CUDA Compatibility guide)."""
+_COMPAT = ("/usr/local/cuda/compat",)
+"""Where the forward-compatibility libraries lie, unless the image tells (CUDA Compatibility guide)."""
+_DRIVER = "/.singularity.d/libs"
+"""Where ``--nv`` puts the host's driver; the runtime names it last in LD_LIBRARY_PATH."""
 
 
 def kinds(case: Case) -> tuple[Gpu, ...]:
@@ -117,10 +121,16 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     """With --nv the host's libcuda stands first in the search path of the container, and the newer one of
     cuda-compat is used only where LD_LIBRARY_PATH names its folder before.
     """
-    first = _library_path(case).partition(":")[0]
-    if not _too_old(case) or _refusal(case) or _COMPAT in first:
+    if not _too_old(case) or _refusal(case) or _names_compat(case):
         return None
     return Hit(case.cite(*_PAIR, "image.cuda_compat"))
+
+
+def _names_compat(case: Case) -> bool:
+    """Tell whether programs find the libraries of cuda-compat, and before the host's driver."""
+    named = [posixpath.normpath(folder) for folder in _library_path(case).split(":") if folder]
+    before = named[: named.index(_DRIVER)] if _DRIVER in named else named
+    return not set(before).isdisjoint(case.image.cuda_compat_folders or _COMPAT)
 
 
 def _library_path(case: Case) -> str:
@@ -140,11 +150,14 @@ def _library_path(case: Case) -> str:
 def cuda_compat_outdated(case: Case) -> Hit | None:
     """A user part of the driver that is older than its kernel part does not fit it: every CUDA call ends with
     error 803.
+
+    NVIDIA's images for frameworks name ``compat/lib``, which is not there until they find that the libraries
+    of ``compat/lib.real`` are needed; that does no harm.
     """
-    named = _library_path(case)
-    if _COMPAT not in named or not older(case.image.cuda_compat, case.host.gpu_driver):
+    if not _names_compat(case) or not older(case.image.cuda_compat, case.host.gpu_driver):
         return None
-    evidence = (*case.cite("image.cuda_compat", "host.gpu_driver"), f"image: LD_LIBRARY_PATH={named}")
+    line = f"image: LD_LIBRARY_PATH={_library_path(case)}"
+    evidence = (*case.cite("image.cuda_compat", "host.gpu_driver"), line)
     return Hit(evidence)
 
 

@@ -15,9 +15,13 @@ GEFORCE = ("NVIDIA GeForce RTX 3090",)
 P100 = ("Tesla P100-PCIE-16GB",)
 K80 = ("Tesla K80",)
 B200 = ("NVIDIA B200",)
+LIBS = "/.singularity.d/libs"
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
 IN_FRONT = {"LD_LIBRARY_PATH": "/usr/local/cuda/compat:/usr/local/lib"}
+REAL = "/usr/local/cuda/compat/lib.real"
+NGC = {"LD_LIBRARY_PATH": "/usr/local/lib/python3.10/dist-packages/torch/lib:/usr/local/cuda/compat/lib"}
+APART = image(cuda="12.0.1", cuda_compat="525.85.12", cuda_compat_folders=(REAL,), environment=NGC)
 
 FIRES = {
     "gpu-driver-too-old": [
@@ -29,10 +33,15 @@ FIRES = {
         case(host(gpu_driver="510.47.03", gpus=GEFORCE), COMPAT),
         case(host(gpu_driver="460.32.03"), COMPAT),
     ],
-    "cuda-compat-needed": [case(host(gpu_driver="510.47.03"), COMPAT)],
+    "cuda-compat-needed": [
+        case(host(gpu_driver="510.47.03"), COMPAT),
+        case(host(gpu_driver="510.47.03"), APART),
+        case(host(gpu_driver="510.47.03"), COMPAT, env={"LD_LIBRARY_PATH": f"{LIBS}:/usr/local/cuda/compat"}),
+    ],
     "cuda-compat-outdated": [
         case(of=image(cuda_compat="525.85.12", environment=IN_FRONT)),
         case(of=COMPAT, env=IN_FRONT),
+        case(of=APART, env={"LD_LIBRARY_PATH": f"/opt/lib:{REAL}/"}),
     ],
     "gpu-newer-than-cuda": [case(host(gpus=H100), image(cuda="11.2.152"))],
     "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="13.0.48"))],
@@ -69,12 +78,18 @@ QUIET = {
     "cuda-compat-needed": [
         case(of=COMPAT),
         case(host(gpu_driver="510.47.03"), COMPAT, env=IN_FRONT),
+        case(
+            host(gpu_driver="510.47.03"), COMPAT, env={"LD_LIBRARY_PATH": f"/x:/usr/local/cuda/compat:{LIBS}"}
+        ),
+        case(host(gpu_driver="510.47.03"), APART, env={"LD_LIBRARY_PATH": REAL}),
         case(host(gpu_driver="510.47.03", gpus=GEFORCE), COMPAT),
     ],
     "cuda-compat-outdated": [
         case(of=COMPAT),
         case(of=image(cuda_compat="560.28.03", environment=IN_FRONT)),
         case(of=image(cuda_compat="525.85.12", environment=IN_FRONT), env={"LD_LIBRARY_PATH": ""}),
+        case(of=APART),
+        case(of=COMPAT, env={"LD_LIBRARY_PATH": f"{LIBS}:/usr/local/cuda/compat"}),
     ],
     "gpu-newer-than-cuda": [case(host(gpus=H100)), case(host(gpus=("Some GPU",)), image(cuda="11.2"))],
     "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="12.9.1")), case(of=image(cuda="13.0.48"))],
