@@ -3,6 +3,7 @@
 from toolkit.engine.rule import Rule
 from toolkit.engine.rules import (
     bind,
+    compat,
     container,
     fabric,
     gloo,
@@ -87,9 +88,10 @@ RULES: tuple[Rule, ...] = (
     system.image_glibc_too_old,
     gpu.gpu_driver_too_old,
     gpu.gpu_minor_compatibility,
-    gpu.cuda_compat_refused,
-    gpu.cuda_compat_needed,
-    gpu.cuda_compat_outdated,
+    compat.cuda_compat_refused,
+    compat.cuda_compat_needed,
+    compat.cuda_compat_outdated,
+    compat.library_path_hides_driver,
     gpu.gpu_newer_than_cuda,
     gpu.gpu_dropped_by_cuda,
     gpu.gpu_without_driver,

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
 from toolkit.engine.registry import RULES
@@ -18,6 +19,7 @@ B200 = ("NVIDIA B200",)
 LIBS = "/.singularity.d/libs"
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
+SCRIPTED = unread(COMPAT, "environment.LD_LIBRARY_PATH")
 IN_FRONT = {"LD_LIBRARY_PATH": "/usr/local/cuda/compat:/usr/local/lib"}
 REAL = "/usr/local/cuda/compat/lib.real"
 NGC = {"LD_LIBRARY_PATH": "/usr/local/lib/python3.10/dist-packages/torch/lib:/usr/local/cuda/compat/lib"}
@@ -42,6 +44,11 @@ FIRES = {
         case(of=image(cuda_compat="525.85.12", environment=IN_FRONT)),
         case(of=COMPAT, env=IN_FRONT),
         case(of=APART, env={"LD_LIBRARY_PATH": f"/opt/lib:{REAL}/"}),
+    ],
+    "library-path-hides-driver": [
+        case(env={"LD_LIBRARY_PATH": "/opt/mine/lib"}, container=("--nv",)),
+        case(of=absent(IMAGE, "cuda"), env={"LD_LIBRARY_PATH": ""}, container=("--nv",)),
+        case(given={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
     ],
     "gpu-newer-than-cuda": [case(host(gpus=H100), image(cuda="11.2.152"))],
     "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="13.0.48"))],
@@ -91,6 +98,12 @@ QUIET = {
         case(of=APART),
         case(of=COMPAT, env={"LD_LIBRARY_PATH": f"{LIBS}:/usr/local/cuda/compat"}),
     ],
+    "library-path-hides-driver": [
+        case(container=("--nv",)),
+        case(env={"LD_LIBRARY_PATH": f"/opt/mine/lib:{LIBS}/"}, container=("--nv",)),
+        case(of=absent(IMAGE, "cuda"), env={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
+        case(NO_GPU, env={"LD_LIBRARY_PATH": "/opt/mine/lib"}, container=("--nv",)),
+    ],
     "gpu-newer-than-cuda": [case(host(gpus=H100)), case(host(gpus=("Some GPU",)), image(cuda="11.2"))],
     "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="12.9.1")), case(of=image(cuda="13.0.48"))],
     "gpu-without-driver": [case(), case(NO_GPU, absent(IMAGE, "cuda"))],
@@ -116,12 +129,41 @@ UNDECIDED = {
         case(host(gpu_driver="470.82.01"), unread(IMAGE, "cuda_compat")),
     ],
     "cuda-compat-refused": [case(unread(host(gpu_driver="510.47.03"), "gpus"), COMPAT)],
+    "cuda-compat-needed": [case(host(gpu_driver="510.47.03"), SCRIPTED)],
+    "cuda-compat-outdated": [case(of=SCRIPTED)],
+    "library-path-hides-driver": [
+        case(unread(HOST, "gpu_driver"), env={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
+        case(of=unread(IMAGE, "cuda"), env={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
+    ],
     "gpu-without-driver": [case(unread(HOST, "gpu_driver"))],
     "tensorflow-without-gpu": [case(of=unread(IMAGE, "tensorflow_cuda"))],
     "pytorch-without-gpu": [case(of=unread(image(pytorch="2.4.0"), "pytorch_cuda"))],
     "tensorflow-cuda-missing": [case(of=unread(IMAGE, "cuda"))],
     "tensorflow-cudnn-mismatch": [case(of=unread(IMAGE, "cudnn"))],
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "fix"),
+    [
+        (
+            "cuda-compat-needed",
+            case(host(gpu_driver="510.47.03"), APART),
+            f"{REAL}:/usr/local/lib/python3.10/dist-packages/torch/lib:/usr/local/cuda/compat/lib:{LIBS}",
+        ),
+        (
+            "cuda-compat-needed",
+            case(host(gpu_driver="510.47.03"), COMPAT, env={"LD_LIBRARY_PATH": f"{LIBS}:/x"}),
+            f"/usr/local/cuda/compat:/x:{LIBS}",
+        ),
+        ("cuda-compat-outdated", case(of=COMPAT, env=IN_FRONT), f"/usr/local/lib:{LIBS}"),
+        ("library-path-hides-driver", case(env={"LD_LIBRARY_PATH": "/a:/b"}), f"/a:/b:{LIBS}"),
+        ("library-path-hides-driver", case(env={"LD_LIBRARY_PATH": ""}), LIBS),
+    ],
+)
+def test_a_search_path_that_is_proposed_keeps_the_image_and_the_driver(name: str, of: Case, fix: str):
+    _, findings = judge(of, tuple(r for r in RULES if r.id == name))
+    assert [f.fix.rpartition("--env LD_LIBRARY_PATH=")[2] for f in findings] == [fix]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,167 @@
+"""Rules about whose libcuda programs find: the host's, which ``--nv`` brings, or that of cuda-compat.
+
+None changes how MPI starts.
+"""
+
+import posixpath
+
+from toolkit.engine.asked import missing
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rules.gpu import PAIR, kinds, too_old
+from toolkit.knowledge import cuda
+from toolkit.versions import older
+
+_COMPAT = ("/usr/local/cuda/compat",)
+"""Where the forward-compatibility libraries lie, unless the image tells (CUDA Compatibility guide)."""
+_PATH = "LD_LIBRARY_PATH"
+_NV = "--nv"
+_DRIVER = "/.singularity.d/libs"
+"""Where ``--nv`` puts the host's driver; the runtime names it last in LD_LIBRARY_PATH."""
+
+
+@rule(
+    "cuda-compat-refused",
+    "The forward-compatibility libraries in the image do not work on this host",
+    severity="error",
+    fix="use an image with an older CUDA; administrator: a newer driver",
+    source="NVIDIA CUDA Compatibility guide, forward compatibility; recipes/knowledge/cuda.toml, [[compat]]",
+    about=(*PAIR, "image.cuda_compat"),
+    then=("host.gpus",),
+    advice=True,
+)
+def cuda_compat_refused(case: Case) -> Hit | Lacks | None:
+    """cuda-compat is made for data-centre GPUs, and for some branches of the driver. Elsewhere cuInit answers
+    804 (forward compatibility was attempted on non supported HW) or 803 (system has unsupported display
+    driver / CUDA driver combination).
+    """
+    if not too_old(case):
+        return None
+    if lacks := missing(case, "host.gpus"):
+        return lacks
+    why = _refusal(case)
+    return Hit(case.cite(*PAIR, "image.cuda_compat", "host.gpus"), title=why) if why else None
+
+
+def _refusal(case: Case) -> str:
+    consumer = [kind for kind in kinds(case) if not kind.data_centre]
+    if consumer:
+        return f"cuda-compat is not for GPUs such as this one ({consumer[0].family}, no data-centre GPU)"
+    if cuda.compat_takes(case.image.cuda or "", case.host.gpu_driver or "") is False:
+        return f"cuda-compat does not work on the branch of driver {case.host.gpu_driver}"
+    return ""
+
+
+@rule(
+    "cuda-compat-needed",
+    "CUDA works here only with the forward-compatibility libraries of the image",
+    severity="warning",
+    fix="put their folder first in LD_LIBRARY_PATH inside the container, before that of the host's driver",
+    source="NVIDIA CUDA Compatibility guide, forward compatibility; Apptainer user guide, GPU support",
+    about=(*PAIR, "image.cuda_compat"),
+    then=("image.environment",),
+    advice=True,
+)
+def cuda_compat_needed(case: Case) -> Hit | Lacks | None:
+    """With --nv the host's libcuda is found in /.singularity.d/libs, and the newer one of cuda-compat is used
+    only where LD_LIBRARY_PATH names its folder before. Who sets the variable has to name all of it: the
+    folder of cuda-compat, those of the image, and that of the driver, whose other libraries are needed too.
+    """
+    if not too_old(case) or _refusal(case):
+        return None
+    if lacks := _path_unknown(case):
+        return lacks
+    if _names_compat(case):
+        return None
+    folder = (case.image.cuda_compat_folders or _COMPAT)[0]
+    fix = f"put their folder first inside the container: {_path_with(case, folder)}"
+    return Hit(case.cite(*PAIR, "image.cuda_compat"), fix=fix)
+
+
+def _path_unknown(case: Case) -> Lacks | None:
+    """Tell that the image's own search path could not be read, where the launch gives no other."""
+    unread = "environment.LD_LIBRARY_PATH" in case.image.unknown and _PATH not in case.plan.env
+    return Lacks((f"image.environment.{_PATH}",)) if unread else None
+
+
+def _names_compat(case: Case) -> bool:
+    """Tell whether programs find the libraries of cuda-compat, and before the host's driver."""
+    named = _named(case)
+    before = named[: named.index(_DRIVER)] if _DRIVER in named else named
+    return not set(before).isdisjoint(case.image.cuda_compat_folders or _COMPAT)
+
+
+def _path_with(case: Case, *first: str) -> str:
+    """Return the option that puts folders before those of the image, and the driver's behind them.
+
+    What is set inside the container takes the place of all that image and runtime put there.
+    """
+    own = (f for f in _named(case) if f not in (*(case.image.cuda_compat_folders or _COMPAT), _DRIVER))
+    return f"--env {_PATH}={':'.join((*first, *own, _DRIVER))}"
+
+
+def _named(case: Case) -> list[str]:
+    return [posixpath.normpath(folder) for folder in _library_path(case).split(":") if folder]
+
+
+def _library_path(case: Case) -> str:
+    said = case.plan.env.get(_PATH)
+    return case.image.environment.get(_PATH, "") if said is None else said
+
+
+@rule(
+    "cuda-compat-outdated",
+    "The image puts forward-compatibility libraries in front that are older than the host's driver",
+    severity="error",
+    fix="take the folder of cuda-compat out of LD_LIBRARY_PATH, and leave the others",
+    source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
+    about=("image.cuda_compat", "host.gpu_driver"),
+    then=("image.environment",),
+    advice=True,
+)
+def cuda_compat_outdated(case: Case) -> Hit | Lacks | None:
+    """A user part of the driver that is older than its kernel part does not fit it: every CUDA call ends with
+    error 803.
+
+    NVIDIA's images for frameworks name ``compat/lib``, which is not there until they find that the libraries
+    of ``compat/lib.real`` are needed; that does no harm.
+    """
+    if not older(case.image.cuda_compat, case.host.gpu_driver):
+        return None
+    if lacks := _path_unknown(case):
+        return lacks
+    if not _names_compat(case):
+        return None
+    line = f"image: {_PATH}={_library_path(case)}"
+    evidence = (*case.cite("image.cuda_compat", "host.gpu_driver"), line)
+    return Hit(evidence, fix=f"take the folder of cuda-compat out of it: {_path_with(case)}")
+
+
+@rule(
+    "library-path-hides-driver",
+    "The LD_LIBRARY_PATH that is given hides the host's GPU driver",
+    severity="error",
+    fix=f"name {_DRIVER} in it too, as its last folder",
+    source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; EESSI/software-layer issue 231",
+    about=("host.gpu_driver",),
+    then=("image.cuda",),
+    advice=True,
+)
+def library_path_hides_driver(case: Case) -> Hit | Lacks | None:
+    """--nv mounts the driver's libraries into /.singularity.d/libs, which no loader searches by itself: the
+    runtime puts the folder behind LD_LIBRARY_PATH. A variable that is set inside the container takes the
+    place of that, and programs find no libcuda.so.1: they train on the CPU, or end. (The runtime adds the
+    folder to APPTAINERENV_LD_LIBRARY_PATH as well, but not to an empty one.)
+    """
+    given = case.plan.env.get(_PATH)
+    if given is None or _DRIVER in _named(case):
+        return None
+    asked = _NV in case.plan.container
+    if not asked and (lacks := missing(case, "image.cuda")):
+        return lacks
+    if not asked and not case.image.cuda:
+        return None
+    evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
+    fix = f"--env {_PATH}={':'.join((*_named(case), _DRIVER))}"
+    # Where nothing asks for --nv yet, it is a job without GPU that does no harm.
+    return Hit(evidence, fix=fix, severity="error" if asked else "warning")
