@@ -43,11 +43,15 @@ def cuda_compat_refused(case: Case) -> Hit | Lacks | None:
     return Hit(case.cite(*PAIR, "image.cuda_compat", "host.gpus"), title=why) if why else None
 
 
+def _taken(case: Case) -> bool | None:
+    return cuda.compat_takes(case.image.cuda or "", case.host.gpu_driver or "")
+
+
 def _refusal(case: Case) -> str:
     consumer = [kind for kind in kinds(case) if not kind.data_centre]
     if consumer:
         return f"cuda-compat is not for GPUs such as this one ({consumer[0].family}, no data-centre GPU)"
-    if cuda.compat_takes(case.image.cuda or "", case.host.gpu_driver or "") is False:
+    if _taken(case) is False:
         return f"cuda-compat does not work on the branch of driver {case.host.gpu_driver}"
     return ""
 
@@ -66,16 +70,25 @@ def cuda_compat_needed(case: Case) -> Hit | Lacks | None:
     """With --nv the host's libcuda is found in /.singularity.d/libs, and the newer one of cuda-compat is used
     only where LD_LIBRARY_PATH names its folder before. Who sets the variable has to name all of it: the
     folder of cuda-compat, those of the image, and that of the driver, whose other libraries are needed too.
+
+    Of a release of CUDA that is not in the table nobody knows whether its libraries work on this driver.
     """
     if not too_old(case) or _refusal(case):
         return None
     if lacks := _path_unknown(case):
         return lacks
-    if _names_compat(case):
+    known = _taken(case) is not None
+    if known and _names_compat(case):
         return None
-    folder = (case.image.cuda_compat_folders or _COMPAT)[0]
-    fix = f"put their folder first inside the container: {_path_with(case, folder)}"
-    return Hit(case.cite(*PAIR, "image.cuda_compat"), fix=fix)
+    evidence = case.cite(*PAIR, "image.cuda_compat")
+    words = _path_with(case, (case.image.cuda_compat_folders or _COMPAT)[0])
+    if known:
+        return Hit(evidence, fix=f"put their folder first inside the container: {words}")
+    title = f"Whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works on driver "
+    title += f"{case.host.gpu_driver} is not known here"
+    return Hit(
+        evidence, title=title, fix=f"look it up in NVIDIA's CUDA Compatibility guide, or try it: {words}"
+    )
 
 
 def _path_unknown(case: Case) -> Lacks | None:

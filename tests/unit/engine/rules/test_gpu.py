@@ -19,6 +19,7 @@ B200 = ("NVIDIA B200",)
 LIBS = "/.singularity.d/libs"
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
+UNLISTED = image(cuda="13.9.1", cuda_compat="610.57.04")
 SCRIPTED = unread(COMPAT, "environment.LD_LIBRARY_PATH")
 IN_FRONT = {"LD_LIBRARY_PATH": "/usr/local/cuda/compat:/usr/local/lib"}
 REAL = "/usr/local/cuda/compat/lib.real"
@@ -34,10 +35,13 @@ FIRES = {
     "cuda-compat-refused": [
         case(host(gpu_driver="510.47.03", gpus=GEFORCE), COMPAT),
         case(host(gpu_driver="460.32.03"), COMPAT),
+        case(host(gpu_driver="460.106.00"), image(cuda="12.4.127", cuda_compat="550.54.15")),
+        case(host(gpu_driver="470.223.02"), image(cuda="13.0.48", cuda_compat="580.65.06")),
     ],
     "cuda-compat-needed": [
         case(host(gpu_driver="510.47.03"), COMPAT),
         case(host(gpu_driver="510.47.03"), APART),
+        case(host(gpu_driver="510.47.03"), UNLISTED, env=IN_FRONT),
         case(host(gpu_driver="510.47.03"), COMPAT, env={"LD_LIBRARY_PATH": f"{LIBS}:/usr/local/cuda/compat"}),
     ],
     "cuda-compat-outdated": [
@@ -80,7 +84,9 @@ QUIET = {
     "cuda-compat-refused": [
         case(of=COMPAT),
         case(host(gpu_driver="510.47.03"), COMPAT),
-        case(host(gpu_driver="510.47.03"), image(cuda="12.3.101", cuda_compat="545.23.06")),
+        case(host(gpu_driver="470.223.02"), image(cuda="12.4.127", cuda_compat="550.54.15")),
+        case(host(gpu_driver="535.183.01"), image(cuda="13.0.48", cuda_compat="580.65.06")),
+        case(host(gpu_driver="510.47.03"), UNLISTED),
     ],
     "cuda-compat-needed": [
         case(of=COMPAT),
@@ -220,6 +226,36 @@ def test_a_gpu_of_another_maker_is_not_taken_for_one_of_these():
 )
 def test_before_cuda_11_each_release_needs_its_own_driver(version: str, least: str | None, full: str | None):
     assert (cuda.least_driver(version), cuda.full_driver(version)) == (least, full)
+
+
+def test_of_a_release_that_is_not_listed_no_promise_is_made():
+    of = case(host(gpu_driver="535.183.01"), UNLISTED)
+    _, findings = judge(of, tuple(r for r in RULES if r.id == "cuda-compat-needed"))
+    assert [f.title for f in findings] == [
+        "Whether cuda-compat for CUDA 13.9 works on driver 535.183.01 is not known here"
+    ]
+    assert cuda.compat_takes("13.9.1", "535.183.01") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "driver", "taken"),
+    [
+        ("12.4.127", "470.223.02", True),
+        ("12.4.127", "460.106.00", False),
+        ("12.8.90", "470.223.02", True),
+        ("12.9.79", "470.223.02", False),
+        ("12.3.101", "510.47.03", False),
+        ("12.2.140", "510.47.03", True),
+        ("13.0.48", "525.85.12", False),
+        ("13.0.48", "550.54.15", True),
+        ("11.8.89", "418.226.00", False),
+        ("11.6.55", "418.226.00", True),
+    ],
+)
+def test_a_compatibility_package_works_on_the_branches_that_its_release_names(
+    version: str, driver: str, taken: bool
+):
+    assert cuda.compat_takes(version, driver) is taken
 
 
 def test_a_gpu_never_changes_how_mpi_starts():
