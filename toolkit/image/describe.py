@@ -160,6 +160,11 @@ def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:
             fabric.hwloc(finder, mpi.components.get("hwloc", ()) if mpi else ()),
             "libhwloc: not on the loader's path, nor built into the MPI",
         ),
+        nccl_ofi=book.take(
+            "nccl_ofi",
+            fabric.nccl_ofi(finder),
+            "libnccl-net*.so that sends through libfabric: not in the image",
+        ),
         **{name: book.list(name, parts.names, parts.line) for name, parts in lists.items()},
     )
 

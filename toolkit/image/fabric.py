@@ -12,6 +12,7 @@ _UCT = re.compile(r"libuct_(\w+)\.so(?:\.\d+)?\Z")
 _UCT_BUILT_IN = re.compile(rb"\0uct_([a-z0-9]+)_tl(?=\0)")
 _PROVIDER = re.compile(r"lib(\w+)-fi\.so\Z")
 _VERBS = re.compile(r"lib(\w+?)(?:-rdmav\d+)?\.so\Z")
+_NCCL_NET = re.compile(r"libnccl-net[\w-]*\.so(?:\.\d+)*\Z")
 _FUNCTION = re.compile(rb"(?<![A-Za-z0-9_])([a-z0-9]+|fi_opx)_[a-z]\w+(?=\0)")
 _PREFIXES = {
     "vrb": "verbs",
@@ -124,6 +125,23 @@ def verbs(finder: Finder) -> Parts:
     good, broken = finder.loadable(folder, _VERBS)
     line = f"{folder}: {' '.join(sorted(good)) or 'no drivers'}"
     return Parts(tuple(sorted(good)), f"{line}{_lacking(broken)}")
+
+
+def nccl_ofi(finder: Finder) -> Found | None:
+    """Find the plugin by which NCCL sends through libfabric (aws-ofi-nccl), wherever it lies.
+
+    Plugins for other networks have the same names: HPC-X's for InfiniBand is a libnccl-net.so too.
+    """
+    loader = finder.loader
+    for folder in dict.fromkeys((*loader.given, *loader.configured, *finder.places.libraries)):
+        for name in files.names(loader.tree, folder):
+            path = posixpath.join(folder, name)
+            if not _NCCL_NET.match(name) or not files.is_file(loader.tree, path):
+                continue
+            elf = loader.elf(path)
+            if (elf and "libfabric.so.1" in elf.needed) or b"NET/OFI" in loader.texts(path):
+                return Found(path, f"{path}: it sends through libfabric")
+    return None
 
 
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> Found | Untold | None:

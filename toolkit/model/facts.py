@@ -283,6 +283,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Version of the cuDNN library."""
     nccl: str | None = None
     """Version of the NCCL library."""
+    nccl_ofi: str | None = None
+    """Path of the plugin by which NCCL sends through libfabric (aws-ofi-nccl)."""
     cuda_compat: str | None = None
     """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
     cuda_compat_folders: tuple[str, ...] = ()

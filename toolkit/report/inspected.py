@@ -61,7 +61,7 @@ def _learning(facts: ImageFacts) -> Iterator[tuple[str, str]]:
     if cuda := _words(
         _with("CUDA", facts.cuda),
         _with("cuDNN", facts.cudnn),
-        _with("NCCL", facts.nccl),
+        _with("NCCL", facts.nccl, ("with aws-ofi-nccl",) if facts.nccl_ofi else ()),
         _with("cuda-compat", facts.cuda_compat),
     ):
         yield "cuda", cuda

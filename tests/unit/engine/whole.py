@@ -130,6 +130,7 @@ _IMAGE = ImageFacts(
         "pytorch": "no torch in the image",
         "pytorch_cuda": "no torch in the image",
         "cuda_compat": "no cuda-compat in the image",
+        "nccl_ofi": "libnccl-net*.so that sends through libfabric: not in the image",
         "entrypoint": "none",
     },
 )
@@ -186,6 +187,7 @@ _TELLS = {
     "cuda_compat": "/usr/local/cuda/compat/libcuda.so.{}",
     "cudnn": "libcudnn.so.{}",
     "nccl": "libnccl.so.{}",
+    "nccl_ofi": "{}: it sends through libfabric",
     "tensorflow": "tensorflow-{}.dist-info",
     "tensorflow_cuda": "tensorflow: build_info: CUDA {}",
     "tensorflow_cudnn": "tensorflow: build_info: cuDNN {}",

@@ -60,6 +60,43 @@ def test_verbs_without_drivers_are_none_and_not_absent(tmp_path):
     assert facts.verbs_providers == ()
 
 
+OFI = "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"{OFI}/libnccl-net-ofi.so": elf(needed=("libfabric.so.1", "libc.so.6"))},
+        {f"{OFI}/libnccl-net.so": elf(text=b"\0NET/OFI Initializing\0")},
+        {
+            f"{LIB}/libnccl-net.so": elf(needed=("libibverbs.so.1",)),
+            f"{OFI}/libnccl-net.so.0": elf(needed=("libfabric.so.1",)),
+            f"{OFI}/libnccl-net.so": "->libnccl-net.so.0",
+        },
+    ],
+)
+def test_the_plugin_by_which_nccl_sends_through_libfabric_is_found_where_it_lies(tmp_path, files):
+    facts = inspect(sandbox(tmp_path, {**BASE, **files}))
+    assert facts.nccl_ofi is not None
+    assert facts.nccl_ofi.startswith(f"{OFI}/libnccl-net")
+    assert facts.cite("nccl_ofi") == f"{facts.nccl_ofi}: it sends through libfabric"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"/opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so": elf(needed=("libibverbs.so.1",))},
+        {f"{OFI}/libnccl-ofi-tuner.so": elf(needed=("libfabric.so.1",))},
+        {f"{OFI}/libnccl-net.so": b"no library", f"{OFI}/libnccl-net-ofi.so/x": b""},
+        {f"{OFI}/libnccl-net.so": "->/elsewhere/libnccl-net.so"},
+    ],
+)
+def test_a_plugin_for_another_network_is_not_taken_for_it(tmp_path, files):
+    facts = inspect(sandbox(tmp_path, {**BASE, **files}))
+    assert facts.nccl_ofi is None
+    assert "nccl_ofi" in facts.absent
+
+
 def test_an_image_without_a_fabric_says_so(tmp_path):
     facts = inspect(sandbox(tmp_path, BASE))
     for name in ("ucx", "ucx_transports", "libfabric", "libfabric_version", "libfabric_providers", "hwloc"):

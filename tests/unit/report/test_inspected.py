@@ -64,6 +64,11 @@ def test_fabric_and_learning_are_one_line_each():
     assert "cuda          CUDA 12.4.127, NCCL 2.18.3" in text
 
 
+def test_nccl_is_shown_with_its_plugin():
+    text = shown(nccl="2.18.3", nccl_ofi="/opt/amazon/ofi-nccl/lib/libnccl-net.so")
+    assert "cuda          NCCL 2.18.3 with aws-ofi-nccl" in text
+
+
 def test_what_could_not_be_read_says_why_and_what_is_not_there_is_a_dash():
     text = shown(
         mpi=ImageMpi(implementation="mpich", version=None, library="/b", interfaces=None),

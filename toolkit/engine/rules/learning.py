@@ -245,19 +245,26 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
 
 @rule(
     "nccl-needs-plugin",
-    "NCCL speaks this network only through a plugin",
-    severity="info",
-    fix="put aws-ofi-nccl and its libfabric into the image, and look for 'NET/OFI' with NCCL_DEBUG=INFO",
+    "NCCL speaks this network only through a plugin, which the image lacks",
+    severity="warning",
+    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's; look for 'NET/OFI'",
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
     about=("image.nccl", "host.fabrics"),
+    then=("image.nccl_ofi",),
     advice=True,
 )
-def nccl_needs_plugin(case: Case) -> Hit | None:
-    """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot it needs the plugin aws-ofi-nccl, and
-    without it uses TCP and says 'Using network Socket'. Whether the plugin is in the image is not looked at.
+def nccl_needs_plugin(case: Case) -> Hit | Lacks | None:
+    """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot it needs the plugin aws-ofi-nccl
+    (libnccl-net.so or libnccl-net-ofi.so); without it NCCL takes TCP, at a fraction of the speed. With
+    NCCL_DEBUG=INFO it says 'Using network Socket' then, and 'NET/OFI' where it has the plugin.
     """
     row = cuda.cuda().nccl_plugin
     spoken = sorted(set(case.host.fabrics or ()) & set(row.fabrics))
     if not spoken or case.request.nodes == 1:
         return None
-    return Hit(case.cite("image.nccl", "host.fabrics"))
+    if lacks := missing(case, "image.nccl_ofi"):
+        return lacks
+    if case.image.nccl_ofi:
+        return None
+    title = f"NCCL would use TCP: it speaks {' and '.join(spoken)} only through {row.library}"
+    return Hit(case.cite("image.nccl", "host.fabrics", "image.nccl_ofi"), title=title)

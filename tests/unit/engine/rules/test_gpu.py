@@ -127,7 +127,11 @@ QUIET = {
     "cudnn-dropped-gpu": [case(host(gpus=P100)), case(of=image(cudnn="9.12.0"))],
     "nccl-lacks-gpu": [case(), case(host(gpus=B200), image(nccl="2.26.2"))],
     "nccl-cuda-mismatch": [case(), case(of=image(cuda="10.2.89")), case(of=image(nccl="not a version"))],
-    "nccl-needs-plugin": [case(), case(host(fabrics=("slingshot",)), nodes=1)],
+    "nccl-needs-plugin": [
+        case(),
+        case(host(fabrics=("slingshot",)), nodes=1),
+        case(host(fabrics=("efa",)), image(nccl_ofi="/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so")),
+    ],
 }
 UNDECIDED = {
     "gpu-driver-too-old": [
@@ -146,6 +150,7 @@ UNDECIDED = {
     "pytorch-without-gpu": [case(of=unread(image(pytorch="2.4.0"), "pytorch_cuda"))],
     "tensorflow-cuda-missing": [case(of=unread(IMAGE, "cuda"))],
     "tensorflow-cudnn-mismatch": [case(of=unread(IMAGE, "cudnn"))],
+    "nccl-needs-plugin": [case(host(fabrics=("efa",)), unread(IMAGE, "nccl_ofi"))],
 }
 
 
