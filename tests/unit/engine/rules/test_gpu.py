@@ -207,6 +207,33 @@ def test_a_search_path_that_is_proposed_keeps_the_image_and_the_driver(name: str
         ("NVIDIA GB10", "Blackwell", "12.1"),
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "Blackwell", "12.0"),
         ("NVIDIA GeForce RTX 5090", "Blackwell", "12.0"),
+        ("NVIDIA GeForce RTX 5070 Ti", "Blackwell", "12.0"),
+        ("NVIDIA Thor", "Blackwell", "11.0"),
+        ("NVIDIA RTX 4500 Ada Generation", "Ada", "8.9"),
+        ("NVIDIA RTX 5000 Ada Generation", "Ada", "8.9"),
+        ("NVIDIA RTX 5880 Ada Generation", "Ada", "8.9"),
+        ("NVIDIA RTX 4000 SFF Ada Generation", "Ada", "8.9"),
+        ("NVIDIA RTX 2000 Ada Generation", "Ada", "8.9"),
+        ("NVIDIA A100X", "Ampere", "8.0"),
+        ("NVIDIA A30X", "Ampere", "8.0"),
+        ("NVIDIA RTX A4500", "Ampere", "8.6"),
+        ("NVIDIA RTX A5500", "Ampere", "8.6"),
+        ("NVIDIA RTX A1000 Laptop GPU", "Ampere", "8.6"),
+        ("Tesla T10", "Turing", "7.5"),
+        ("NVIDIA T1000 8GB", "Turing", "7.5"),
+        ("Quadro RTX 3000", "Turing", "7.5"),
+        ("Quadro RTX 4000", "Turing", "7.5"),
+        ("Quadro RTX 5000", "Turing", "7.5"),
+        ("NVIDIA GeForce RTX 2080 Ti", "Turing", "7.5"),
+        ("Quadro GV100", "Volta", "7.0"),
+        ("Quadro GP100", "Pascal", "6.0"),
+        ("NVIDIA TITAN X (Pascal)", "Pascal", "6.1"),
+        ("NVIDIA TITAN Xp", "Pascal", "6.1"),
+        ("NVIDIA GeForce GTX TITAN X", "Maxwell", "5.2"),
+        ("NVIDIA GeForce GTX 980", "Maxwell", "5.2"),
+        ("NVIDIA GeForce GTX 970M", "Maxwell", "5.2"),
+        ("Quadro M6000 24GB", "Maxwell", "5.2"),
+        ("Tesla M10", "Maxwell", "5.0"),
     ],
 )
 def test_a_gpu_is_known_by_the_name_that_nvidia_smi_prints(name: str, family: str, compute: str):
@@ -215,8 +242,18 @@ def test_a_gpu_is_known_by_the_name_that_nvidia_smi_prints(name: str, family: st
     assert (kind.family, kind.compute) == (family, compute)
 
 
-def test_a_gpu_of_another_maker_is_not_taken_for_one_of_these():
-    assert cuda.gpu_of("AMD Instinct MI250X") is None
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AMD Instinct MI250X",
+        # The names of these are near to those of a row, their chips are others.
+        "NVIDIA GeForce RTX 2050",
+        "NVIDIA GeForce GTX 960M",
+        "Quadro M2000M",
+    ],
+)
+def test_a_gpu_that_is_not_in_the_list_is_not_taken_for_one_of_it(name: str):
+    assert cuda.gpu_of(name) is None
 
 
 @pytest.mark.parametrize(
