@@ -445,10 +445,15 @@ ask user-namespaces 3 '
     command -v unshare >/dev/null || exit 127
     unshare -Ur true'
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
-ask gpu 5 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || exit 127
+# Of parts of a GPU (MIG) the profile is told, and not what identifies them.
+# shellcheck disable=SC2016
+ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || exit 127
     cat /proc/driver/nvidia/version 2>/dev/null
     sed -n "s/^Model:[[:space:]]*/model /p" /proc/driver/nvidia/gpus/*/information 2>/dev/null
-    nvidia-smi --query-gpu=driver_version,name --format=csv,noheader'
+    nvidia-smi --query-gpu=driver_version,name --format=csv,noheader || exit
+    parts=$(nvidia-smi -L 2>/dev/null) || exit 0
+    printf "%s\n" "$parts" | sed -n "s/^[[:space:]]*MIG[[:space:]]*\([0-9][^[:space:]]*\).*/part \1/p"
+    printf "parts listed\n"'
 # Libraries of the driver that --nv binds, and which releases of the C library they name.
 # shellcheck disable=SC2016
 ask gpu-libraries 5 '

@@ -94,6 +94,7 @@ RULES: tuple[Rule, ...] = (
     compat.library_path_hides_driver,
     gpu.gpu_newer_than_cuda,
     gpu.gpu_dropped_by_cuda,
+    gpu.gpu_parts_apart,
     gpu.gpu_without_driver,
     learning.tensorflow_without_gpu,
     learning.pytorch_without_gpu,

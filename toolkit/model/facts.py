@@ -123,6 +123,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """NVIDIA driver version; ``absent`` where there is no GPU."""
     gpus: tuple[str, ...] | None = None
     """Names of the GPUs, one an entry, as nvidia-smi prints them."""
+    mig: tuple[str, ...] | None = None
+    """Parts that GPUs are divided into (MIG), one an entry, by profile: ``1g.5gb``; empty where none is."""
     gpu_libraries_glibc: str | None = None
     """Newest version of the C library that a driver library which ``--nv`` binds needs."""
     cpu_level: str | None = None

@@ -36,6 +36,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         squashfuse=_squashfuse(section, book),
         gpu_driver=machine.gpu_driver(),
         gpus=machine.gpus(),
+        mig=machine.mig(),
         gpu_libraries_glibc=machine.gpu_libraries_glibc(),
         cpu_level=machine.cpu_level(),
         shm=machine.shm(),

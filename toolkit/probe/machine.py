@@ -39,6 +39,17 @@ class MachineFacts:
             self.book.unknown["gpus"] = f"nvidia-smi: {section.trouble or 'lists none'}"
         return found
 
+    def mig(self) -> tuple[str, ...] | None:
+        section = self.ask("gpu")
+        found = system.mig(section)
+        if found is not None:
+            self.book.note("mig", f"nvidia-smi -L: {' '.join(found) or 'no parts of GPUs (MIG)'}")
+        elif section.missing:
+            self.book.absent["mig"] = "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+        else:
+            self.book.unknown["mig"] = f"nvidia-smi -L: {section.trouble or 'it was not asked'}"
+        return found
+
     def gpu_libraries_glibc(self) -> str | None:
         section = self.ask("gpu-libraries")
         files = section.values("file")

@@ -148,6 +148,17 @@ def test_a_driver_whose_gpus_are_hidden_leaves_them_unknown():
     assert "gpus" in facts("@ gpu\n@rc 127\n").absent
 
 
+def test_parts_of_gpus_by_their_profiles():
+    whole = f"@ gpu\n|{KERNEL}\n|535.183.01, NVIDIA A100-SXM4-40GB\n|parts listed\n@rc 0\n"
+    assert facts(whole).mig == ()
+    assert facts(whole).gpus == ("NVIDIA A100-SXM4-40GB",)
+    divided = facts(whole.replace("|parts", "|part 3g.20gb\n|part 1c.3g.20gb\n|parts"))
+    assert divided.mig == ("3g.20gb", "1c.3g.20gb")
+    assert divided.cite("mig") == "nvidia-smi -L: 3g.20gb 1c.3g.20gb"
+    assert "it was not asked" in facts(whole.replace("|parts listed\n", "")).unknown["mig"]
+    assert "mig" in facts("@ gpu\n@rc 127\n").absent
+
+
 def test_the_newest_c_library_that_the_driver_names():
     text = "@ gpu-libraries\n|file /lib/libcuda.so.550.54.15\n|glibc GLIBC_2.9\n|glibc GLIBC_2.34\n@rc 0\n"
     assert facts(text).gpu_libraries_glibc == "2.34"

@@ -113,6 +113,25 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
 
 
 @rule(
+    "gpu-parts-apart",
+    "The GPUs are divided (MIG), and ranks do not reach from one part into another",
+    severity="info",
+    fix="nothing where a rank works alone; for ranks that talk much ask for whole GPUs",
+    source="NVIDIA MIG user guide, deployment considerations; RAPIDS guide, MIG; NVIDIA/nccl issue 1716",
+    about=("host.mig", "image.cuda"),
+    advice=True,
+)
+def gpu_parts_apart(case: Case) -> Hit | None:
+    """A part of a GPU is a device of its own, and protected: CUDA IPC, peer-to-peer and NVLink do not reach
+    from one into another. MPI and NCCL send through the memory of the host in their place. Up to 2.31 NCCL
+    ends where two ranks have parts of one GPU: 'Duplicate GPU detected'.
+    """
+    if not case.host.mig or case.request.ranks_per_node == 1:
+        return None
+    return Hit(case.cite("host.mig", "image.cuda"))
+
+
+@rule(
     "gpu-without-driver",
     "The image is made for GPUs, and this host has no NVIDIA driver",
     severity="info",

@@ -55,3 +55,8 @@ def gpus(section: Section) -> tuple[str, ...] | None:
         line.partition(",")[2].strip() for line in section.lines if re.match(r"^\d{3}\.\d[\d.]*\s*,", line)
     ]
     return tuple(name for name in listed if name) or tuple(v.strip() for v in section.values("model")) or None
+
+
+def mig(section: Section) -> tuple[str, ...] | None:
+    """Return the profiles of the parts of GPUs that nvidia-smi lists; ``None`` where it was not asked."""
+    return section.values("part") if "parts listed" in section.lines else None
