@@ -21,7 +21,6 @@ from toolkit.image.siffile import is_sif, read_sif
 from toolkit.image.sifobjects import (
     CYCLONEDX_JSON,
     JSON,
-    PARTITION,
     SBOM,
     SIGNATURE,
     Object,
@@ -56,10 +55,10 @@ def attach(sif: Path) -> tuple[str, ...]:
         CheckFailed: if it has papers or a signature already, which would then not hold any more.
     """
     with sif.open("r+b") as file:
-        table = read_table(file, sif)
-        if any(entry.kind in {SBOM, SIGNATURE} for entry in table.used):
+        found = read_sif(file, sif)
+        if any(entry.kind in {SBOM, SIGNATURE} for entry in found.table.used):
             raise CheckFailed(f"{sif}: it has its papers already", fix="build the SIF again")
-        tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
+        tree = SquashTree(file, found.root.offset, str(sif))
         objects = []
         if listed := files.read(tree, SBOM_PATH, _MOST):
             objects.append(Object(SBOM, listed, SBOM_NAME, extra=CYCLONEDX_JSON))
@@ -118,10 +117,8 @@ def full_object(sif: Path) -> Object:
 
 def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
     """Return the hash of the partition that a container starts from."""
-    offset = read_sif(file, sif).root.offset
-    entry = next(e for e in read_table(file, sif).used if e.kind == PARTITION and e.offset == offset)
     state = hashlib.sha256()
-    for chunk in pieces(file, entry):
+    for chunk in pieces(file, read_sif(file, sif).root):
         state.update(chunk)
     return state.hexdigest()
 

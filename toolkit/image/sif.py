@@ -21,6 +21,7 @@ from toolkit.image.ociconfig import OciConfig, epoch, read_config
 from toolkit.image.packing import DEFAULT, Packing
 from toolkit.image.pseudo import pseudo_file
 from toolkit.image.siffile import read_sif
+from toolkit.image.sifobjects import content
 from toolkit.image.sifwrite import metadata_objects, partition_offset, write_head
 from toolkit.image.trial import prevented, read_through
 from toolkit.model.progress import Tell
@@ -40,6 +41,7 @@ _LEAST_SHARE = 8
 """No training image gets smaller than an eighth; less room than that is refused before any work."""
 _FULL = "no space left on device"
 _KEPT_LINES = 12
+_MOST_OF_AN_OBJECT = 1 << 20
 _SOURCE = "toolkit.source"
 """The label of images that were built here: a digest of all that they were made from."""
 
@@ -210,12 +212,9 @@ def _metadata(sif: Path) -> bytes:
     """Return all that a SIF holds besides its file systems: definition, labels, signatures."""
     with sif.open("rb") as file:
         found = read_sif(file, sif)
-        parts = []
-        for descriptor in found.descriptors:
-            if descriptor != found.root:
-                file.seek(descriptor.offset)
-                parts.append(file.read(min(descriptor.size, 1 << 20)))
-    return b"".join(parts)
+        return b"".join(
+            content(file, entry, _MOST_OF_AN_OBJECT) for entry in found.table.used if entry != found.root
+        )
 
 
 def _full(where: str) -> CheckFailed:

@@ -14,12 +14,18 @@ DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0
 CYCLONEDX_JSON = struct.pack("<i", 1)
 """What the descriptor of a bill of materials says of its format."""
 
+MAGIC = b"SIF_MAGIC\0"
+
+SQUASHFS, PRIMARY = 1, 2
+"""What the descriptor of a partition says first: its file system, and that a container starts from it."""
+
 _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _GROUP = 0xF0000000
 _MOST = 1024
+"""Descriptors in a sane file: sif(1) makes 48."""
 _CHUNK = 1 << 20
-_DAMAGED = "copy or build it again"
+_AGAIN = "copy or build it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +131,43 @@ def read_table(file: BinaryIO, path: Path) -> Table:
     size = file.seek(0, 2)
     file.seek(0)
     raw = file.read(_HEADER.size)
-    if len(raw) < _HEADER.size or raw[32:42] != b"SIF_MAGIC\0":
+    if raw[32:42] != MAGIC:
         raise CheckFailed(f"{path}: not a SIF", fix="make one: toolkit image sif RECIPE")
+    if len(raw) < _HEADER.size:
+        raise _cut(path, "its header", _HEADER.size, size)
     header = Header(*_HEADER.unpack(raw))
-    if not 0 < header.total <= _MOST or not _HEADER.size <= header.table < size:
-        raise CheckFailed(f"{path}: the SIF is damaged: its header makes no sense", fix=_DAMAGED)
-    file.seek(header.table)
-    raw = file.read(header.total * _DESCRIPTOR.size)
-    if len(raw) < header.total * _DESCRIPTOR.size:
-        raise CheckFailed(f"{path}: the SIF is cut short within its table", fix=_DAMAGED)
+    if not 0 < header.total <= _MOST or not _HEADER.size <= header.table:
+        raise _damaged(path, "its header makes no sense")
+    wanted = header.total * _DESCRIPTOR.size
+    file.seek(min(header.table, size))
+    raw = file.read(wanted)
+    if len(raw) < wanted:
+        raise _cut(path, "its table", header.table + wanted, size)
     table = Table(header, tuple(Entry(*fields) for fields in _DESCRIPTOR.iter_unpack(raw)))
-    numbers = [entry.number for entry in table.used]
-    if len(set(numbers)) != len(numbers):
-        raise CheckFailed(f"{path}: the SIF is damaged: two objects have one number", fix=_DAMAGED)
-    for entry in table.used:
-        if entry.offset < _HEADER.size or entry.size < 0 or entry.offset + entry.size > size:
-            raise CheckFailed(f"{path}: the SIF is cut short: {entry.shown} is not whole", fix=_DAMAGED)
+    _check(table.used, path, size)
     return table
+
+
+def _check(entries: tuple[Entry, ...], path: Path, size: int) -> None:
+    """Refuse objects that are not told apart by their numbers, or are not within the file."""
+    numbers = [entry.number for entry in entries]
+    if len(set(numbers)) != len(numbers):
+        raise _damaged(path, "two objects have one number")
+    for entry in entries:
+        if entry.offset < _HEADER.size or entry.size < 0:
+            raise _damaged(path, f"{entry.shown} has a place or a size that makes no sense")
+        if entry.offset + entry.size > size:
+            raise _cut(path, entry.shown, entry.offset + entry.size, size)
+
+
+def _damaged(path: Path, why: str) -> CheckFailed:
+    return CheckFailed(f"{path}: the SIF is damaged: {why}", fix=_AGAIN)
+
+
+def _cut(path: Path, what: str, end: int, size: int) -> CheckFailed:
+    return CheckFailed(
+        f"{path}: the SIF is cut short: {what} ends at byte {end}, and the file has {size}", fix=_AGAIN
+    )
 
 
 def pieces(file: BinaryIO, entry: Entry) -> Iterator[bytes]:

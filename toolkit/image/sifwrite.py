@@ -10,17 +10,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit.errors import BadInput
-from toolkit.image.sifobjects import DEFINITION, JSON, PARTITION, Entry, Header, Object
+from toolkit.image.sifobjects import (
+    DEFINITION,
+    JSON,
+    MAGIC,
+    PARTITION,
+    PRIMARY,
+    SQUASHFS,
+    Entry,
+    Header,
+    Object,
+)
 
 _LAUNCH = b"#!/usr/bin/env run-singularity\n"
-_MAGIC = b"SIF_MAGIC\0"
 _VERSION = b"01\0"
 _TABLE = 4096
 _SLOTS = 48
 _SLOT_SIZE = 585
 _GROUP = 0xF0000001
 _ALIGNMENT = 4096
-_SQUASHFS, _PRIMARY = 1, 2
 _CHUNK = 1 << 20
 _NAMESPACE = uuid.UUID("7d7ba3b9-4e0f-5c50-9d0c-6f1c4a8a1f5e")
 _ARCHITECTURES = {
@@ -63,7 +71,7 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
         raise BadInput(f"an image for {architecture or 'no architecture'} cannot be a SIF; choices: {known}")
     code = _ARCHITECTURES[architecture]
     start, size = partition_offset(objects), path.stat().st_size
-    system = Object(PARTITION, b"", extra=struct.pack("<ii3s", _SQUASHFS, _PRIMARY, code))
+    system = Object(PARTITION, b"", extra=struct.pack("<ii3s", SQUASHFS, PRIMARY, code))
     entries: list[Entry] = []
     at = _TABLE + _SLOTS * _SLOT_SIZE
     for thing in objects:
@@ -79,7 +87,7 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
             whole.update(chunk)
         header = Header(
             launch=_LAUNCH.ljust(32, b"\0"),
-            magic=_MAGIC,
+            magic=MAGIC,
             version=_VERSION,
             architecture=code,
             uuid=uuid.uuid5(_NAMESPACE, whole.hexdigest()).bytes,

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.image.sifs import sif
 from toolkit.cli.image import command
 from toolkit.data import shipped
 from toolkit.errors import BadInput, CheckFailed
@@ -134,7 +135,10 @@ def test_an_index_that_is_none_or_of_another_time(made, text):
 def test_a_sif_that_is_none_is_named(tmp_path):
     with pytest.raises(BadInput, match="--sif"):
         bundles._checked(tmp_path / "absent.sif")
-    (tmp_path / "short.sif").write_bytes(b"x" * 10)
+    (tmp_path / "other.sif").write_bytes(b"x" * 10)
+    with pytest.raises(CheckFailed, match="not a SIF"):
+        bundles._checked(tmp_path / "other.sif")
+    (tmp_path / "short.sif").write_bytes(sif(b"x")[:100])
     with pytest.raises(CheckFailed, match="cut short"):
         bundles._checked(tmp_path / "short.sif")
 

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.image.sifs import squashfs
 from toolkit.errors import BadInput
 from toolkit.image.siffile import read_sif
-from toolkit.image.sifobjects import read_table
+from toolkit.image.sifobjects import content, read_table
 from toolkit.image.sifwrite import metadata_objects, partition_offset, write_head
 
 OBJECTS = metadata_objects("bootstrap: docker-daemon\n", b'{"labels": 1}', b"{}")
@@ -27,11 +27,11 @@ def test_what_is_written_is_read_back(tmp_path):
         file.seek(found.root.offset)
         assert file.read(found.root.size) == packed
         assert found.architecture == "aarch64"
-        for thing, descriptor in zip(OBJECTS, found.descriptors, strict=False):
-            file.seek(descriptor.offset)
-            assert (file.read(descriptor.size), descriptor.name) == (thing.content, thing.name)
+        for thing, descriptor in zip(OBJECTS, found.table.used, strict=False):
+            assert content(file, descriptor, 99) == thing.content
+            assert descriptor.name.rstrip(b"\0") == thing.name.encode()
     assert found.root.offset % 4096 == 0
-    assert len(found.descriptors) == 4
+    assert len(found.table.used) == 4
 
 
 def test_it_starts_as_a_program_of_the_runtime_and_counts_its_slots(tmp_path):
@@ -49,8 +49,8 @@ def test_it_starts_as_a_program_of_the_runtime_and_counts_its_slots(tmp_path):
 
 def test_equal_content_gives_equal_bytes_and_another_gives_another_identity(tmp_path):
     digests, identities = [], []
-    for name, content in (("a", b""), ("b", b""), ("c", b"x")):
-        written(tmp_path / name, content)
+    for name, more in (("a", b""), ("b", b""), ("c", b"x")):
+        written(tmp_path / name, more)
         digests.append(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest())
         identities.append((tmp_path / name).read_bytes()[48:64])
     assert digests[0] == digests[1] != digests[2]
