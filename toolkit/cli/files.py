@@ -1,27 +1,23 @@
-"""Write a result to a file that a person named: whole, or not at all."""
+"""Write a result to a file that a person named, and say it in their words where that fails."""
 
-import os
-import tempfile
+import errno
 from pathlib import Path
 
-from toolkit.errors import BadInput
+from toolkit import files
+from toolkit.errors import BadInput, CheckFailed
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write beside ``path`` and rename.
+    """Write a file whole, or not at all.
 
     Raises:
         BadInput: if the folder is not there or cannot be written to.
+        CheckFailed: if the disk is full.
     """
     try:
-        number, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        files.write_whole(path, content)
     except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), 0o644)
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+        why = f"{path}: cannot be written: {error.strerror or error}"
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise CheckFailed(why, fix="make room there, or name a file on another disk") from error
+        raise BadInput(why) from error

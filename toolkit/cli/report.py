@@ -153,7 +153,8 @@ def _fetch(record: "JobRecord") -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    from toolkit.run.local import LocalRunner
+    from toolkit.cli.files import write_whole
 
-    LocalRunner().write(str(path), content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
     click.echo(f"wrote {path}", err=True)

@@ -42,8 +42,9 @@ def report_studies(
 
 
 def _write(path: Path, content: bytes, *, tell: bool = True) -> None:
-    from toolkit.run.local import LocalRunner
+    from toolkit.cli.files import write_whole
 
-    LocalRunner().write(str(path), content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
     if tell:
         click.echo(f"wrote {path}", err=True)

@@ -1,7 +1,5 @@
 """The lock of a recipe: where it is kept, whether it still fits, and what moved in a new one."""
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import msgspec
 
 from toolkit import data
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import write_whole
 from toolkit.image.recipe import Named, recipe_sha256
 from toolkit.model.lock import Lock, LockedFile, encoded
 from toolkit.model.recipe import Recipe
@@ -108,15 +107,7 @@ def save_lock(lock: Lock, file: Path) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as beside:
-            try:
-                beside.write(encoded(lock))
-                beside.flush()
-                os.fchmod(beside.fileno(), 0o644)
-                Path(beside.name).replace(file)
-            except BaseException:
-                Path(beside.name).unlink(missing_ok=True)
-                raise
+        write_whole(file, encoded(lock))
     except OSError as error:
         raise CheckFailed(
             f"{file} cannot be written: {error.strerror or error}",

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import write_whole
 from toolkit.image import provenance
 from toolkit.image import tree as files
 from toolkit.image.inspect import opened
@@ -32,7 +33,6 @@ from toolkit.image.sifobjects import (
 from toolkit.image.squash import SquashTree
 from toolkit.model.progress import Tell
 from toolkit.run.checkout import commit
-from toolkit.run.local import LocalRunner
 
 SBOM_NAME = "sbom.cdx.json"
 PROVENANCE_NAME = "provenance.intoto.json"
@@ -83,7 +83,7 @@ def note_made(sif: Path, versions: Mapping[str, str], started: float, ended: flo
     text = provenance.full(
         predicate, subjects, versions=versions, commit=commit(), started=started, ended=ended
     )
-    LocalRunner().write(str(full_file(sif)), text)
+    write_whole(full_file(sif), text)
     return full_file(sif)
 
 

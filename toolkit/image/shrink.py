@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.data import cache_dir
+from toolkit.files import write_whole
 from toolkit.model.progress import Tell
 from toolkit.run.registry.manifest import OCI_LAYER, Descriptor
 from toolkit.run.registry.upload import Blob
@@ -100,6 +101,4 @@ def _remember(digest: str, known: _Known) -> None:
     with contextlib.suppress(OSError):
         file = _file(digest)
         file.parent.mkdir(parents=True, exist_ok=True)
-        beside = file.with_suffix(f".{os.getpid()}")
-        beside.write_bytes(msgspec.json.encode(known))
-        beside.replace(file)
+        write_whole(file, msgspec.json.encode(known))

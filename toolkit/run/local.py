@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from toolkit.errors import Missing
+from toolkit.files import write_whole
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation
 from toolkit.run.folders import folder_mode
@@ -85,15 +86,7 @@ class LocalRunner:
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         goal = Path(target)
         goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=goal.parent, prefix=f".{goal.name}.", delete=False) as beside:
-            try:
-                beside.write(content)
-                beside.flush()
-                os.fchmod(beside.fileno(), mode)
-                Path(beside.name).replace(goal)
-            except BaseException:
-                Path(beside.name).unlink(missing_ok=True)
-                raise
+        write_whole(goal, content, mode)
 
     def read(self, target: str, offset: int = 0) -> bytes:
         try:

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.disks import fill
 from tests.unit.image.locks import file, lock
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
@@ -85,6 +86,16 @@ def test_a_folder_that_takes_no_file_is_told(mine, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckFailed, match="cannot be written"):
         save_lock(fitting(mine), tmp_path / "file" / "x.lock.json")
+
+
+def test_a_full_disk_leaves_the_lock_that_was_there(mine, tmp_path, monkeypatch):
+    save_lock(fitting(mine), lock_path(mine))
+    before = sorted(tmp_path.iterdir())
+    fill(monkeypatch)
+    with pytest.raises(CheckFailed, match=r"mine\.lock\.json cannot be written: No space left"):
+        save_lock(msgspec.structs.replace(fitting(mine), recipe="other"), lock_path(mine))
+    assert load_lock(mine) == fitting(mine)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_what_moved_is_what_differs():

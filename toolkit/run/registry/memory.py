@@ -4,14 +4,13 @@ All of it may be lost or wrong at any time: the registry is asked each time, thi
 """
 
 import contextlib
-import os
-import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 
 from toolkit.data import cache_dir
+from toolkit.files import write_whole
 
 _MOST_REPOSITORIES = 8
 
@@ -57,7 +56,4 @@ def _write(host: str, digest: str, seen: Seen) -> None:
     # A cache that takes nothing costs a transfer that begins again, and no more.
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        number, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        with os.fdopen(number, "wb") as writing:
-            writing.write(msgspec.json.encode(seen))
-        Path(beside).replace(file)
+        write_whole(file, msgspec.json.encode(seen), 0o600)

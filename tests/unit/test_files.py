@@ -1,0 +1,135 @@
+import errno
+import os
+
+import pytest
+
+from tests.unit.disks import fill
+from toolkit.files import write_whole
+from toolkit.image import shrink
+from toolkit.run.local import LocalRunner
+from toolkit.run.registry import memory
+
+
+@pytest.fixture
+def umask():
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def mode(path) -> int:
+    return path.stat().st_mode & 0o7777
+
+
+def names(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_umask_decides_unless_a_mode_is_given(tmp_path, umask):
+    for number, wanted in ((None, 0o640), (0o600, 0o600), (0o755, 0o755), (0o644, 0o644)):
+        file = tmp_path / f"{number}"
+        write_whole(file, b"content", number)
+        assert (file.read_bytes(), mode(file)) == (b"content", wanted)
+
+
+def test_a_file_is_replaced_and_nothing_is_beside_it(tmp_path):
+    for content in (b"old", b"", b"x" * 100_000):
+        write_whole(tmp_path / "file", content)
+        assert (tmp_path / "file").read_bytes() == content
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_name_may_be_as_long_as_names_are(tmp_path):
+    for name in ("n" * 255, "\u20ac" * 85):
+        write_whole(tmp_path / name, b"x")
+    assert len(names(tmp_path)) == 2
+
+
+def test_a_private_file_is_private_while_it_is_written(tmp_path, monkeypatch):
+    seen = []
+    write = os.write
+
+    def watched(number, content):
+        seen.append(os.fstat(number).st_mode & 0o777)
+        return write(number, content)
+
+    monkeypatch.setattr("toolkit.files.os.write", watched)
+    write_whole(tmp_path / "secret", b"x", 0o600)
+    assert seen == [0o600]
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    fill(monkeypatch)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(file, b"new content")
+    assert file.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_disk_that_says_so_only_in_the_end_is_full_too(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    close = os.close
+
+    def full(number):
+        close(number)
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr("toolkit.files.os.close", full)
+    with pytest.raises(OSError, match="quota"):
+        write_whole(file, b"new")
+    monkeypatch.undo()
+    assert file.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    def interrupted(number, content):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("toolkit.files.os.write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "file", b"new")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("place", ["absent/file", "plain/file", "folder", "."])
+def test_a_place_that_takes_no_file_is_an_error_and_stays_as_it_was(tmp_path, place):
+    (tmp_path / "plain").touch()
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    with pytest.raises(OSError):
+        write_whole(tmp_path / place, b"x")
+    assert names(tmp_path) == ["folder", "plain"]
+    assert names(tmp_path / "folder") == ["inside"]
+
+
+def test_a_runner_leaves_the_old_file_on_a_full_disk(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    LocalRunner().write(str(file), b"old")
+    fill(monkeypatch)
+    with pytest.raises(OSError, match="No space left"):
+        LocalRunner().write(str(file), b"new content")
+    assert file.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("what", ["uploads", "layers"])
+def test_what_is_remembered_of_registries_stays_on_a_full_disk(tmp_path, monkeypatch, what):
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path))
+    digest = f"sha256:{'0' * 64}"
+
+    def remember(name):
+        if what == "uploads":
+            memory.remember_blob("registry.example", digest, name)
+        else:
+            shrink._remember(digest, shrink._Known(name, 1))
+
+    remember("old")
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    if what == "uploads":  # an address of an upload may let anybody who has it write to it
+        assert [mode(path) for path in files] == [0o600]
+    fill(monkeypatch)
+    remember("new")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
