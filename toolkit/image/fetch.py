@@ -9,7 +9,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from toolkit.data import cache_dir
@@ -25,6 +25,8 @@ _AT_ONCE = 8
 _CHUNK = 1 << 20
 _PAUSES = (1.0, 3.0, 9.0)
 """Seconds before an address is asked again: name servers and proxies give way when many files are wanted."""
+_PATIENCE = 0.2
+"""Seconds between two looks whether another build is done with the same file."""
 _UPGRADE = "toolkit image lock RECIPE --upgrade"
 
 
@@ -81,7 +83,7 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
             pool.submit(_fetch_one, file, where[file.sha256], stop, recipe)
             for file in sorted(files, key=lambda f: -f.size)
         ]
-        for number, future in enumerate(waiting, start=1):
+        for number, future in enumerate(as_completed(waiting), start=1):
             future.result()
             tell.detail(f"{number} of {len(waiting)} fetched")
     finally:
@@ -95,7 +97,7 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.with_name(f".{file.file}.part").open("ab") as part:
-            fcntl.flock(part, fcntl.LOCK_EX)  # two builds may want the same file
+            _take_turn(part.fileno(), stop)
             if is_right(target, file):
                 return
             for url in urls:
@@ -109,6 +111,19 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
     except OSError as error:
         raise _disk(error, target) from error
     raise _none_gave(file, failures, recipe)
+
+
+def _take_turn(part: int, stop: threading.Event) -> None:
+    """Wait while another build fetches the same file.
+
+    Not in the kernel: nothing would tell a thread that waits there that the command was interrupted.
+    """
+    while True:
+        try:
+            return fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if stop.wait(_PATIENCE):
+                raise _ended() from None
 
 
 def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
@@ -166,8 +181,12 @@ def _write(part: int, chunk: bytes) -> None:
 def _chunks(body: Body, stop: threading.Event) -> Iterator[bytes]:
     while chunk := body.read(_CHUNK):
         if stop.is_set():
-            raise Missing("another file failed, or the command was interrupted")
+            raise _ended()
         yield chunk
+
+
+def _ended() -> Missing:
+    return Missing("another file failed, or the command was interrupted")
 
 
 def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:

@@ -3,7 +3,12 @@
 import base64
 import hashlib
 import http.server
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import msgspec
 import pytest
@@ -144,6 +149,65 @@ def test_other_bytes_are_not_kept(server, other):
 def test_a_file_whose_size_is_not_known_is_fetched(server):
     file = locked(server, "/a", size=0)
     assert fetched([file], Silent())[file.sha256].stat().st_size == len(CONTENT)
+
+
+HOLD = """
+import fcntl, sys
+with open(sys.argv[1], "ab") as part:
+    fcntl.flock(part, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def held(server):
+    """A file that another process is about to fetch, until its input ends."""
+    file = locked(server, "/a")
+    part = path_of(file).with_name(".a.whl.part")
+    part.parent.mkdir(parents=True)
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(part)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with other:
+        assert other.stdout.readline() == "held\n"
+        yield file, other
+
+
+def soon(seconds, do):
+    timer = threading.Timer(seconds, do)
+    timer.start()
+    return timer
+
+
+def test_a_file_that_another_process_fetches_is_waited_for(server, held):
+    file, other = held
+    release = soon(0.5, other.stdin.close)
+    fetched([file], Silent())
+    assert release.finished.is_set()
+    assert is_right(path_of(file), file)
+
+
+def test_an_interrupt_ends_the_wait_for_another_process(held):
+    file, other = held
+    # Should it not, the other process gives way in the end, and the test fails.
+    late = soon(20, other.stdin.close)
+    soon(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        fetched([file], Silent())
+    assert time.monotonic() - began < 10
+    assert other.poll() is None
+    late.cancel()
+
+
+def test_a_file_that_fails_ends_the_wait_for_another(server, held):
+    file, other = held
+    late = soon(20, other.stdin.close)
+    with pytest.raises(Missing, match="no address gave it"):
+        fetched([file, locked(server, "/gone", b"?", 1)], Silent())
+    assert other.poll() is None
+    late.cancel()
 
 
 def test_where_it_is_gone_everywhere_the_mend_is_told(server):
