@@ -23,7 +23,8 @@ from toolkit.model.progress import Tell
 if TYPE_CHECKING:
     from docker import DockerClient
 
-_LINE = re.compile(rf"([0-9a-f]{{64}})  ({NAME.pattern}(?:/{NAME.pattern})*)")
+_PATH = re.compile(rf"{NAME.pattern}(?:/{NAME.pattern})*")
+_LINE = re.compile(rf"([0-9a-f]{{64}})  ({_PATH.pattern})")
 _MOST = 16 << 20
 
 
@@ -55,8 +56,9 @@ def unbundle(source: Path, client: "DockerClient | None", tell: Tell) -> Unbundl
     """
     with _folder(source, tell) as folder, full_disks(cache_dir()):
         sums = read_sums(_read(folder / SUMS), source)
-        index = read_index(_read(folder / INDEX), source)
         _verify(folder / INDEX, sums[INDEX])
+        index = read_index(_read(folder / INDEX), source)
+        _require_listed(index, sums, source)
         files = [name for name in sums if name.startswith("files/")]
         tell.step(f"Putting {len(files)} files into {cache_dir() / 'files'}")
         for number, name in enumerate(files, 1):
@@ -100,7 +102,7 @@ def read_index(text: bytes, source: Path) -> Index:
     """Return what a bundle says is in it.
 
     Raises:
-        BadInput: if it is of another schema, or damaged.
+        BadInput: if it is of another schema, damaged, or names what no file or image is called.
     """
     try:
         index = msgspec.json.decode(text, type=Index)
@@ -108,7 +110,26 @@ def read_index(text: bytes, source: Path) -> Index:
         raise BadInput(f"{source}: {INDEX} cannot be read: {error}") from error
     if index.schema != Index(toolkit="", pythons=(), machine="", recipes=(), images=(), sifs=()).schema:
         raise BadInput(f"{source}: it is of {index.schema}, and toolkit.bundle/1 is read")
+    for name in (*index.recipes, *(image.name for image in index.images), *_paths(index)):
+        if not _PATH.fullmatch(name):
+            raise BadInput(f"{source}: {INDEX}: {name[:120]!r} is no name of a file or an image")
     return index
+
+
+def _paths(index: Index) -> Iterator[str]:
+    """Yield the files that an index names, as paths within the bundle."""
+    yield from (image.path for image in index.images)
+    yield from index.sifs
+
+
+def _require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
+    """Refuse, before anything is put in place, an index that names a file whose hash nobody tells."""
+    for path in _paths(index):
+        if path not in sums:
+            raise BadInput(
+                f"{source}: {INDEX} names {path}, and {SUMS} does not",
+                fix="make the bundle again: toolkit image bundle",
+            )
 
 
 @contextlib.contextmanager

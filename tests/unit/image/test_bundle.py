@@ -13,7 +13,7 @@ from toolkit.cli.image import command
 from toolkit.data import shipped
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import bundle as bundles
-from toolkit.image.bundle import INDEX, INSTALL, SUMS, Index, bundle, write
+from toolkit.image.bundle import INDEX, INSTALL, SUMS, BundledImage, Index, bundle, write
 from toolkit.image.unbundle import read_index, read_sums, unbundle
 from toolkit.model.progress import Silent
 
@@ -130,6 +130,57 @@ def test_no_line_surprises(tmp_path_factory, text):
 def test_an_index_that_is_none_or_of_another_time(made, text):
     with pytest.raises(BadInput):
         read_index(text, made[0])
+
+
+def image(**fields) -> BundledImage:
+    return BundledImage(
+        **{"name": "toolkit-base:bookworm", "id": "sha256:0", "path": "images/a.tar", **fields}
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sifs": ("sif/../../a.sif",)},
+        {"sifs": ("/etc/passwd",)},
+        {"sifs": ("",)},
+        {"sifs": ("sif/a\x1b[2J.sif",)},
+        {"images": (image(path="../a.tar"),)},
+        {"images": (image(name="a\nb"),)},
+        {"recipes": ("../mine",)},
+    ],
+)
+def test_an_index_of_names_that_are_none_is_refused(made, wrong):
+    text = msgspec.json.encode(msgspec.structs.replace(EMPTY, **wrong))
+    with pytest.raises(BadInput, match=r"bundle\.json: '.*' is no name of a file or an image"):
+        read_index(text, made[0])
+
+
+@pytest.mark.parametrize(
+    ("more", "name"), [({"sifs": ("sif/a.sif",)}, "sif/a.sif"), ({"images": (image(),)}, "images/a.tar")]
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_of_the_index_that_the_list_does_not_name_is_refused_before_any_work(made, more, name, there):
+    folder, files, _ = made
+    files[INDEX].write_bytes(msgspec.json.encode(msgspec.structs.replace(EMPTY, **more)))
+    write(folder / "bundle.tar", files, Silent())
+    if there:
+        (folder / name).parent.mkdir()
+        (folder / name).write_bytes(b"whatever")
+        with tarfile.open(folder / "bundle.tar", "a") as archive:
+            archive.add(folder / name, name)
+    with pytest.raises(BadInput, match=f"bundle.json names {name}, and SHA256SUMS does not") as told:
+        unbundle(folder / "bundle.tar", None, Silent())
+    assert told.value.fix
+    assert list((folder / "cache").iterdir()) == []
+
+
+def test_an_index_that_was_changed_is_refused(made):
+    folder = made[0]
+    text = (folder / "bundle.tar").read_bytes().replace(b'"3.11"', b'"3.12"')
+    (folder / "bundle.tar").write_bytes(text)
+    with pytest.raises(CheckFailed, match=r"bundle\.json: it is missing, or not what SHA256SUMS says"):
+        unbundle(folder / "bundle.tar", None, Silent())
 
 
 def test_a_sif_that_is_none_is_named(tmp_path):
