@@ -8,7 +8,7 @@ import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolkit.errors import BadInput, Lost, Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
@@ -70,11 +70,12 @@ class SshRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "is the disk there full, or your quota used up? What was sent stays; the same command goes on"
-        with self._speaking(f"cannot write {target}", fix):
+        # Opened first: if it is gone, nothing there is touched; if it goes later, it can still be read.
+        with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
-            _continue(sftp, source, target, progress or _unheard)
-            sftp.chmod(target, stat.S_IMODE(source.stat().st_mode))
+            _continue(sftp, reading, target, progress or _unheard)
+            sftp.chmod(target, stat.S_IMODE(os.fstat(reading.fileno()).st_mode))
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         with self._placing(target, mode) as (sftp, beside), sftp.open(beside, "wb") as file:
@@ -182,29 +183,27 @@ def _unheard(_done: int, _total: int) -> None:
     """Take progress that nobody wants to hear of."""
 
 
-def _continue(sftp: "paramiko.SFTPClient", source: Path, target: str, progress: OnBytes) -> None:
-    """Write what ``target`` lacks of ``source``; bytes go to their places, also when two do so at once."""
-    total = source.stat().st_size
-    with contextlib.suppress(FileNotFoundError):
-        if (done := sftp.stat(target).st_size or 0) <= total:
-            with sftp.open(target, "r+b") as writing:
-                _pour(source, writing, done, progress)
-            return
-    with sftp.open(target, "wb") as writing:
-        _pour(source, writing, 0, progress)
-
-
-def _pour(source: Path, writing: "paramiko.SFTPFile", done: int, progress: OnBytes) -> None:
-    total = source.stat().st_size
-    writing.set_pipelined(True)
-    writing.seek(done)
-    progress(done, total)
-    with source.open("rb") as reading:
+def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
+    """Write what ``target`` lacks of a file; bytes go to their places, also when two do so at once."""
+    total = os.fstat(reading.fileno()).st_size
+    writing, done = _begun(sftp, target, total)
+    with writing:
+        writing.set_pipelined(True)
+        writing.seek(done)
+        progress(done, total)
         reading.seek(done)
         while chunk := reading.read(_PACKET):
             writing.write(chunk)
             done += len(chunk)
             progress(done, total)
+
+
+def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
+    """Open a file there for the rest of ``total`` bytes, and tell how many it has; a longer one is cut."""
+    with contextlib.suppress(FileNotFoundError):  # all of it is asked of the far side
+        if (done := sftp.stat(target).st_size or 0) <= total:
+            return sftp.open(target, "r+b"), done
+    return sftp.open(target, "wb"), 0
 
 
 def _beside(target: str) -> str:

@@ -3,6 +3,7 @@
 import getpass
 import os
 import shlex
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolkit.errors import BadInput
 from toolkit.run.command import Command
-from toolkit.run.ssh import SshRunner, _beside, shell_line
+from toolkit.run.ssh import SshRunner, _beside, _continue, shell_line
 
 WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
@@ -45,6 +46,86 @@ def test_a_port_of_the_configuration_that_is_none_is_refused_with_its_file(tmp_p
     config.write_text("Host far\n    HostName 127.0.0.1\n    Port 99999\n")
     with pytest.raises(BadInput, match=f"{config}: far: 99999 is no port"):
         SshRunner("far", config)
+
+
+class Sftp:
+    """SFTP to a folder of this machine; ``vanishing`` is removed once the far file was looked at."""
+
+    def __init__(self, vanishing=None):
+        self.vanishing, self.opened = vanishing, []
+
+    def stat(self, path):
+        found = Path(path).stat()
+        if self.vanishing:
+            self.vanishing.unlink()
+        return found
+
+    def open(self, path, how):
+        self.opened.append(how)
+        return Written(Path(path).open(how))
+
+
+class Written:
+    def __init__(self, file):
+        self._file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def set_pipelined(self, _):
+        pass
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "source"
+    path.write_bytes(bytes(range(256)) * 400)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("there", "how"), [(None, "wb"), (0, "r+b"), (70_000, "r+b"), (102_400, "r+b"), (102_401, "wb")]
+)
+def test_a_copy_goes_on_or_begins_again(tmp_path, source, there, how):
+    target, sftp, told = tmp_path / "target", Sftp(), []
+    if there is not None:
+        target.write_bytes((source.read_bytes() + b"?")[:there])
+    with source.open("rb") as reading:
+        _continue(sftp, reading, str(target), lambda done, total: told.append((done, total)))
+    assert target.read_bytes() == source.read_bytes()
+    assert sftp.opened == [how]
+    assert (told[0][0], told[-1]) == ((there if how == "r+b" else 0), (102_400, 102_400))
+
+
+def test_a_source_that_vanishes_meanwhile_is_sent_to_its_end(tmp_path, source):
+    content, target = source.read_bytes(), tmp_path / "target"
+    target.write_bytes(content[:1000])
+    sftp = Sftp(vanishing=source)
+    with source.open("rb") as reading:
+        _continue(sftp, reading, str(target), lambda *_: None)
+    assert (target.read_bytes(), sftp.opened) == (content, ["r+b"])
+
+
+def test_a_target_that_vanishes_meanwhile_is_begun_again(tmp_path, source):
+    target = tmp_path / "target"
+    target.write_bytes(source.read_bytes()[:1000])
+    sftp = Sftp(vanishing=target)
+    with source.open("rb") as reading:
+        _continue(sftp, reading, str(target), lambda *_: None)
+    assert (target.read_bytes(), sftp.opened) == (source.read_bytes(), ["r+b", "wb"])
+
+
+def test_a_source_that_is_not_there_is_told_before_anything_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("toolkit.run.ssh.connect", lambda *_: None)
+    with pytest.raises(FileNotFoundError) as told:
+        SshRunner("far").send(tmp_path / "absent", "/work/it")
+    assert told.value.filename == str(tmp_path / "absent")
 
 
 def test_a_file_is_written_by_a_number_that_has_no_name(monkeypatch):
