@@ -1,8 +1,10 @@
-"""Files that are written whole, or not at all."""
+"""Files that are written whole, or not at all, and never over a person's own."""
 
 import contextlib
 import os
 from pathlib import Path
+
+from toolkit.errors import BadInput
 
 _SHOWN = 50
 """Letters of a name that are in the temporary one: both have to fit into 255 bytes."""
@@ -32,6 +34,23 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
         with contextlib.suppress(OSError):  # it may never have come to be
             beside.unlink()
         raise
+
+
+def require_own(path: Path, mark: str, fix: str) -> None:
+    """See that a file may be written again: it is not there, or begins with ``mark``, as those of toolkit do.
+
+    Raises:
+        BadInput: if it is a person's own, or cannot be read; ``fix`` says how to keep it.
+    """
+    if not os.path.lexists(path):
+        return
+    try:
+        with path.open("rb") as file:
+            own = file.read(len(mark.encode())) == mark.encode()
+    except OSError:
+        own = False
+    if not own:
+        raise BadInput(f"{path} is there, and toolkit did not write it", fix=fix)
 
 
 def _fill(number: int, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """``toolkit init``: detect a cluster, ask for the rest, and write its site profile."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -58,8 +59,8 @@ def command(
 
     if output is not None and output.suffix != SUFFIX:
         raise BadInput(f"-o {output}: a profile is a file of TOML", fix=f"-o {output}{SUFFIX}")
-    if name is not None:
-        _free(output or own_folder() / f"{checked_name(name)}{SUFFIX}", force)
+    if output is not None or name is not None:
+        _free(output or own_folder() / f"{checked_name(name or '')}{SUFFIX}", force)
     runner = open_runner(host, cluster, ssh_config)
     try:
         bundle = _asked(runner, partition or "", wait)
@@ -75,7 +76,7 @@ def command(
     parse(text, str(file))
     if output is None:
         file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file.with_suffix(".facts.json"), encode(bundle))
+    write_whole(_facts_of(file), encode(bundle))
     write_whole(file, text.encode())
     click.echo(f"{file}: the profile of {called}; its facts are beside it")
     for gap in found.gaps:
@@ -104,9 +105,15 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _free(file: Path, force: bool) -> None:
-    if file.exists() and not force:
-        raise BadInput(f"{file} is there already", fix="--force replaces it, --name gives another name")
+def _facts_of(profile: Path) -> Path:
+    return profile.with_suffix(".facts.json")
+
+
+def _free(profile: Path, force: bool) -> None:
+    """See that a profile and its facts, which may be a person's of ``toolkit probe -o``, can be written."""
+    for file in (profile, _facts_of(profile)):
+        if os.path.lexists(file) and not force:
+            raise BadInput(f"{file} is there already", fix="--force replaces it, --name gives another name")
 
 
 def _person() -> bool:

@@ -1,5 +1,6 @@
 """Put toolkit's trainers on an image that somebody else made, by one layer; nothing in it is changed."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 from toolkit import __version__
 from toolkit.data import package
 from toolkit.errors import CheckFailed
+from toolkit.files import require_own, write_whole
 from toolkit.image.context import trainers
 from toolkit.model.progress import Tell
 from toolkit.run.containers import Box, run_once
@@ -22,8 +24,11 @@ if TYPE_CHECKING:
 _SECONDS = 900.0
 _TRIAL_SECONDS = 120.0
 _KEPT_LINES = 12
+_TEXT = "Dockerfile"
+_MARK = "# The trainers of toolkit "
+"""How the text of a context begins, by which a folder of one is known."""
 _DOCKERFILE = """\
-# The trainers of toolkit {version} on {name}, which somebody else made.
+{mark}{version} on {name}, which somebody else made.
 FROM {identity}
 USER root
 COPY lib/ /opt/toolkit/lib/
@@ -46,12 +51,26 @@ class Layered(msgspec.Struct, frozen=True, kw_only=True):
 def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
     """Return the Dockerfile and what it copies; ``identity`` is an image's id, or its name by digest."""
     shown = re.sub(r"[^\x21-\x7e]+", " ", name)
-    text = _DOCKERFILE.format(version=__version__, name=shown, identity=identity, user=user or "root")
+    text = _DOCKERFILE.format(
+        mark=_MARK, version=__version__, name=shown, identity=identity, user=user or "root"
+    )
     return {
-        "Dockerfile": text.encode(),
+        _TEXT: text.encode(),
         "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
         **{f"lib/toolkit/trainers/{name}": content for name, content in trainers().items()},
     }
+
+
+def require_folder(folder: Path, fix: str) -> None:
+    """See that a context may be written to a folder: it is not there, is empty, or has an earlier one.
+
+    Raises:
+        BadInput: if something of a person's own is in it; ``fix`` says how to keep that.
+    """
+    empty = folder.is_dir() and not any(folder.iterdir())
+    if not empty and not os.path.lexists(folder / _TEXT):
+        require_own(folder, _MARK, fix)
+    require_own(folder / _TEXT, _MARK, fix)
 
 
 def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
@@ -59,7 +78,7 @@ def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.read_bytes())
+        write_whole(path, content if isinstance(content, bytes) else content.read_bytes())
 
 
 def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell) -> Layered:

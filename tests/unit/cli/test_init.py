@@ -77,6 +77,19 @@ def test_a_profile_that_is_there_is_kept(run):
     assert sites.site("test-f2af6c").directory == "/other"
 
 
+@pytest.mark.parametrize("there", ["mine.facts.json", "mine.toml"])
+def test_a_file_beside_that_is_somebodys_is_kept(run, tmp_path, monkeypatch, there):
+    (tmp_path / there).write_text("saved before")
+    monkeypatch.setattr(init, "open_runner", lambda *_: pytest.fail("the cluster was asked"))
+    with pytest.raises(BadInput, match=f"{there} is there already") as told:
+        CliRunner().invoke(init.command, ["--yes", "-o", str(tmp_path / "mine.toml")], catch_exceptions=False)
+    assert told.value.fix.startswith("--force replaces it")
+    assert (tmp_path / there).read_text() == "saved before"
+    assert len(list(tmp_path.glob("mine*"))) == 1
+    run("--yes", "--force", "-o", str(tmp_path / "mine.toml"))
+    assert load(tmp_path / "mine.facts.json").slurm is not None
+
+
 def test_options_name_what_is_written_and_where(run, tmp_path):
     file = tmp_path / "here.toml"
     done = run("--yes", "--name", "mine", "--account", "p1", "-o", str(file), "--host", "login")

@@ -9,10 +9,12 @@ from pathlib import Path
 import click
 import msgspec
 
+from toolkit.cli.files import write_whole
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.cli.image.registry import access, registry_options
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput
+from toolkit.files import require_own
 from toolkit.image.adopt import Adopted, adopted, recipe_like
 from toolkit.image.inspect import opened
 from toolkit.image.siffile import is_sif
@@ -24,6 +26,11 @@ from toolkit.run.registry.name import is_registry_name, parse_name
 from toolkit.run.registry.session import Access
 
 _ENGINE = "docker-daemon:"
+_FACTS = "adopted.json"
+_LAYER = "layer"
+_MARK = "# Made by toolkit image adopt"
+"""How a description begins that may be written again; with it gone, the file is a person's own."""
+_JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 
 
@@ -67,6 +74,7 @@ def command(
     host = load(facts) if facts else None
     name = short_name(image)
     folder = writable(output or Path(f"{name}.adopted"), "-o")
+    _require_own(folder, name, layer=layer)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell, ExitStack() as stack:
         here = stack.enter_context(_here(image, access(ca, plain_http=plain_http), platform, tell))
         tell.step(f"Reading {image}")
@@ -79,7 +87,7 @@ def command(
         return
     for line in told(found):
         click.echo(line)
-    click.echo(f"written: {folder / 'adopted.json'}, {folder / f'{name}.toml'}")
+    click.echo(f"written: {folder / _FACTS}, {folder / f'{name}.toml'}")
     if made:
         click.echo(f"{made['tag']}  {made['id']}")
 
@@ -125,14 +133,30 @@ def _here(image: str, how: Access, platform: str, tell: Tell) -> Iterator[str]:
         yield pull(parse_name(image), Path(work) / "image", how, tell, platform=platform).path
 
 
+def _require_own(folder: Path, name: str, *, layer: bool) -> None:
+    """Refuse, before any work, to write over what this command did not write.
+
+    Raises:
+        BadInput: naming the file.
+    """
+    fix = "name another folder with -o, or move it away"
+    require_own(folder / _FACTS, _JSON_MARK, fix)
+    require_own(folder / f"{name}.toml", _MARK, fix)
+    if layer:
+        from toolkit.image.layering import require_folder
+
+        require_folder(folder / _LAYER, fix)
+
+
 def _write(found: Adopted, name: str, folder: Path) -> None:
-    (folder / "adopted.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    lines = [f"# {found.image}, as toolkit image adopt found it. It is not built from this file."]
+    write_whole(folder / _FACTS, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    lines = [f"{_MARK}, which writes it anew unless this line is gone. Nothing is built from it."]
+    lines += [f"# What is in {found.image}:"]
     lines += [f"# {c}: {line}" for c, line in found.evidence.items()]
     shown = "\n".join("".join(c if c.isprintable() else " " for c in line)[:200] for line in lines)
     described = recipe_like(found, f"What is in {found.image}"[:200])
     text = toml(described)  # type: ignore[arg-type]  # of texts, tuples and tables of them
-    (folder / f"{name}.toml").write_text(f"{shown}\n{text}", "utf-8")
+    write_whole(folder / f"{name}.toml", f"{shown}\n{text}".encode())
 
 
 def _layered(here: str, name: str, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
@@ -152,7 +176,7 @@ def _layered(here: str, name: str, tag: str, folder: Path, tell: Tell) -> dict[s
             f"{here}: the Docker engine cannot build on a SIF or a folder",
             fix="name the image that it was made from, docker://HOST/NAME:TAG or docker-daemon:NAME:TAG",
         )
-    made = layer(client, below, tag or f"toolkit/adopted-{name}:latest", folder / "layer", tell)
+    made = layer(client, below, tag or f"toolkit/adopted-{name}:latest", folder / _LAYER, tell)
     return {"tag": made.tag, "id": made.id, "base": made.base}
 
 

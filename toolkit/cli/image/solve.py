@@ -8,7 +8,7 @@ from toolkit.cli.files import write_whole
 from toolkit.cli.image.common import JSON, cluster_options, print_json
 from toolkit.cli.styles import width_of_stdout
 from toolkit.engine.solve import Conflict, solve
-from toolkit.errors import BadInput
+from toolkit.files import require_own
 from toolkit.image.recipe import load
 from toolkit.image.solved import pinned, refusal
 from toolkit.knowledge.stacks import stacks
@@ -61,6 +61,5 @@ def command(
 
 def _write(file: Path, text: str) -> None:
     """Write a recipe, over an earlier one of this command only."""
-    if file.exists() and not file.read_bytes().startswith(_MARK.encode()):
-        raise BadInput(f"{file} is there, and toolkit did not write it", fix="give -o another name")
+    require_own(file, _MARK, "give -o another name")
     write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

@@ -1,0 +1,98 @@
+"""``toolkit image adopt`` in a folder that has files already."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.disks import fill
+from tests.unit.image.sifs import sandbox
+from toolkit.cli.image import command
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.image import layering
+
+QUIET = {"verbose": False, "quiet": True}
+
+
+@pytest.fixture
+def adopt(tmp_path):
+    """Adopt an image called ``theirs`` into the folder ``out``."""
+    sandbox(tmp_path / "theirs", {"/etc/os-release": "ID=debian\n", "/bin/sh": "shell"})
+
+    def call(*words):
+        told = ["adopt", str(tmp_path / "theirs"), "-o", str(tmp_path / "out"), *words]
+        return CliRunner().invoke(command, told, obj=QUIET, catch_exceptions=False)
+
+    return call
+
+
+def contents(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_what_was_written_is_written_again(adopt, tmp_path):
+    for _ in range(2):
+        assert adopt().exit_code == 0
+        assert sorted(contents(tmp_path / "out")) == ["adopted.json", "theirs.toml"]
+        assert json.loads((tmp_path / "out" / "adopted.json").read_text())["schema"] == "toolkit.adopted/1"
+        assert (tmp_path / "out" / "theirs.toml").read_text().startswith("# Made by toolkit image adopt")
+
+
+@pytest.mark.parametrize("name", ["theirs.toml", "adopted.json"])
+@pytest.mark.parametrize("text", ["my own", ""])
+def test_a_file_of_ones_own_stays_and_is_told_before_any_work(adopt, tmp_path, monkeypatch, name, text):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text(text)
+    monkeypatch.setattr("toolkit.cli.image.adopt.opened", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(BadInput, match=f"{name} is there, and toolkit did not write it") as told:
+        adopt()
+    assert "-o" in told.value.fix
+    assert contents(tmp_path / "out") == {name: text.encode()}
+
+
+def test_one_whose_first_line_was_taken_away_is_ones_own(adopt, tmp_path):
+    adopt()
+    file = tmp_path / "out" / "theirs.toml"
+    file.write_text(file.read_text().partition("\n")[2])
+    with pytest.raises(BadInput, match=r"theirs\.toml is there"):
+        adopt()
+
+
+def test_a_folder_or_a_link_to_nothing_in_its_place_is_told(adopt, tmp_path):
+    file = tmp_path / "out" / "theirs.toml"
+    file.mkdir(parents=True)
+    with pytest.raises(BadInput, match=r"theirs\.toml is there"):
+        adopt()
+    file.rmdir()
+    file.symlink_to("nowhere")
+    with pytest.raises(BadInput, match=r"theirs\.toml is there"):
+        adopt()
+    assert file.is_symlink()
+
+
+def test_a_full_disk_leaves_what_was_written_before(adopt, tmp_path, monkeypatch):
+    adopt()
+    before = contents(tmp_path / "out")
+    fill(monkeypatch)
+    with pytest.raises(CheckFailed, match=r"adopted\.json: cannot be written: No space left"):
+        adopt()
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "lib/mine.py"])
+def test_a_folder_of_ones_own_in_the_place_of_the_layers_stays(adopt, tmp_path, name):
+    file = tmp_path / "out" / "layer" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("FROM scratch\n")
+    with pytest.raises(BadInput, match=r"out/layer.* is there, and toolkit did not write it"):
+        adopt("--layer")
+    assert contents(tmp_path / "out") == {f"layer/{name}": b"FROM scratch\n"}
+
+
+def test_the_context_of_a_layer_is_written_over_an_earlier_one(tmp_path):
+    for folder in (tmp_path / "new", tmp_path / "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        for identity in ("sha256:1", "sha256:2"):
+            layering.require_folder(folder, "")
+            layering.write(layering.context("theirs", identity, "ada"), folder)
+            assert f"FROM {identity}\n" in (folder / "Dockerfile").read_text()
