@@ -9,6 +9,9 @@ from functools import cache
 
 from packaging.version import Version
 
+OLDEST_PYTHON = "3.11"
+"""The oldest Python that toolkit runs on, and its trainers: as requires-python of pyproject.toml."""
+
 _UPSTREAM = re.compile(r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*)?")
 _PLAIN = re.compile(r"\d+(?:\.\d+)*(?:[-~.]?(?:a|b|rc|alpha|beta|post)\d*)?(?:\.\*)?")
 _CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")

@@ -1,13 +1,21 @@
 """Versions as packages, libraries and programs write them."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.versions import is_wish, meets, older, parse, same, upstream, within
+from toolkit.versions import OLDEST_PYTHON, is_wish, meets, older, parse, same, upstream, within
 
 numbers = st.lists(st.integers(0, 99), min_size=1, max_size=4).map(lambda n: ".".join(map(str, n)))
 versions = st.tuples(numbers, st.sampled_from(["", "a1", "rc2", "-1+deb12u1", "~rc1-2+b1"])).map("".join)
+
+
+def test_the_oldest_python_is_that_of_the_package():
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    assert tomllib.loads(project.read_text())["project"]["requires-python"] == f">={OLDEST_PYTHON}"
 
 
 @pytest.mark.parametrize(

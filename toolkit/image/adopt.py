@@ -15,6 +15,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Severity
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.recipe import OPERATIONS, WANTABLE
+from toolkit.versions import OLDEST_PYTHON, older
 
 TRAINERS = "/opt/toolkit/lib/toolkit/trainers"
 _MOST = 20_000
@@ -162,6 +163,13 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
             severity="error",
             title=f"No Python was found in it ({facts.cite('python')})",
             fix="toolkit's trainers need one; your own program may not",
+        )
+    if older(facts.python, OLDEST_PYTHON):
+        yield Lack(
+            id="old-python",
+            severity="error",
+            title=f"Its Python is {facts.python} ({facts.cite('python')})",
+            fix=f"toolkit's trainers need {OLDEST_PYTHON} or later; your own program may not",
         )
     if facts.mpi is None:
         yield Lack(

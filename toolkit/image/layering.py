@@ -10,13 +10,15 @@ import msgspec
 
 from toolkit import __version__
 from toolkit.data import package
-from toolkit.errors import CheckFailed
+from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import require_own, write_whole
 from toolkit.image.context import trainers
+from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import BuildOptions, build_image, build_memory, forget_image, tag_image
 from toolkit.run.engine_images import named_image
+from toolkit.versions import OLDEST_PYTHON, older
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _SECONDS = 900.0
 _TRIAL_SECONDS = 120.0
 _KEPT_LINES = 12
+_STILL = "the image as it is still starts your own program"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
 """How the text of a context begins, by which a folder of one is known."""
@@ -59,6 +62,20 @@ def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
         "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
         **{f"lib/toolkit/trainers/{name}": content for name, content in trainers().items()},
     }
+
+
+def require_python(facts: ImageFacts, name: str) -> None:
+    """See, before any work, that the trainers can run on the Python of an image; one not known is tried.
+
+    Raises:
+        BadInput: if it is too old.
+    """
+    if older(facts.python, OLDEST_PYTHON):
+        raise BadInput(
+            f"{name}: its Python is {facts.python} ({facts.cite('python')}), and the trainers need "
+            f"{OLDEST_PYTHON} or later",
+            fix=f"build one from a recipe: toolkit image list; {_STILL}",
+        )
 
 
 def require_folder(folder: Path, fix: str) -> None:
@@ -111,5 +128,5 @@ def _try(client: "DockerClient", image: str, name: str, tell: Tell) -> None:
         raise CheckFailed(
             f"{name}: the trainers cannot be imported in it",
             detail=ran.lines[-_KEPT_LINES:],
-            fix="they need Python 3.8 or later; the image as it was still starts your own program",
+            fix=f"they need Python {OLDEST_PYTHON} or later; {_STILL}",
         )

@@ -13,12 +13,12 @@ from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
+from toolkit.versions import OLDEST_PYTHON, older
 
 _SECONDS = 900.0
 _EPOCH = "1580601600"
 """Time of the files in our wheel: 2 February 2020, as hatchling has it where nothing is said."""
 _ZIP_TIME = (2020, 2, 2, 0, 0, 0)
-_OLDEST = (3, 11)
 _PLATFORMS = (
     "manylinux_2_28",
     "manylinux_2_17",
@@ -41,9 +41,10 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
         Missing: if pip is not there, or the package index gives no wheel.
     """
     for python in pythons:
-        found = re.fullmatch(r"(\d)\.(\d{1,2})", python)
-        if not found or (int(found[1]), int(found[2])) < _OLDEST:
-            raise BadInput(f"--python {python}: toolkit needs 3.11 or later, written as in 3.12")
+        if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):
+            raise BadInput(
+                f"--python {python}: toolkit needs {OLDEST_PYTHON} or later, written as in {OLDEST_PYTHON}"
+            )
     tell.step("Packing toolkit itself")
     own = _own_wheel(folder, tell)
     pins = folder / "constraints.txt"

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.disks import fill
-from tests.unit.image.sifs import sandbox
+from tests.unit.image.sifs import elf, sandbox
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import layering
@@ -87,6 +87,17 @@ def test_a_folder_of_ones_own_in_the_place_of_the_layers_stays(adopt, tmp_path, 
     with pytest.raises(BadInput, match=r"out/layer.* is there, and toolkit did not write it"):
         adopt("--layer")
     assert contents(tmp_path / "out") == {f"layer/{name}": b"FROM scratch\n"}
+
+
+def test_no_layer_is_built_on_a_python_that_is_too_old_for_the_trainers(adopt, tmp_path):
+    files = {"/usr/bin/python3": "->python3.8", "/usr/bin/python3.8": elf()}
+    sandbox(tmp_path / "theirs", files)
+    with pytest.raises(
+        BadInput, match=r"theirs: its Python is 3\.8 \(.*\), and the trainers need 3\.11"
+    ) as told:
+        adopt("--layer")
+    assert "your own program" in told.value.fix
+    assert sorted(contents(tmp_path / "out")) == ["adopted.json", "theirs.toml"]
 
 
 def test_the_context_of_a_layer_is_written_over_an_earlier_one(tmp_path):

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,9 +6,10 @@ from hypothesis import strategies as st
 from tests.unit.engine import examples
 from tests.unit.image.sifs import sandbox
 from toolkit.cli.image.adopt import short_name, told
+from toolkit.errors import BadInput
 from toolkit.image.adopt import adopted, components, recipe_like
 from toolkit.image.inspect import opened
-from toolkit.image.layering import context
+from toolkit.image.layering import context, require_python
 from toolkit.image.recipe import parse
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.report.toml import toml
@@ -67,6 +69,24 @@ def test_trainers_that_are_there_are_not_missed(tmp_path):
     files = {**FILES, "/opt/toolkit/lib/toolkit/trainers/mnist.py": ""}
     with opened(sandbox(tmp_path / "image", files)) as (tree, facts):
         assert "no-trainers" not in {lack.id for lack in adopted(tree, facts, "x", None).lacks}
+
+
+@pytest.mark.parametrize(
+    ("python", "old"), [("3.8.10", True), ("3.9", True), ("3.11", False), ("3.11.2", False), (None, False)]
+)
+def test_a_python_that_is_too_old_for_the_trainers_is_told_and_refused(tmp_path, python, old):
+    facts = msgspec.structs.replace(FACTS, python=python, evidence={"python": "/usr/bin/python3 says so"})
+    with opened(sandbox(tmp_path / "image", FILES)) as (tree, _):
+        lacks = {lack.id: lack for lack in adopted(tree, facts, "x", None).lacks}
+    assert ("old-python" in lacks) == old
+    if not old:
+        require_python(facts, "x")
+        return
+    assert "3.11 or later" in lacks["old-python"].fix
+    why = f"x: its Python is {python} \\(/usr/bin/python3 says so\\), and the trainers need 3.11 or later"
+    with pytest.raises(BadInput, match=why) as refused:
+        require_python(facts, "x")
+    assert "toolkit image list" in refused.value.fix
 
 
 def test_a_cluster_adds_what_stands_in_the_way_there(tmp_path):

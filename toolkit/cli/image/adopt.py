@@ -18,6 +18,7 @@ from toolkit.files import require_own
 from toolkit.image.adopt import Adopted, adopted, recipe_like
 from toolkit.image.inspect import opened
 from toolkit.image.siffile import is_sif
+from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.report.toml import toml
@@ -81,7 +82,7 @@ def command(
         tree, seen = stack.enter_context(opened(here, platform=platform, tell=tell))
         found = adopted(tree, seen, image, host)
         _write(found, name, folder)
-        made = _layered(here, name, tag, folder, tell) if layer else None
+        made = _layered(here, image, seen, tag, folder, tell) if layer else None
     if as_json:
         print_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made})
         return
@@ -159,12 +160,13 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
     write_whole(folder / f"{name}.toml", f"{shown}\n{text}".encode())
 
 
-def _layered(here: str, name: str, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
+def _layered(here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
     """Build on the image in the engine; one that was fetched, or saved, is loaded into it first."""
-    from toolkit.image.layering import layer
+    from toolkit.image.layering import layer, require_python
     from toolkit.run.engine import connect
     from toolkit.run.engine_images import load_archive
 
+    require_python(seen, image)
     client = connect()
     path = Path(here)
     if here.startswith(_ENGINE) or not path.exists():
@@ -176,7 +178,7 @@ def _layered(here: str, name: str, tag: str, folder: Path, tell: Tell) -> dict[s
             f"{here}: the Docker engine cannot build on a SIF or a folder",
             fix="name the image that it was made from, docker://HOST/NAME:TAG or docker-daemon:NAME:TAG",
         )
-    made = layer(client, below, tag or f"toolkit/adopted-{name}:latest", folder / _LAYER, tell)
+    made = layer(client, below, tag or f"toolkit/adopted-{short_name(image)}:latest", folder / _LAYER, tell)
     return {"tag": made.tag, "id": made.id, "base": made.base}
 
 
