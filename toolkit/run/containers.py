@@ -72,7 +72,8 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
     what = f"running {words[0]} in {box.image}"
     with speaking(what), made(client, box.image, words, what, _settings(client, box)) as name:
         container = client.containers.get(name)
-        timer = threading.Timer(box.timeout, _kill, [container])
+        expired = threading.Event()
+        timer = threading.Timer(box.timeout, _end, [container, expired])
         timer.daemon = True
         try:
             if box.given:
@@ -81,7 +82,7 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
             timer.start()
             lines = _collect(container, on_line)
             status = int(container.wait()["StatusCode"])
-            return Ran(status, tuple(lines), timed_out=timer.finished.is_set())
+            return Ran(status, tuple(lines), timed_out=expired.is_set())
         finally:
             timer.cancel()
 
@@ -207,6 +208,8 @@ def _rights(box: Box) -> dict[str, Any]:
     }
 
 
-def _kill(container: "Container") -> None:
+def _end(container: "Container", expired: threading.Event) -> None:
+    # Told before: the container may have ended, and its status been read, while the engine still answers.
+    expired.set()
     with contextlib.suppress(Exception):
         container.kill()

@@ -1,13 +1,14 @@
 """A container goes whatever happens between the question for it and the end of its use."""
 
 import signal
+import threading
 from types import SimpleNamespace
 
 import docker
 import pytest
 
 from toolkit.errors import CheckFailed
-from toolkit.run.containers import made
+from toolkit.run.containers import Box, Ran, made, run_once
 from toolkit.run.nodes import Machine, Nodes
 
 REFUSED = (
@@ -61,6 +62,40 @@ def test_two_have_two_names():
     engine = Engine()
     with made(engine, "small", ["true"], "trying"), made(engine, "small", ["true"], "trying"):
         assert len(engine.there) == 2
+
+
+class Container:
+    """Runs until it is killed, or for no time if it is ``quick``; what kills it hears of that last."""
+
+    def __init__(self, quick=False):
+        self.ended, self.seen, self.quick = threading.Event(), threading.Event(), quick
+
+    def start(self):
+        if self.quick:
+            self.ended.set()
+
+    def logs(self, **how):
+        yield b"one\ntw"
+        assert self.ended.wait(10)
+        yield b"o"
+
+    def wait(self):
+        return {"StatusCode": 0 if self.quick else 137}
+
+    def kill(self):
+        self.ended.set()
+        self.seen.wait(10)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_container_that_is_ended_for_its_time_is_not_taken_for_one_that_was_killed(quick):
+    engine, container = Engine(), Container(quick)
+    engine.api.create_host_config = lambda **how: how
+    engine.containers = SimpleNamespace(get=lambda name: container)
+    ran = run_once(engine, Box("small", timeout=60 if quick else 0.01), ["true"])
+    container.seen.set()
+    assert ran == Ran(0 if quick else 137, ("one", "two"), timed_out=not quick)
+    assert engine.there == set()
 
 
 class Particular:
