@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _REGISTRY_SECONDS = 6
 _BOOTSTRAP_SECONDS = 900
+_TRUSTED = Path("/etc/apt/trusted.gpg.d")
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 
 
@@ -147,11 +149,15 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
 
 def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
-    mirror = [where] if (where := os.environ.get(MIRROR)) else []
+    where = os.environ.get(MIRROR, "").strip()
+    # Everybody on the machine sees a command line: an address with a password in it is read from the input.
+    hidden = where != without_login(where)
+    mirror = ["-"] if hidden else [where] if where else []
     # The copyright files stay: whoever passes an image on has to be able to show them.
     kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
     words = ("mmdebstrap", "--variant=minbase", *excluded, kept, release, str(tar), *mirror)
-    command = Command(words, timeout=_BOOTSTRAP_SECONDS)
+    stdin = _source(where, release).encode() if hidden else None
+    command = Command(words, stdin=stdin, timeout=_BOOTSTRAP_SECONDS)
     try:
         done = LocalRunner().stream(command, lambda line: tell.detail(without_login(line)))
     except Missing as error:
@@ -164,3 +170,13 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     done.require(f"bootstrapping Debian {release}", f"to use another package mirror, set {MIRROR}=URL")
     with contextlib.suppress(OSError):
         tar.chmod(0o644)
+
+
+def _source(mirror: str, release: str) -> str:
+    """Return the line that mmdebstrap makes of an address itself, where it is not given the line.
+
+    A key is named only where apt does not trust Debian's already, as on Ubuntu.
+    """
+    trusted = any(_TRUSTED.glob("debian-archive-*"))
+    signed = "" if trusted or not _KEYRING.exists() else f' [signed-by="{_KEYRING}"]'
+    return f"deb{signed} {mirror} {release} main\n"

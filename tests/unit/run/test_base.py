@@ -53,6 +53,62 @@ def test_what_a_registry_says_when_it_gives_no_base_is_told(monkeypatch, error, 
     assert any(f"does not give debian:bookworm-slim: {words}" in step for step in heard.steps)
 
 
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """The commands that bootstrapping runs, on a machine whose apt trusts Debian's keys."""
+    commands = []
+
+    class Noting:
+        def stream(self, command, on_line):
+            commands.append(command)
+            return Completed(command, 0, b"", b"")
+
+    monkeypatch.setattr(bases, "LocalRunner", Noting)
+    monkeypatch.setattr(bases, "_TRUSTED", tmp_path / "trusted")
+    monkeypatch.setattr(bases, "_KEYRING", tmp_path / "keyring.gpg")
+    (tmp_path / "trusted").mkdir()
+    (tmp_path / "trusted" / "debian-archive-bookworm-stable.asc").touch()
+    (tmp_path / "keyring.gpg").touch()
+    return commands
+
+
+@pytest.mark.parametrize(
+    ("mirror", "last", "stdin"),
+    [
+        (None, (), None),
+        ("", (), None),
+        ("http://mirror.example/debian", ("http://mirror.example/debian",), None),
+        ("https://ada:s3cret@h/debian", ("-",), b"deb https://ada:s3cret@h/debian bookworm main\n"),
+        ("https://token@h/debian ", ("-",), b"deb https://token@h/debian bookworm main\n"),
+    ],
+)
+def test_a_login_in_the_address_of_a_mirror_is_on_no_command_line(
+    monkeypatch, tmp_path, asked, mirror, last, stdin
+):
+    monkeypatch.delenv("TOOLKIT_DEBIAN_MIRROR", raising=False)
+    if mirror is not None:
+        monkeypatch.setenv("TOOLKIT_DEBIAN_MIRROR", mirror)
+    tar = tmp_path / "base.tar"
+    bases._mmdebstrap("bookworm", tar, Heard())
+    (command,) = asked
+    assert command.words[command.words.index("bookworm") :] == ("bookworm", str(tar), *last)
+    assert command.stdin == stdin
+    assert "s3cret" not in " ".join(command.words)
+    assert "token" not in " ".join(command.words)
+    assert not command.env
+
+
+@pytest.mark.parametrize("keyring", [True, False])
+def test_where_apt_does_not_trust_debians_keys_the_line_names_them(monkeypatch, tmp_path, asked, keyring):
+    monkeypatch.setenv("TOOLKIT_DEBIAN_MIRROR", "https://ada:s3cret@h/debian")
+    (tmp_path / "trusted" / "debian-archive-bookworm-stable.asc").unlink()
+    if not keyring:
+        (tmp_path / "keyring.gpg").unlink()
+    bases._mmdebstrap("bookworm", tmp_path / "base.tar", Heard())
+    signed = f' [signed-by="{tmp_path}/keyring.gpg"]' if keyring else ""
+    assert asked[0].stdin.decode() == f"deb{signed} https://ada:s3cret@h/debian bookworm main\n"
+
+
 def test_the_password_of_a_mirror_is_not_told_when_bootstrapping_fails(monkeypatch, tmp_path):
     said = "E: cannot fetch https://ada:s3cret@mirror.example/debian"
 
