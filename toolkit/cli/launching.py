@@ -13,6 +13,7 @@ from toolkit.errors import BadInput, Missing
 from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
+    from toolkit.cli.flags import Flags
     from toolkit.cli.prepare import Prepared
     from toolkit.model.job import JobRecord
     from toolkit.model.progress import Tell
@@ -59,6 +60,8 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
     Raises:
         ToolkitError: whatever stands in the way, or what became of the job.
     """
+    if call.dry_run and call.as_json:
+        raise BadInput("--json prints the record of a job, and --dry-run makes none; leave one of them out")
     if call.from_job:
         _again(call, tell, opener)
         return
@@ -71,9 +74,15 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
         from toolkit.cli.offline import script_for
 
         assert made.site is not None  # noqa: S101 - _unseen says so
-        click.echo(script_for(made, made.site, tell, explain=call.explain), nl=False)
+        click.echo(script_for(made, made.site, _flags(call), tell), nl=False)
     else:
         _submit(call, made, tell, opener)
+
+
+def _flags(call: Call) -> "Flags":
+    from toolkit.cli.flags import Flags
+
+    return Flags(call.force, call.fix, call.verify_key, call.no_verify, call.explain)
 
 
 def _unseen(call: Call, made: Asked) -> bool:
@@ -82,9 +91,9 @@ def _unseen(call: Call, made: Asked) -> bool:
 
 
 def _submit(call: Call, made: Asked, tell: Progress, opener: Opener) -> None:
-    from toolkit.cli.prepare import Flags, check, prepare
+    from toolkit.cli.prepare import check, prepare
 
-    flags = Flags(call.force, call.fix, call.verify_key, call.no_verify, call.explain)
+    flags = _flags(call)
     sources = check(made, flags)
     where = place_of(call.where, made)
     runner = opener(*where)

@@ -3,69 +3,120 @@
 import tomllib
 from pathlib import Path
 
+import msgspec
+
 from toolkit import __version__
+from toolkit.cli.flags import Flags, check_words, tell_fix
 from toolkit.cli.layering import Asked
-from toolkit.cli.whereabouts import ON_CLUSTER, check_directory
+from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
-from toolkit.folders import at_home
+from toolkit.knowledge.strict import near
 from toolkit.launch import trainers, unseen
-from toolkit.launch.limits import check_limits
-from toolkit.launch.specify import name_of
 from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 
 _RECIPES = "recipes"
 
 
-def script_for(asked: Asked, site: Site, tell: Tell, *, explain: bool) -> str:
+def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     """Return the script of a job for a site that is not asked anything.
 
     Raises:
         BadInput: for a job that cannot be, or that the site has no room for.
+        CheckFailed: if the image has not the signature that it is to have.
+        Missing: if a folder for the data is named that is not there.
     """
     job = asked.job
-    name_of(job)
+    fix = check_words(asked, flags)
+    _check_not_there(job)
+    program = _program(job)
+    folder = _data(job, tell)
+    image = _image(job.image or "", flags, tell)
+    trainers.check_carried(job, image)
+    if image.architecture not in {None, site.architecture}:
+        tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
+    if fix:
+        tell_fix(flags, fix, image, tell)
+    notes = asked.explained() if flags.explain else ()
+    wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
+    made = unseen.write(wanted, site, image, notes, fix=fix)
+    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
+    if made.data:
+        tell.step(f"The data have to be brought to {made.data}{f': all in {folder}' if folder else ''}")
+    if program:
+        tell.step(f"The program {program} has to be brought to {made.program}")
+    return made.script
+
+
+def _check_not_there(job: JobFile) -> None:
+    """Refuse what lies on the cluster, which is not asked."""
     for option, given in (("image", job.image), ("data", job.data)):
         if given and given.startswith(ON_CLUSTER):
             raise BadInput(
                 f"--{option} {given}: only the cluster knows it", fix="give --host with --dry-run, too"
             )
+
+
+def _program(job: JobFile) -> Path | None:
+    """Return the file of a trainer of one's own, which the job needs there as well."""
+    known = trainers.find(job.trainer) if job.trainer else None
+    return program_file(job.trainer or "") if known and known.own else None
+
+
+def _data(job: JobFile, tell: Tell) -> Path | None:
+    """Return the folder of a trainer's data; a data set may still have to be fetched, a folder is there.
+
+    Raises:
+        BadInput: if a folder is named that is not there.
+        Missing: the same, for the data set of a trainer.
+    """
     dataset = trainers.find(job.trainer).dataset if job.trainer else ""
-    if dataset and not _has_data(job.data, dataset):
-        tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
-    # Of a folder of its own the profile may say $NAME; whoever gives another one has to mean a folder.
-    check_directory(job.directory or "")
-    image = _image(job.image or "", tell)
-    if image.architecture not in {None, site.architecture}:
-        tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
-    made = unseen.write(job, site, image, asked.explained() if explain else ())
-    check_limits(made.spec, site, job.site or "")
-    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
-    return made.script
+    if not job.trainer or not (dataset or job.data):
+        return None
+    if job.data or (cache_dir() / "data" / dataset).is_dir():
+        return data_folder(job.data, dataset)
+    tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
+    return None
 
 
-def _image(given: str, tell: Tell) -> ImageFacts:
-    """Return what is known of an image by its name, or by the file if there is one.
+def _image(given: str, flags: Flags, tell: Tell) -> ImageFacts:
+    """Return what is known of an image by the file if there is one, else by its name.
 
     Raises:
         BadInput: if it is neither a SIF nor the name of a recipe.
+        CheckFailed: if it has not the signature that it is to have.
     """
-    file = at_home(given)
-    if file.is_file():
-        # Reading an image takes its time, and is for those alone who name one.
-        from toolkit.image.inspect import inspect
+    here = image_here(given)
+    facts = _read(here, tell) if here else _named(given, tell)
+    if here or flags.verify_key:
+        # Reading an image takes its time, and is for those alone who have one.
+        from toolkit.cli.prepare import signed, startable
+        from toolkit.cli.shared import Found
 
-        return inspect(file)
-    if "/" in given or given.endswith(".sif"):
+        signed(flags, startable(Found(Path(facts.path).name, facts, "", here, given)), tell)
+    return facts
+
+
+def _read(file: Path, tell: Tell) -> ImageFacts:
+    from toolkit.image.inspect import inspect
+
+    return inspect(file, tell=tell)
+
+
+def _named(given: str, tell: Tell) -> ImageFacts:
+    """Return what can be said of an image that is not on this machine."""
+    if is_path(given):
         tell.step(f"{given} is not on this machine: its MPI is taken to be an Open MPI")
         return ImageFacts(path=given, format="sif")
     if given not in (known := names(_RECIPES, ".toml")):
-        raise BadInput(f"--image {given}: no SIF file and no recipe; recipes: {', '.join(known)}")
-    if not any((folder / f"{given}.sif").is_file() for folder in (Path("build/images"), Path("images"))):
-        make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
-        tell.step(f"The image {given} is not built yet: {make}")
+        raise BadInput(
+            f"--image {given}: no SIF file and no recipe{near(given, known)}; recipes: {', '.join(known)}"
+        )
+    make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
+    tell.step(f"The image {given} is not built yet: {make}")
     raw = tomllib.loads(find(_RECIPES, given, ".toml").read_text("utf-8"))
     mpi = next((name for name in ("mpich", "intelmpi") if name in raw.get("want", {})), "openmpi")
     return ImageFacts(
@@ -75,7 +126,3 @@ def _image(given: str, tell: Tell) -> ImageFacts:
         mpi=ImageMpi(implementation=mpi, version=None, library="", interfaces=None),
         stack={"recipe": given, "toolkit": __version__},
     )
-
-
-def _has_data(given: str | None, dataset: str) -> bool:
-    return (at_home(given) if given else cache_dir() / "data" / dataset).is_dir()

@@ -9,17 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cli import fixfile
+from toolkit.cli.flags import Flags, check_words, tell_fix
 from toolkit.cli.layering import Asked
 from toolkit.cli.shared import Found, OnCluster, data_of, data_there, folder_there, image_of, look
-from toolkit.cli.whereabouts import (
-    check_directory,
-    directory,
-    find_image,
-    image_there,
-    login_variable,
-    program_file,
-)
+from toolkit.cli.whereabouts import directory, find_image, image_there, login_variable, program_file
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.reference import for_apptainer
@@ -27,7 +20,6 @@ from toolkit.image.verify import before_launch
 from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
 from toolkit.launch.fix import judged
-from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, name_of, specify
 from toolkit.launch.surroundings import Around, idle_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -48,17 +40,6 @@ __all__ = [
 
 _MOST_FILES = 10_000
 """Files of a data set that are copied; each is hashed here and there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """How a launch goes about its job, which is no part of the job: ``fix`` and ``verify_key`` are files."""
-
-    force: bool = False
-    fix: str | None = None
-    verify_key: str | None = None
-    no_verify: bool = False
-    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,35 +72,9 @@ def check(asked: Asked, flags: Flags) -> Sources:
     job = asked.job
     fix = check_words(asked, flags)
     known = trainers.find(job.trainer) if job.trainer else None
-    if known and known.bring and not job.data:
-        raise BadInput(f"{known.name}: say where its images are with --data DIR", fix="see docs/data.md")
     folder = data_of(job.data, known.dataset, asked.site) if known and (known.dataset or job.data) else None
     program = program_file(job.trainer or "") if known and known.own else None
     return Sources(image_of(job.image or "", asked.site), folder, fix, program)
-
-
-def check_words(asked: Asked, flags: Flags) -> Fix | None:
-    """Judge what is asked for without looking for image and data; return the fix that is to be taken over.
-
-    Raises:
-        BadInput: for an option that cannot be.
-    """
-    job = asked.job
-    name_of(job)
-    if job.trainer:
-        trainers.find(job.trainer)
-    check_directory(job.directory or "")
-    fix = fixfile.load(Path(flags.fix)) if flags.fix else None
-    if fix and job.mode not in {None, fix.launch.mode}:
-        raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
-    if flags.no_verify and flags.verify_key:
-        raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
-    if flags.verify_key and not Path(flags.verify_key).is_file():
-        raise BadInput(f"--verify-key {flags.verify_key}: no such file")
-    if asked.site:
-        places = Places("/run", "/image", "/data", "/programs/it.py")
-        check_limits(specify(job, places), asked.site, job.site or "")
-    return fix
 
 
 def prepare(
@@ -256,7 +211,7 @@ def _chosen(
     )
     verdict, mode = predict(host, facts, request), job.mode
     if sources.fix:
-        _tell_fix(flags, sources.fix, facts, tell)
+        tell_fix(flags, sources.fix, facts, tell)
         verdict, mode = judged(verdict, sources.fix, host, facts, request), sources.fix.launch.mode
     if mode is None and verdict.chosen is None and asked.site:
         mode = asked.site.launch.mode
@@ -303,13 +258,3 @@ def _program(local: Path | None, base: str) -> tuple[Parcel, ...]:
         return ()
     digest = sha256(local)
     return (Parcel(local, posixpath.join(base, "programs", digest[:12], local.name), digest),)
-
-
-def _tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
-    """Say what a fix adds, and whether it was made for another image."""
-    add = fix.launch
-    env = (f"{name}={value}" for name, value in add.env.items())
-    words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))
-    tell.step(f"With {flags.fix}: mode {add.mode}{', ' if words else ''}{', '.join(words)}")
-    if fix.digest and image.digest and fix.digest != image.digest:
-        tell.step(f"{flags.fix} was made for {fix.image or 'an image'} with other contents than this one")

@@ -10,8 +10,8 @@ from typing import Any
 import click
 import msgspec
 
+from toolkit.cli.flags import Flags, check_words
 from toolkit.cli.layering import asked
-from toolkit.cli.prepare import Flags, check_words
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
 from toolkit.knowledge.strict import near

@@ -5,7 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
-from toolkit.data import cache_dir
+from toolkit.data import cache_dir, names
 from toolkit.errors import BadInput, Missing
 from toolkit.folders import at_home
 from toolkit.image.reference import TRANSPORTS
@@ -18,6 +18,8 @@ ON_CLUSTER = "cluster:"
 _MARK = "toolkit-value:"
 """Stands before what a login shell is asked for; profiles print banners to standard output too."""
 
+_RECIPES = "recipes"
+
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
@@ -28,25 +30,45 @@ def find_image(given: str) -> Path:
         BadInput: if a file is named that is not there.
         Missing: if the recipe's image was not made yet.
     """
-    path = at_home(given)
-    if path.is_file():
-        return path.resolve()
-    if given.startswith(TRANSPORTS):
-        raise BadInput(
-            f"--image {given}: a job starts from a SIF",
-            fix=f"make one: apptainer build my.sif {shlex.quote(given)}",
-        )
-    if "/" in given or given.endswith(".sif"):
-        raise BadInput(f"--image {given}: {'a folder; name a SIF file' if path.is_dir() else 'no such file'}")
-    for folder in (Path("build/images"), Path("images"), Path()):
-        candidate = folder / f"{given}.sif"
-        if candidate.is_file():
-            return candidate.resolve()
+    if found := image_here(given):
+        return found
+    if is_path(given):
+        raise BadInput(f"--image {given}: no such file")
     name = shlex.quote(given)
     raise Missing(
         f"there is no image {given} in build/images, images or this folder",
         fix=f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif",
     )
+
+
+def image_here(given: str) -> Path | None:
+    """Return the file that an image is on this machine; ``None`` where it is a path or a name of none.
+
+    Raises:
+        BadInput: for what no job starts from: a folder, an image of a Docker engine or of a registry.
+    """
+    path = at_home(given)
+    if path.is_file():
+        return path.resolve()
+    if given.startswith(TRANSPORTS) or "://" in given:
+        raise BadInput(
+            f"--image {given}: a job starts from a SIF",
+            fix=f"make one: apptainer build my.sif {shlex.quote(given)}",
+        )
+    if not is_path(given):
+        for folder in (Path("build/images"), Path("images"), Path()):
+            candidate = folder / f"{given}.sif"
+            if candidate.is_file():
+                return candidate.resolve()
+    # A folder may be called as a recipe is, and nobody means it then.
+    if path.is_dir() and (is_path(given) or given not in names(_RECIPES, ".toml")):
+        raise BadInput(f"--image {given}: a folder; name a SIF file")
+    return None
+
+
+def is_path(image: str) -> bool:
+    """Tell whether an image is named by a path, and not by a recipe."""
+    return "/" in image or image.endswith(".sif")
 
 
 def data_folder(given: str | None, dataset: str) -> Path:

@@ -12,6 +12,7 @@ from toolkit.launch.specify import Places, name_of, specify
 from toolkit.launch.surroundings import Around
 from toolkit.launch.trainers import Trainer
 from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.fix import Fix
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Plan, Request
@@ -23,17 +24,29 @@ _HOME = "$HOME/toolkit"
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A job whose outcome is not predicted, and its script."""
+    """A job whose outcome is not predicted, and its script.
+
+    ``data`` and ``program`` are where those have to be there, empty for a job that has none.
+    """
 
     spec: JobSpec
     plan: Plan
     script: str
+    data: str = ""
+    program: str = ""
 
 
 def write(
-    job: JobFile, site: Site, image: ImageFacts, notes: Sequence[str] = (), key: str | None = None
+    job: JobFile,
+    site: Site,
+    image: ImageFacts,
+    notes: Sequence[str] = (),
+    key: str | None = None,
+    fix: Fix | None = None,
 ) -> Unseen:
     """Render the script of a job for ``site``; the image is where it will be once it is copied there.
+
+    What a ``fix`` says of mode and words is taken over.
 
     Raises:
         BadInput: for a job that cannot be.
@@ -42,19 +55,33 @@ def write(
     site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
     known = trainers.find(job.trainer) if job.trainer else None
     data = _data(job, known, base)
-    program = posixpath.join(base, "programs", posixpath.basename(job.trainer or ""))
+    program = (
+        posixpath.join(base, "programs", posixpath.basename(job.trainer or "")) if known and known.own else ""
+    )
     run = posixpath.join(base, "runs", key or records.new_key(name_of(job)))
     there = posixpath.join(base, "images", posixpath.basename(image.path))
     spec = specify(job, Places(run, there, data, program))
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
-    mode = job.mode or site.launch.mode or usual_mode(image)
+    mode = fix.launch.mode if fix else job.mode or site.launch.mode or usual_mode(image)
     request = Request(
         nodes=spec.nodes, ranks_per_node=spec.ranks_per_node, mode=mode, env=dict(job.env or {})
     )
-    plan = propose(HostFacts(place=site.title), image, request, mode)
-    because = f"not predicted, as nothing was asked of {site.title}; {_why(job, site, mode)}"
+    plan = _plan(site, image, request, mode, fix)
+    why = f"{mode} is what the fix is for" if fix else _why(job, site, mode)
+    because = f"not predicted, as nothing was asked of {site.title}; {why}"
     around = Around(site, None, image)
-    return Unseen(spec, plan, script.job_script(spec, plan, because, site.container.command, around, notes))
+    text = script.job_script(spec, plan, because, site.container.command, around, notes)
+    return Unseen(spec, plan, text, data, program)
+
+
+def _plan(site: Site, image: ImageFacts, request: Request, mode: Mode, fix: Fix | None) -> Plan:
+    plan = propose(HostFacts(place=site.title), image, request, mode)
+    if fix is None:
+        return plan
+    # The rules are loaded along with it, which takes its time: for those alone who give a fix.
+    from toolkit.launch.fix import fixed
+
+    return fixed(plan, fix)
 
 
 def _data(job: JobFile, known: Trainer | None, base: str) -> str:

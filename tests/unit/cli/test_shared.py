@@ -7,6 +7,7 @@ import pytest
 from tests.unit.cli.test_launch import Cluster, Told
 from tests.unit.image.sifs import DATA, sif
 from toolkit.cli import layering, offline, prepare
+from toolkit.cli.flags import Flags
 from toolkit.cli.image.push import command as push_command
 from toolkit.cli.image.push import copy
 from toolkit.cli.notebook_job import prepared as notebook
@@ -178,7 +179,7 @@ def test_a_signature_that_is_asked_for_cannot_be_looked_at_from_here(pushed, tmp
 def test_a_script_for_a_cluster_that_nobody_asks_cannot_have_it(said):
     given = asked(**said)
     with pytest.raises(BadInput, match="only the cluster knows it"):
-        offline.script_for(given, given.site, Told(), explain=False)
+        offline.script_for(given, given.site, Flags(), Told())
 
 
 # Putting it there

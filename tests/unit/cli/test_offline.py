@@ -1,0 +1,136 @@
+"""A script for a site that nobody asks: every option counts as for one that is asked, or is refused."""
+
+import shutil
+
+import pytest
+
+from tests.unit.cli.test_launch_ways import SITE, refused, run
+from tests.unit.image.sifs import DATA, sif
+from tests.unit.image.signed import gpg_home
+
+FIX = """\
+schema = "toolkit.fix/1"
+image = "other.sif"
+digest = "sha256:00"
+
+[launch]
+mode = "srun-pmi2"
+container = ["--no-mount", "/etc/localtime"]
+env = {UCX_TLS = "tcp"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _far_away(tmp_path, monkeypatch):
+    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "sbatch" else which(name))
+    (tmp_path / "toolkit" / "sites").mkdir(parents=True)
+    (tmp_path / "toolkit" / "sites" / "mine.toml").write_text(SITE)
+    (tmp_path / "fix.toml").write_text(FIX)
+    (tmp_path / "key.asc").write_text("")
+    (tmp_path / "box").mkdir()
+    (tmp_path / "d.py").mkdir()
+    (tmp_path / "net.py").write_text("")
+    (tmp_path / "tiny.sif").write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
+
+
+def written(*words):
+    """Return the script and what was told beside it."""
+    done = run("--site", "mine", "--dry-run", *words)
+    assert done.exception is None, done.exception
+    return done.stdout, done.stderr
+
+
+def test_the_mode_and_the_words_of_a_fix_are_in_the_script():
+    text, told = written("mnist", "--image", "tiny.sif", "--fix", "fix.toml")
+    for words in ("--mpi=pmi2", "--no-mount /etc/localtime", "UCX_TLS=tcp"):
+        assert words in text
+    assert "With fix.toml: mode srun-pmi2, --no-mount, /etc/localtime, UCX_TLS=tcp" in told
+    assert "made for other.sif with other contents than this one" in told
+
+
+def test_the_script_says_that_its_mode_is_that_of_the_fix():
+    assert "srun-pmi2 is what the fix is for" in written("mnist", "--fix", "fix.toml")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (["--fix", "nope.toml"], "nope.toml: No such file", 2),
+        (["--fix", "fix.toml", "--mode", "gloo"], "--mode gloo: fix.toml is for srun-pmi2", 2),
+        (["--verify-key", "nope.asc"], "--verify-key nope.asc: no such file", 2),
+        (["--verify-key", "key.asc", "--no-verify"], "ask for opposite things", 2),
+        (["--verify-key", "key.asc"], "--verify-key: tf2.15-cpu is not on this machine, and its sign", 1),
+        (["--verify-key", "key.asc", "--image", "/no/x.sif"], "--verify-key: /no/x.sif is not on this", 1),
+        (["--data", "nowhere"], "the data set mnist is not in nowhere", 3),
+        (["--json"], "--json prints the record of a job, and --dry-run makes none", 2),
+        (["--image", "box"], "--image box: a folder; name a SIF file", 2),
+        (["--image", "./box"], "--image ./box: a folder; name a SIF file", 2),
+        (["--image", "docker-daemon:x"], "--image docker-daemon:x: a job starts from a SIF", 2),
+        (["--image", "docker://ubuntu"], "--image docker://ubuntu: a job starts from a SIF", 2),
+        (["--image", "tf2.15-cp"], "no SIF file and no recipe, did you mean tf2.15-cpu?; recipes: ", 2),
+    ],
+)
+def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, code):
+    error = refused("mnist", "--site", "mine", "--dry-run", *words)
+    assert said in error.message
+    assert error.code == code
+    assert "\n" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nosuch.py"], "nosuch.py: there is no such file"),
+        (["d.py"], "d.py: there is no such file"),
+        (["net.py", "--data", "nowhere"], "--data nowhere: there is no such folder"),
+        (["imagenet"], "imagenet: say where its images are with --data DIR"),
+    ],
+)
+def test_a_trainer_whose_files_are_not_here_is_refused(words, said):
+    error = refused(*words, "--site", "mine", "--dry-run")
+    assert said in error.message
+    assert error.code == 2
+
+
+def test_all_that_has_to_be_carried_is_told_with_its_place(tmp_path):
+    (tmp_path / "parts").mkdir()
+    text, told = written("net.py", "--data", "parts")
+    assert "the image has to be brought to $WORK/toolkit/images/tf2.15-cpu.sif" in told
+    assert f"The program {tmp_path}/net.py has to be brought to $WORK/toolkit/programs/net.py" in told
+    assert f"The data have to be brought to $WORK/toolkit/data/parts: all in {tmp_path}/parts" in told
+    assert 'python "${WORK:?}"/toolkit/programs/net.py --data' in text
+
+
+def test_data_that_lie_elsewhere_are_named_by_their_folder(tmp_path):
+    (tmp_path / "digits").mkdir()
+    _, told = written("mnist", "--data", "digits")
+    assert f"brought to $WORK/toolkit/data/mnist: all in {tmp_path}/digits" in told
+    assert "not on this machine yet: toolkit data" not in told
+
+
+def test_a_command_of_ones_own_needs_neither_data_nor_program():
+    _, told = written("--image", "x.sif", "--", "true")
+    assert "The data" not in told
+    assert "The program" not in told
+
+
+def test_an_image_that_was_built_is_read_and_one_called_as_a_folder_is_not_it(tmp_path):
+    (tmp_path / "tf2.15-cpu").mkdir()
+    assert "not built yet" in written("mnist")[1]
+    (tmp_path / "images").mkdir()
+    shutil.copy("tiny.sif", "images/tf2.15-cpu.sif")
+    assert "not built yet" not in written("mnist")[1]
+
+
+def test_a_signature_that_is_asked_for_is_looked_at(tmp_path):
+    with gpg_home() as keys:
+        keys.make("builder@example.org")
+        key = keys.public(tmp_path / "mine.asc", "builder@example.org")
+    error = refused("mnist", "--site", "mine", "--dry-run", "--image", "tiny.sif", "--verify-key", str(key))
+    assert error.code == 1
+    assert "it has no signature" in error.message
+    assert "not looked at: --no-verify" in written("mnist", "--image", "tiny.sif", "--no-verify")[1]

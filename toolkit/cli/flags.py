@@ -1,0 +1,61 @@
+"""How a launch goes about its job, and what can be said against a call before image and data are sought."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.cli import fixfile
+from toolkit.cli.layering import Asked
+from toolkit.cli.whereabouts import check_directory
+from toolkit.errors import BadInput
+from toolkit.launch import trainers
+from toolkit.launch.limits import check_limits
+from toolkit.launch.specify import Places, name_of, specify
+from toolkit.model.facts import ImageFacts
+from toolkit.model.fix import Fix
+from toolkit.model.progress import Tell
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """How a launch goes about its job, which is no part of the job: ``fix`` and ``verify_key`` are files."""
+
+    force: bool = False
+    fix: str | None = None
+    verify_key: str | None = None
+    no_verify: bool = False
+    explain: bool = False
+
+
+def check_words(asked: Asked, flags: Flags) -> Fix | None:
+    """Judge what is asked for without looking for image and data; return the fix that is to be taken over.
+
+    Raises:
+        BadInput: for an option that cannot be.
+    """
+    job = asked.job
+    name_of(job)
+    known = trainers.find(job.trainer) if job.trainer else None
+    if known and known.bring and not job.data:
+        raise BadInput(f"{known.name}: say where its images are with --data DIR", fix="see docs/data.md")
+    check_directory(job.directory or "")
+    fix = fixfile.load(Path(flags.fix)) if flags.fix else None
+    if fix and job.mode not in {None, fix.launch.mode}:
+        raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
+    if flags.no_verify and flags.verify_key:
+        raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
+    if flags.verify_key and not Path(flags.verify_key).is_file():
+        raise BadInput(f"--verify-key {flags.verify_key}: no such file")
+    if asked.site:
+        places = Places("/run", "/image", "/data", "/programs/it.py")
+        check_limits(specify(job, places), asked.site, job.site or "")
+    return fix
+
+
+def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
+    """Say what a fix adds, and whether it was made for another image."""
+    add = fix.launch
+    env = (f"{name}={value}" for name, value in add.env.items())
+    words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))
+    tell.step(f"With {flags.fix}: mode {add.mode}{', ' if words else ''}{', '.join(words)}")
+    if fix.digest and image.digest and fix.digest != image.digest:
+        tell.step(f"{flags.fix} was made for {fix.image or 'an image'} with other contents than this one")
