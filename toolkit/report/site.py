@@ -123,7 +123,7 @@ def _partitions(parts: tuple[Partition, ...]) -> str:
             part.max_time or "?",
             _most(part),
             *(_known(number) for number in (part.cores, part.threads, part.memory_mb)),
-            f"{part.gpus} {part.gpu}".strip() if part.gpus else "-",
+            f"{part.gpus} {part.gpu}".strip() if part.gpus else "-" if part.gpus == 0 else "?",
             " ".join(part.features) or "-",
         )
         for part in parts

@@ -56,6 +56,15 @@ def test_a_damaged_profile_is_told_and_hides_no_other(own):
     assert "juwels" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"), [("", "?"), ("gpus = 0", "-"), ("gpus = 4", "4"), ('gpus = 4\ngpu = "v100"', "4 v100")]
+)
+def test_gpus_that_nobody_stated_are_unknown_and_not_none(own, said, shown):
+    (own / "mine.toml").write_text(f"{MINE}{said}\n")
+    row = next(line for line in run("show", "mine").stdout.splitlines() if "8783" in line)
+    assert row.split(maxsplit=6)[6].rsplit(maxsplit=1)[0] == shown
+
+
 @pytest.mark.parametrize("name", [*sites.names(), "example"])
 def test_every_profile_is_shown(name):
     text = run("show", name).stdout
