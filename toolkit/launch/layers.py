@@ -1,7 +1,7 @@
 """Put together what is said of a job in several places; the later place wins, and each is remembered."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,7 +95,17 @@ def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, st
         raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{told}")) from error
     for bad in objections(said.said()):
         raise _refused(bad, source, lines)
+    for name, what in _at_odds(said):
+        raise BadInput(_at(source, lines, name, what))
     return Layer(source, said, lines)
+
+
+def _at_odds(said: JobFile) -> Iterator[tuple[str, str]]:
+    """Yield what one place says of two things that exclude each other; of two places the later one counts."""
+    if said.command is not None and said.trainer is not None:
+        yield "command", "this stands in place of a trainer, and one is named too; leave one of them out"
+    if said.command is not None and said.arguments is not None:
+        yield "arguments", "these are a trainer's; write them behind the words of the command"
 
 
 def from_variables(environment: Mapping[str, str]) -> Layer:

@@ -51,6 +51,15 @@ def test_a_file_says_texts_as_they_stand_there():
         ("nodes: 1\nname: 'a b'\n", "job.yaml:2: name: 'a b': Slurm's names may hold"),
         ("sbatch:\n- --hold\n- --nodes=2\n", "job.yaml:1: sbatch: '--nodes=2': set this by the field nodes"),
         ("env:\n  A: 1\n  A B: 2\n", "job.yaml:3: env.A B: 'A B': not a name for a variable"),
+        (
+            "trainer: mnist\nnodes: 2\ncommand: [true]\n",
+            "job.yaml:3: command: this stands in place of a trainer, and one is named too; leave one",
+        ),
+        ("command: []\ntrainer: mnist\n", "job.yaml:1: command: this stands in place of a trainer"),
+        (
+            "command: [python, x.py]\narguments: [--fast]\n",
+            "job.yaml:2: arguments: these are a trainer's; write them behind the words of the command",
+        ),
         ("- a\n", "job.yaml:1: write fields and values"),
         ("just text\n", "job.yaml:1: write fields and values"),
         ("a: [1\nb: 2\n", "job.yaml:2: this is not YAML"),
