@@ -1,7 +1,7 @@
 """Say what nobody said of a job, where it follows from the site or from what the job is; pure."""
 
-from toolkit.launch.header import minutes
 from toolkit.launch.layers import Layer, Merged, merge
+from toolkit.launch.times import minutes
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Partition, Site
 
@@ -16,8 +16,6 @@ _SHORTEST = 10
 
 _MIXED = 2
 """Features from which on the nodes of a partition are taken to differ."""
-
-_ENDLESS = {"UNLIMITED", "INFINITE"}
 
 
 def completed(merged: Merged, site: Site | None) -> Merged:
@@ -51,4 +49,5 @@ def cores_of_rank(job: JobFile, partition: Partition) -> int:
 def _can_stop(job: JobFile, site: Site | None) -> bool:
     if job.trainer is None or job.time is None or (site and site.scheduler != "slurm"):
         return False
-    return job.time not in _ENDLESS and minutes(job.time) >= _SHORTEST
+    limit = minutes(job.time)
+    return limit is not None and limit >= _SHORTEST

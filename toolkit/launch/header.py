@@ -3,11 +3,19 @@
 from collections.abc import Iterator
 
 from toolkit.errors import BadInput
+from toolkit.launch.times import minutes
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Site
 
 SIGNAL = "USR1"
 """What Slurm sends to the script before the time limit."""
+
+_NOT_OF_COBALT = (
+    "qos", "constraint", "nodelist", "exclude", "array", "begin", "gpus_per_node", "gpu", "gpu_bind",
+    "cpu_bind", "chain", "elastic", "requeue", "warning", "memory", "memory_per_cpu", "reservation",
+    "licenses", "exclusive", "mail_type",
+)  # fmt: skip
+"""Fields of a job that neither Cobalt nor aprun are told."""
 
 
 def sbatch_lines(spec: JobSpec, site: Site | None = None) -> list[str]:
@@ -54,17 +62,21 @@ def cobalt_lines(spec: JobSpec, site: Site) -> list[str]:
     """Return what stands behind ``#COBALT``; Cobalt knows a part of what Slurm does.
 
     Raises:
-        BadInput: for a field that Cobalt has nothing for.
+        BadInput: for a field that Cobalt has nothing for, or a job without a limit.
     """
-    for name in ("qos", "constraint", "nodelist", "exclude", "array", "begin", "gpus_per_node", "chain",
-                 "elastic", "requeue", "warning", "memory", "reservation", "licenses"):  # fmt: skip
+    for name in _NOT_OF_COBALT:
         if getattr(spec, name):
             raise BadInput(
                 f"--{name.replace('_', '-')}: Cobalt at this site has no such option; leave it out"
             )
+    limit = minutes(spec.time)
+    if limit is None:
+        raise BadInput(
+            f"--time {spec.time}: Cobalt takes no job without a limit", fix="write MINUTES or HH:MM:SS"
+        )
     pairs = [
         ("-n", spec.nodes),
-        ("-t", minutes(spec.time)),
+        ("-t", limit),
         ("-q", spec.partition),
         ("-A", spec.account),
         ("--jobname", spec.name),
@@ -95,23 +107,6 @@ def has_gpus(spec: JobSpec, site: Site | None) -> bool:
     partition = site.partition(spec.partition or "") if site else None
     comes = site is not None and site.gpus.ask in {"partition", "constraint"}
     return comes and bool(partition and partition.gpus)
-
-
-def minutes(time: str) -> int:
-    """Return a time limit in Slurm's form as whole minutes, rounded up.
-
-    >>> [minutes(t) for t in ("90", "1:30", "1:00:01", "1-2", "2-0:30")]
-    [90, 2, 61, 1560, 2910]
-    """
-    days, _, rest = time.rpartition("-")
-    parts = [int(part) for part in rest.split(":")]
-    if days:
-        hours, mins, seconds = (*parts, 0, 0)[:3]
-    elif len(parts) == 3:
-        hours, mins, seconds = parts
-    else:
-        hours, (mins, seconds) = 0, (*parts, 0)[:2]
-    return int(days or 0) * 1440 + hours * 60 + mins + (1 if seconds else 0)
 
 
 def _gpus(spec: JobSpec, site: Site | None) -> Iterator[str]:

@@ -7,11 +7,10 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.knowledge.strict import near
-from toolkit.launch.header import minutes
+from toolkit.launch.times import minutes
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
 
-_ENDLESS = {"UNLIMITED", "INFINITE"}
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 
 
@@ -92,9 +91,9 @@ def problems(spec: JobSpec, partition: Partition) -> Iterator[Problem]:
 
 
 def _time(spec: JobSpec, partition: Partition) -> Iterator[Problem]:
-    if not partition.max_time or partition.max_time in _ENDLESS:
-        return
-    if spec.time in _ENDLESS or minutes(spec.time) > minutes(partition.max_time):
+    most = minutes(partition.max_time) if partition.max_time else None
+    asked = minutes(spec.time)
+    if most is not None and (asked is None or asked > most):
         yield Problem(f"--time {spec.time}: at most {partition.max_time}", ("max_time",))
 
 

@@ -4,14 +4,13 @@ import posixpath
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from toolkit.launch.header import minutes
+from toolkit.launch.times import minutes
 from toolkit.model.facts import HostFacts
 from toolkit.model.site import Partition, Site
 from toolkit.model.sitefacts import PartitionFacts, SiteFacts
 from toolkit.probe.asking import Words
 
 State = Literal["holds", "differs", "undecided"]
-_ENDLESS = {"UNLIMITED", "INFINITE"}
 
 
 class Point(NamedTuple):
@@ -156,8 +155,10 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[Point]:
         known = None if rows is None else tuple(dict.fromkeys(q for row in rows for q in row.qos))
         yield _member("defaults.qos", usual.qos, known)
     part = _named(facts, usual.partition) if usual.partition else None
-    if usual.time and usual.time not in _ENDLESS and part and part.max_time:
-        fits = part.max_time in _ENDLESS or minutes(usual.time) <= minutes(part.max_time)
+    wanted = minutes(usual.time) if usual.time else None
+    if wanted is not None and part and part.max_time:
+        most = minutes(part.max_time)
+        fits = most is None or wanted <= most
         said = usual.time if fits else f"{usual.time}: {part.name} takes at most {part.max_time}"
         yield Point("defaults.time", "holds" if fits else "differs", said)
 
@@ -214,7 +215,7 @@ def _limit(field: str, part: str, said: str | int, now: str | int | None) -> Poi
         return Point(field, "undecided", f"{part}: {said}: it is not told")
     same = said == now
     if isinstance(said, str) and isinstance(now, str) and field.endswith("max_time"):
-        same = said in _ENDLESS if now in _ENDLESS else said not in _ENDLESS and minutes(said) == minutes(now)
+        same = minutes(said) == minutes(now)
     name = field.rpartition(".")[2].replace("_", " ")
     return Point(
         field, "holds" if same else "differs", f"{part}: {name} {said}" + ("" if same else f", it is {now}")

@@ -143,4 +143,5 @@ def test_a_trainer_is_warned_in_time():
     assert filled(trainer="mnist", warning=0).job.warning == 0
     assert filled(trainer="mnist", time="9").job.warning is None
     assert filled(trainer="mnist", time="UNLIMITED").job.warning is None
+    assert filled(trainer="mnist", time="0").job.warning is None
     assert filled(command=("true",)).job.warning is None

@@ -37,6 +37,7 @@ def told(**changes):
         ({"time": "24:00:01"}, "--time 24:00:01: at most 24:00:00", "long"),
         ({"time": "1-01"}, "--time 1-01: at most 24:00:00", "long"),
         ({"time": "UNLIMITED"}, "--time UNLIMITED: at most 24:00:00", "long"),
+        ({"time": "0"}, "--time 0: at most 24:00:00", "long"),
         ({"time": "121", "partition": "devel"}, "--time 121: at most 02:00:00", "batch or gpus or long"),
         ({"nodes": 9}, "--nodes 9: at most 8 nodes", "gpus"),
         ({"nodes": 40, "partition": "devel"}, "--nodes 40: at most 4 nodes", "gpus"),

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.launch.examples import GLOO, MPIRUN, SRUN, spec
 from tests.unit.launch.scripts import run
 from toolkit.errors import BadInput
-from toolkit.launch.header import cobalt_lines, minutes, sbatch_lines
+from toolkit.launch.header import cobalt_lines, sbatch_lines
 from toolkit.launch.jobyaml import read
 from toolkit.launch.layers import checked
 from toolkit.launch.preflight import here, words
@@ -181,15 +181,28 @@ def test_lines_of_site_and_person_come_last_and_once():
     assert sbatch_lines(spec(sbatch=("--hold", "-k")), mine)[-3:] == ["--core-spec=4", "--hold", "-k"]
 
 
-def test_what_cobalt_has_no_option_for_is_refused():
-    with pytest.raises(BadInput, match="--qos: Cobalt"):
-        cobalt_lines(spec(qos="x"), site(scheduler="cobalt"))
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("qos", "x"),
+        ("memory_per_cpu", "2G"),
+        ("mail_type", "END"),
+        ("exclusive", True),
+        ("gpu", "v100"),
+        ("gpu_bind", "closest"),
+        ("cpu_bind", "cores"),
+    ],
+)
+def test_what_cobalt_has_no_option_for_is_refused(field, value):
+    with pytest.raises(BadInput, match=f"^--{field.replace('_', '-')}: Cobalt"):
+        cobalt_lines(spec(**{field: value}), site(scheduler="cobalt"))
+
+
+def test_cobalt_is_told_minutes_and_takes_no_job_without_a_limit():
     assert "-t 61" in cobalt_lines(spec(time="1:00:30"), site(scheduler="cobalt"))
-
-
-@pytest.mark.parametrize(("time", "count"), [("90", 90), ("1:30", 2), ("2-0", 2880), ("1-2:3:4", 1564)])
-def test_a_time_is_counted_in_minutes(time, count):
-    assert minutes(time) == count
+    for time in ("UNLIMITED", "INFINITE", "0"):
+        with pytest.raises(BadInput, match=f"--time {time}: Cobalt takes no job without a limit"):
+            cobalt_lines(spec(time=time), site(scheduler="cobalt"))
 
 
 def test_only_a_preflight_that_knows_them_is_asked_for_more_checks():

@@ -1,0 +1,23 @@
+"""Time limits in Slurm's form, as numbers; pure."""
+
+ENDLESS = frozenset({"UNLIMITED", "INFINITE"})
+"""Words for a job, or a partition, without a limit."""
+
+
+def minutes(time: str) -> int | None:
+    """Return a time limit as whole minutes, rounded up; ``None`` for none, which zero says too (sbatch(1)).
+
+    >>> [minutes(t) for t in ("90", "1:30", "1:00:01", "1-2", "2-0:30", "UNLIMITED", "0")]
+    [90, 2, 61, 1560, 2910, None, None]
+    """
+    if time in ENDLESS:
+        return None
+    days, _, rest = time.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if days:
+        hours, mins, seconds = (*parts, 0, 0)[:3]
+    elif len(parts) == 3:
+        hours, mins, seconds = parts
+    else:
+        hours, (mins, seconds) = 0, (*parts, 0)[:2]
+    return (int(days or 0) * 1440 + hours * 60 + mins + (1 if seconds else 0)) or None
