@@ -11,6 +11,9 @@ from toolkit.cli.places import open_runner, place_options
 from toolkit.model.study import OWN
 from toolkit.report.progress import Progress
 
+_MOST = 10_000_000
+"""Ranks or nodes that a count may say."""
+
 
 class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
     """Counts with commas between them: ``1,2,4``."""
@@ -26,8 +29,11 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
         if isinstance(value, tuple):
             return value
         words = [word.strip() for word in str(value).split(",")]
-        if not all(word.isascii() and word.isdigit() and int(word) > 0 for word in words):
+        if not all(word.isascii() and word.isdigit() and word.strip("0") for word in words):
             self.fail(f"{value!r}: write counts with commas between them, as in 1,2,4", param, ctx)
+        # The length first: Python makes no number of thousands of digits.
+        if any(len(word) > len(str(_MOST)) or int(word) > _MOST for word in words):
+            self.fail(f"{value!r}: at most {_MOST}, which is more than any machine has", param, ctx)
         return tuple(int(word) for word in words)
 
 
@@ -41,7 +47,9 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     type=click.IntRange(min=1),
     help="Most ranks on a node  [default: 1, or all with --nodes]",
 )
-@click.option("--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each size")
+@click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=3, show_default=True, help="Runs of each size"
+)
 @click.option(
     "--weak", "scaling", flag_value="weak", default="weak", help="Every rank keeps its batch (default)"
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from toolkit.errors import BadInput
+from toolkit.launch import numbers
 from toolkit.model.job import JobSpec
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}"
@@ -31,11 +32,8 @@ _NAMES = _Form(
 )
 _SEVERAL = _Form(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separated by commas")
 _MEMORY = _Form(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G; M is meant without one")
-_NODES = _Form(
-    r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9,-]+\][A-Za-z0-9._-]*)*"
-    r"(,[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9,-]+\][A-Za-z0-9._-]*)*)*",
-    "write nodes as Slurm does: node1,node[3-5]",
-)
+_NODE = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[\d+(-\d+)?(,\d+(-\d+)?)*\][A-Za-z0-9._-]*)*"
+_NODES = _Form(rf"{_NODE}(,{_NODE})*", "write nodes as Slurm does: node1,node[3-5]")
 _OUTPUT = _Form(
     # Slurm makes no folder for it, and a job that cannot write its output ends without a word.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
@@ -98,14 +96,20 @@ FORMS: Mapping[str, _Form] = {
 }
 """Field of a job → what its text has to look like."""
 
-_COUNTS: Mapping[str, tuple[int, int | None]] = {
-    "nodes": (1, None),
-    "ranks_per_node": (1, None),
-    "cpus_per_rank": (1, None),
-    "gpus_per_node": (0, None),
-    "chain": (0, None),
-    "min_nodes": (0, None),
-    "fabric_gbit": (1, None),
+_MOST_NODES = 65_536
+"""MAX_SLURM_NODES of Slurm."""
+
+_MOST_OF_NODE = 65_533
+"""Slurm counts what a node has in 16 bits, of which the last values have meanings (NO_VAL16, INFINITE16)."""
+
+_COUNTS: Mapping[str, tuple[int, int]] = {
+    "nodes": (1, _MOST_NODES),
+    "ranks_per_node": (1, _MOST_OF_NODE),
+    "cpus_per_rank": (1, _MOST_OF_NODE),
+    "gpus_per_node": (0, _MOST_OF_NODE),
+    "chain": (0, 10_000),
+    "min_nodes": (0, _MOST_NODES),
+    "fabric_gbit": (1, 1_000_000),
     "warning": (0, 65535),  # sbatch(1), --signal
 }
 _MODULE = re.compile(r"(swap )?[A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*( [A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*)?")
@@ -139,9 +143,11 @@ def objections(values: Mapping[str, object]) -> Iterator[Objection]:
             and (not isinstance(value, str) or not re.fullmatch(form.pattern, value, re.ASCII))
         ):
             yield Objection(field, value, form.rule)
+        elif isinstance(value, str) and (what := numbers.wrong(field, value)):
+            yield Objection(field, value, what)
     for field, (least, most) in _COUNTS.items():
         value = values.get(field)
-        if isinstance(value, int) and (value < least or (most is not None and value > most)):
+        if isinstance(value, int) and not least <= value <= most:
             yield Objection(field, value, f"at least {least}" if value < least else f"at most {most}")
     for field, judge in _EACH.items():
         for item in _items(values.get(field)):

@@ -99,6 +99,9 @@ def points(tmp_path, name="mnist"):
     [
         (["mnist", "--ranks", "1,x"], "write counts with commas"),
         (["mnist", "--ranks", "0"], "write counts with commas"),
+        (["mnist", "--ranks", "1,99999999999"], "at most 10000000, which is more than any machine has"),
+        (["mnist", "--ranks", "9" * 5000], "at most 10000000"),
+        (["mnist", "--ranks", "5000000"], "--nodes 5000000: at most 65536"),
         (["mnist"], "--ranks"),
         (["nope", "--ranks", "1"], "there is no trainer 'nope'"),
         (["--ranks", "1"], "say what to run"),

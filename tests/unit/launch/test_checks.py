@@ -24,6 +24,13 @@ GOOD = [
     ("mail_user", "a.b+c@x.org"),
     ("array", "0-15:4%2"),
     ("array", "1,3,5-7"),
+    ("array", "4000000"),
+    ("array", "7-7%1"),
+    ("time", "24855-0"),
+    ("nodelist", "n[1-65536]"),
+    ("memory", "999999999999"),
+    ("nodes", 65536),
+    ("ranks_per_node", 65533),
     ("dependency", "afterok:1:2_3,afterany:4+5"),
     ("dependency", "singleton"),
     ("dependency", "aftercorr:7_*"),
@@ -74,6 +81,15 @@ BAD = [
     ("ranks_per_node", 0),
     ("gpus_per_node", -1),
     ("warning", 65536),
+    ("nodes", 65537),
+    ("nodes", 99999999999999999999),
+    ("ranks_per_node", 65534),
+    ("cpus_per_rank", 10**12),
+    ("gpus_per_node", 10**12),
+    ("chain", 10**12),
+    ("fabric_gbit", 10**12),
+    ("nodelist", "node[1-]"),
+    ("nodelist", "node[,]"),
     ("chain", -1),
 ]
 
@@ -87,6 +103,33 @@ def test_what_slurm_takes_passes(field, value):
 def test_what_it_would_misread_is_refused_by_its_option(field, value):
     with pytest.raises(BadInput, match=option(field)):
         check_spec(spec(**{field: value}))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("array", "7-0", "7-0 does not"),
+        ("array", "1,9-3:2", "9-3:2 does not"),
+        ("array", "0-7:0", "the step of 0-7:0 is at least 1"),
+        ("array", "4000001", "the largest number of a task is 4000000"),
+        ("array", "0-7%4000001", "at most 4000000 at once"),
+        ("array", "1-99999999999999999999", "more than 12 digits"),
+        ("time", "99999999999-00:00:00", "at most 24855 days, or UNLIMITED"),
+        ("time", "24855-00:01", "at most 24855 days"),
+        ("time", "9" * 5000, "more than 12 digits"),
+        ("nodelist", "node[5-3]", "5-3 does not"),
+        ("exclude", "node[1-65537]", "no cluster has more than 65536 nodes"),
+        ("memory", "9999999999999G", "more than 12 digits"),
+        ("memory_per_cpu", "9999999999999", "more than 12 digits"),
+        ("dependency", "afterok:9999999999999", "more than 12 digits"),
+        ("begin", "now+9999999999999days", "more than 12 digits"),
+        ("nodes", 65537, "at most 65536"),
+    ],
+)
+def test_what_has_the_form_and_is_too_much_is_refused_in_one_line(field, value, why):
+    with pytest.raises(BadInput, match=option(field)) as caught:
+        check_spec(spec(**{field: value}))
+    assert why in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""Judge the numbers in values of Slurm's form: what has the form may still be nothing that Slurm takes."""
+
+import re
+
+from toolkit.launch.times import minutes
+
+_LARGEST_INDEX = 4_000_000
+"""MaxArraySize may be 4000001 at most, and is one more than the largest index (slurm.conf(5))."""
+
+_LONGEST_DAYS = 24_855
+"""Slurm counts the seconds of a limit in 31 bits (time_str2secs in its parse_time.c)."""
+
+_MOST_NAMES = 65_536
+"""Slurm has no more nodes, and no longer range of names (MAX_SLURM_NODES, MAX_RANGE in its hostlist.c)."""
+
+_RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+_TOO_LONG = re.compile(r"\d{13}")
+_REVERSED = "a range goes from the smaller number to the larger, and {} does not"
+
+
+def wrong(field: str, value: str) -> str:
+    """Return what is wrong with the numbers in a value that has the form of its field; empty for nothing."""
+    if field not in _WITH_NUMBERS:
+        return ""
+    if _TOO_LONG.search(value):
+        return "no number of Slurm's has more than 12 digits"
+    if field == "time":
+        return _time(value)
+    if field == "array":
+        return _array(value)
+    return _nodes(value) if field in {"nodelist", "exclude"} else ""
+
+
+_WITH_NUMBERS = frozenset(
+    {"time", "array", "nodelist", "exclude", "memory", "memory_per_cpu", "dependency", "begin", "gpu_bind"}
+)
+
+
+def _time(value: str) -> str:
+    limit = minutes(value)
+    most = f"at most {_LONGEST_DAYS} days, or UNLIMITED"
+    return most if limit is not None and limit > _LONGEST_DAYS * 24 * 60 else ""
+
+
+def _array(value: str) -> str:
+    tasks, _, at_once = value.partition("%")
+    for part in tasks.split(","):
+        if (found := _RANGE.fullmatch(part)) is None:
+            continue
+        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        if last < first:
+            return _REVERSED.format(part)
+        if last > _LARGEST_INDEX:
+            return f"the largest number of a task is {_LARGEST_INDEX}"
+        if step == 0:
+            return f"the step of {part} is at least 1"
+    return f"at most {_LARGEST_INDEX} at once" if at_once and int(at_once) > _LARGEST_INDEX else ""
+
+
+def _nodes(value: str) -> str:
+    for inside in re.findall(r"\[([^]]*)\]", value):
+        for part in inside.split(","):
+            first, _, last = part.partition("-")
+            if last and int(last) < int(first):
+                return _REVERSED.format(part)
+            if last and int(last) - int(first) >= _MOST_NAMES:
+                return f"{part}: no cluster has more than {_MOST_NAMES} nodes"
+    return ""
