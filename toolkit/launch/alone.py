@@ -26,7 +26,8 @@ def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -
     """
     directory = record.spec.directory
     path = posixpath.join(directory, records.SCRIPT)
-    runner.write(path, script.encode(), 0o755)
+    # Its variables may hold what is nobody else's to read; the folder that is made for it is as private.
+    runner.write(path, script.encode(), 0o700)
     records.keep(record, records.SCRIPT, script.encode())
     began = {"nodes": socket.gethostname(), "started": _now(), "ended": "", "exit_code": None}
     record = _saved(record, id="", state="running", **began)

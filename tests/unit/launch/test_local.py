@@ -83,6 +83,16 @@ def ran(folder, what, made, on_line=lambda _: None):
     return run_local(LocalRunner(), record, local_script(what, made, "why"), on_line)
 
 
+def test_script_and_folder_are_nobody_elses(here):
+    before = os.umask(0o022)
+    try:
+        ran(here / "run", case(here / "run", "true", env={"TOKEN": "secret"}), DIRECT)
+    finally:
+        os.umask(before)
+    assert (here / "run" / "job.sh").stat().st_mode & 0o777 == 0o700
+    assert (here / "run").stat().st_mode & 0o777 == 0o700
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_script_is_the_golden_one(name):
     what, made = CASES[name]
