@@ -150,23 +150,17 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 @_json_option("Print the record, of several a list")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """End every JOB (the last one by default)."""
-    from toolkit.launch import jobs as doors
+    from toolkit.cli.cancelling import Tried, end_all, failure
 
-    ended = []
-    for record in find_all(jobs):
-        said = f"has ended already: {record.state}"
-        if record.state not in FINAL_STATES:
-            with reached(record) as runner:
-                record, _ = doors.refresh(runner, record)  # noqa: PLW2901 - it is the same one, as it is now
-                said = f"has ended already: {record.state}"
-                if record.state not in FINAL_STATES:
-                    record = doors.cancel(runner, record)  # noqa: PLW2901 - as above
-                    said = _cancelled(record)
-        ended.append(record)
+    def say(one: Tried) -> None:
         if not as_json:
-            click.echo(f"job {record.id or record.key} {said}")
-    if as_json:
-        _print_several(ended, as_json=True)
+            click.echo(f"job {one.record.id or one.record.key} {one.said}")
+
+    tried = end_all(find_all(jobs), say)
+    if as_json and (len(tried) > 1 or tried[0].error is None):
+        _print_records([(one.record, one.was_reached) for one in tried])
+    if error := failure(tried):
+        raise error
 
 
 @command.command("resume")
@@ -235,10 +229,6 @@ def _print_output(record: JobRecord, output: str, *, as_json: bool) -> None:
     click.echo(msgspec.json.encode({**told, "output": output}).decode())
 
 
-def _cancelled(record: JobRecord) -> str:
-    return "is cancelled" if record.state == "cancelled" else f"was told to end, and is {record.state}"
-
-
 def _names(record: JobRecord) -> set[str]:
     """Return what a person may call the place of a job."""
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
@@ -248,11 +238,17 @@ def _print_several(found: list[JobRecord], *, as_json: bool) -> None:
     if not as_json:
         for record in found:
             click.echo(f"{record.key} {record.state}")
-    elif len(found) == 1:
-        click.echo(msgspec.json.encode(found[0]).decode())
     else:
-        listed = [{**msgspec.to_builtins(record), "reached": True} for record in found]
-        click.echo(msgspec.json.encode({"schema": "toolkit.jobs/1", "jobs": listed}).decode())
+        _print_records([(record, True) for record in found])
+
+
+def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
+    """Print one record as it is, several as a list that says of each whether its place was reached."""
+    if len(found) == 1:
+        click.echo(msgspec.json.encode(found[0][0]).decode())
+        return
+    listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
+    click.echo(msgspec.json.encode({"schema": "toolkit.jobs/1", "jobs": listed}).decode())
 
 
 def _wait_for_one(ctx: click.Context, record: JobRecord, *, as_json: bool) -> None:

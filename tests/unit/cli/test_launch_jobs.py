@@ -309,6 +309,44 @@ def test_several_are_cancelled(reached):
     assert [job["state"] for job in listed] == ["cancelled", "completed"]
 
 
+def cancelled_around(reached):
+    """Have jobs of which the second has no number of Slurm's and the third one's place is away."""
+    save("a", id="1")
+    save("b", id="", state="unknown")
+    save("c", id="3", host="away")
+    save("d", id="4")
+    ended = RUNNING.replace("RUNNING", "CANCELLED")
+    reached["login"] = Recorded(scancel=["", ""], squeue=[""], scontrol=[RUNNING, ended, RUNNING, ended])
+
+
+def test_one_that_cannot_be_cancelled_keeps_no_other_going(reached):
+    cancelled_around(reached)
+    done = jobs("cancel", "a", "b", "c", "d")
+    assert done.stdout.splitlines() == ["job 1 is cancelled", "job 4 is cancelled"]
+    assert isinstance(done.exception, CheckFailed)
+    assert done.exception.message == "2 of 4 jobs were not ended"
+    assert [line.partition(":")[0] for line in done.exception.detail] == ["b", "c"]
+
+
+def test_what_became_of_all_is_printed_before_the_error(reached):
+    cancelled_around(reached)
+    done = jobs("cancel", "a", "c", "--json")
+    listed = json.loads(done.stdout)["jobs"]
+    assert [(job["key"], job["state"], job["reached"]) for job in listed] == [
+        ("a", "cancelled", True),
+        ("c", "running", False),
+    ]
+    assert isinstance(done.exception, Missing)
+    assert done.exception.message == "c was not ended: away: cannot be reached over SSH"
+
+
+def test_the_only_one_that_cannot_be_cancelled_is_told_as_it_is(reached):
+    cancelled_around(reached)
+    done = jobs("cancel", "b", "--json")
+    assert done.stdout == ""
+    assert "number that Slurm gave to b is not known" in done.exception.message
+
+
 def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):
     record = save()
     script = f"{RECORD.spec.directory}/job.sh"
