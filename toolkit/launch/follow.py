@@ -93,6 +93,19 @@ def follow(
         records.keep(record, records.OUTPUT, bytes(reader.seen))
 
 
+def give_up(runner: Runner, silent: float, fix: str = "") -> None:
+    """Take a controller for gone that has been silent for so many seconds, if they are enough.
+
+    Raises:
+        Missing: if they are.
+    """
+    if silent >= _SILENT_SECONDS:
+        raise Missing(
+            f"Slurm on {runner.place} has not answered for {silent / 60:.0f} minutes; the job may go on",
+            fix=fix,
+        )
+
+
 class _Metrics:
     """Reads the metrics now and then, all of them: a run that goes on writes the file anew."""
 
@@ -147,7 +160,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
             if left is not None and not (left == jobs.STOPPED and record.spec.goes_on):
                 yield JobStatus("unknown", answer="forgotten")
                 return
-            _give_up(runner, asked - heard)
+            give_up(runner, asked - heard)
         else:
             heard, running = asked, status.state == "running"
         yield queue.placed(status)
@@ -197,15 +210,8 @@ def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None
     """Let no end be written down before Slurm says whether another job goes on from there."""
     began = time.monotonic()
     while jobs.may_go_on(record, status) and not jobs.says_which(runner, record):
-        _give_up(runner, time.monotonic() - began)
+        give_up(runner, time.monotonic() - began)
         time.sleep(_FIRST_QUERY)
-
-
-def _give_up(runner: Runner, silent: float) -> None:
-    if silent >= _SILENT_SECONDS:
-        raise Missing(
-            f"Slurm on {runner.place} has not answered for {silent / 60:.0f} minutes; the job may go on"
-        )
 
 
 def _settle(reader: _Tail) -> None:

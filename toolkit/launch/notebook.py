@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.data import package, shipped
 from toolkit.errors import CheckFailed, Missing
-from toolkit.launch import jobs, plan
+from toolkit.launch import follow, jobs, plan
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import FINAL_STATES, JobRecord, JobSpec
@@ -96,10 +96,17 @@ def wait_until_ready(
 
     Raises:
         CheckFailed: if it runs and does not listen.
+        Missing: if Slurm does not answer for minutes.
     """
-    pause, running_since = _POLLS[0], 0.0
+    pause, running_since, heard = _POLLS[0], 0.0, time.monotonic()
     while True:
         status = jobs.query(runner, record.id)
+        if status.answer == "silent":
+            follow.give_up(
+                runner, time.monotonic() - heard, f"once it does: toolkit notebook --attach {record.key}"
+            )
+        else:
+            heard = time.monotonic()
         on_state(status)
         record = jobs.noted(record, status)
         if status.state in FINAL_STATES or status.answer == "forgotten":

@@ -16,7 +16,7 @@ from tests.unit.engine.whole import IMAGE
 from tests.unit.launch.examples import RECORD, spec
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed, Missing
-from toolkit.launch import jobs, notebook
+from toolkit.launch import follow, jobs, notebook
 from toolkit.launch.script import job_script
 from toolkit.launch.slurm import JobStatus
 from toolkit.run.command import Command
@@ -187,6 +187,21 @@ def test_one_that_never_listens_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(notebook, "_START_SECONDS", 0.05)
     with pytest.raises(CheckFailed, match="did not listen"):
         notebook.wait_until_ready(LocalRunner(), record(tmp_path), lambda _: None)
+
+
+def test_a_controller_that_is_gone_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    Slurm(monkeypatch, JobStatus("pending"), JobStatus("unknown", answer="silent"))
+    monkeypatch.setattr(follow, "_SILENT_SECONDS", 0.05)
+    with pytest.raises(Missing, match="has not answered for 0 minutes; the job may go on") as caught:
+        notebook.wait_until_ready(LocalRunner(), record(tmp_path), lambda _: None)
+    assert "toolkit notebook --attach" in caught.value.fix
+
+
+def test_a_controller_that_comes_back_is_waited_for(tmp_path, monkeypatch):
+    silent = JobStatus("unknown", answer="silent")
+    Slurm(monkeypatch, JobStatus("pending"), silent, silent, JobStatus("running", nodes="node1"))
+    (tmp_path / "notebook.json").write_text('{"host": "node1", "port": 40017}')
+    assert notebook.wait_until_ready(LocalRunner(), record(tmp_path), lambda _: None)[1] == PLACE
 
 
 def test_what_is_secret_goes_with_the_job(tmp_path):
