@@ -12,12 +12,13 @@ from toolkit.data import config_dir
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
-from toolkit.knowledge.strict import near, tables, text_of
+from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import layers
 from toolkit.launch.complete import completed
 from toolkit.launch.layers import Layer
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Site
+from toolkit.near import near
 
 PROJECT = "toolkit.toml"
 """The file of settings in the folder that a command is given in."""

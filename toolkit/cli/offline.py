@@ -11,12 +11,12 @@ from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
-from toolkit.knowledge.strict import near
 from toolkit.launch import trainers, unseen
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
+from toolkit.near import near
 
 _RECIPES = "recipes"
 

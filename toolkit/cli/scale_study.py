@@ -14,10 +14,10 @@ from toolkit.cli.flags import Flags, check_words
 from toolkit.cli.layering import asked
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
-from toolkit.knowledge.strict import near
 from toolkit.launch.specify import name_of
 from toolkit.model.jobfile import JobFile
 from toolkit.model.study import Scaling, Study
+from toolkit.near import near
 from toolkit.report.table import table
 from toolkit.study import collect, folder, proof, sweep
 from toolkit.study.advice import advise

@@ -11,8 +11,9 @@ import msgspec
 from toolkit import data
 from toolkit.errors import BadInput
 from toolkit.knowledge.stacks import Stacks, stacks
-from toolkit.knowledge.strict import Objection, near, refused, shape, tables, text_of
+from toolkit.knowledge.strict import Objection, refused, shape, tables, text_of
 from toolkit.model.recipe import MATCH_HOST, MPIS, OPERATIONS, WANTABLE, Recipe
+from toolkit.near import near
 from toolkit.versions import is_wish
 
 _EARLIER = "toolkit.recipe/1"

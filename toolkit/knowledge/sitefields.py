@@ -7,8 +7,9 @@ is refused here, with the field, and not by a cluster.
 import re
 from collections.abc import Iterator
 
-from toolkit.knowledge.strict import Objection, near
+from toolkit.knowledge.strict import Objection
 from toolkit.model.site import Partition, Site
+from toolkit.near import near
 
 _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*"
 PATH = re.compile(_PATH, re.ASCII)

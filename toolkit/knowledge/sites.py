@@ -9,8 +9,9 @@ import msgspec
 from toolkit.data import config_dir, shipped
 from toolkit.errors import BadInput
 from toolkit.knowledge.sitefields import objections
-from toolkit.knowledge.strict import near, refused, shape, tables, text_of
+from toolkit.knowledge.strict import refused, shape, tables, text_of
 from toolkit.model.site import Site
+from toolkit.near import near
 
 SUFFIX = ".toml"
 _EXAMPLE = "example"

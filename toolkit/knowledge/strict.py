@@ -1,9 +1,7 @@
 """Say in one line what is wrong with a file of TOML: file, line, field, the choices, what may be meant."""
 
-import difflib
 import re
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
@@ -11,6 +9,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.knowledge.lines import line_of
+from toolkit.near import near
 
 _UNKNOWN = re.compile(r"unknown field `(?P<field>.*)`")
 _MISSING = re.compile(r"missing required field `(?P<field>.*)`")
@@ -86,12 +85,6 @@ def refused(objection: Objection, text: str, file: str) -> BadInput:
     told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
     field = f"{_shown(objection.path)}: " if objection.path else ""
     return BadInput(f"{file}:{line_of(text, objection.path)}: {field}{_shown(objection.what)}{told}")
-
-
-def near(word: str, choices: Iterable[str]) -> str:
-    """Return ``, did you mean X?`` where one of the choices is close."""
-    close = difflib.get_close_matches(word, list(choices), n=1)
-    return f", did you mean {close[0]}?" if close else ""
 
 
 def _shown(text: str) -> str:

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from toolkit import nodelist
 from toolkit.errors import BadInput
 from toolkit.launch import numbers
 from toolkit.model.job import JobSpec
@@ -32,8 +33,7 @@ _NAMES = _Form(
 )
 _SEVERAL = _Form(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separated by commas")
 _MEMORY = _Form(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G; M is meant without one")
-_NODE = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[\d+(-\d+)?(,\d+(-\d+)?)*\][A-Za-z0-9._-]*)*"
-_NODES = _Form(rf"{_NODE}(,{_NODE})*", "write nodes as Slurm does: node1,node[3-5]")
+_NODES = _Form(nodelist.FORM, nodelist.RULE)
 _OUTPUT = _Form(
     # Slurm makes no folder for it, and a job that cannot write its output ends without a word.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
@@ -96,19 +96,16 @@ FORMS: Mapping[str, _Form] = {
 }
 """Field of a job → what its text has to look like."""
 
-_MOST_NODES = 65_536
-"""MAX_SLURM_NODES of Slurm."""
-
 _MOST_OF_NODE = 65_533
 """Slurm counts what a node has in 16 bits, of which the last values have meanings (NO_VAL16, INFINITE16)."""
 
 _COUNTS: Mapping[str, tuple[int, int]] = {
-    "nodes": (1, _MOST_NODES),
+    "nodes": (1, nodelist.MOST),
     "ranks_per_node": (1, _MOST_OF_NODE),
     "cpus_per_rank": (1, _MOST_OF_NODE),
     "gpus_per_node": (0, _MOST_OF_NODE),
     "chain": (0, 10_000),
-    "min_nodes": (0, _MOST_NODES),
+    "min_nodes": (0, nodelist.MOST),
     "fabric_gbit": (1, 1_000_000),
     "warning": (0, 65535),  # sbatch(1), --signal
 }

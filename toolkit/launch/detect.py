@@ -11,11 +11,11 @@ from toolkit.errors import BadInput, Missing
 from toolkit.knowledge.fabric import between_nodes, fastest
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.sitefields import MODULE, PATH, WORD, objections
-from toolkit.knowledge.strict import near
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Mode
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
 from toolkit.model.sitefacts import Folder, PartitionFacts, SiteFacts
+from toolkit.near import near
 
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.knowledge.strict import near
 from toolkit.launch.times import minutes
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
+from toolkit.near import near
 
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 

@@ -2,6 +2,7 @@
 
 import re
 
+from toolkit import nodelist
 from toolkit.launch.times import minutes
 
 _LARGEST_INDEX = 4_000_000
@@ -10,9 +11,6 @@ _LARGEST_INDEX = 4_000_000
 _LONGEST_DAYS = 24_855
 """Slurm counts the seconds of a limit in 31 bits (time_str2secs in its parse_time.c)."""
 
-_MOST_NAMES = 65_536
-"""Slurm has no more nodes, and no longer range of names (MAX_SLURM_NODES, MAX_RANGE in its hostlist.c)."""
-
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _TOO_LONG = re.compile(r"\d{13}")
 _REVERSED = "a range goes from the smaller number to the larger, and {} does not"
@@ -20,20 +18,18 @@ _REVERSED = "a range goes from the smaller number to the larger, and {} does not
 
 def wrong(field: str, value: str) -> str:
     """Return what is wrong with the numbers in a value that has the form of its field; empty for nothing."""
+    if field in {"nodelist", "exclude"}:
+        return nodelist.wrong(value) if value else ""
     if field not in _WITH_NUMBERS:
         return ""
     if _TOO_LONG.search(value):
         return "no number of Slurm's has more than 12 digits"
     if field == "time":
         return _time(value)
-    if field == "array":
-        return _array(value)
-    return _nodes(value) if field in {"nodelist", "exclude"} else ""
+    return _array(value) if field == "array" else ""
 
 
-_WITH_NUMBERS = frozenset(
-    {"time", "array", "nodelist", "exclude", "memory", "memory_per_cpu", "dependency", "begin", "gpu_bind"}
-)
+_WITH_NUMBERS = frozenset({"time", "array", "memory", "memory_per_cpu", "dependency", "begin", "gpu_bind"})
 
 
 def _time(value: str) -> str:
@@ -55,14 +51,3 @@ def _array(value: str) -> str:
         if step == 0:
             return f"the step of {part} is at least 1"
     return f"at most {_LARGEST_INDEX} at once" if at_once and int(at_once) > _LARGEST_INDEX else ""
-
-
-def _nodes(value: str) -> str:
-    for inside in re.findall(r"\[([^]]*)\]", value):
-        for part in inside.split(","):
-            first, _, last = part.partition("-")
-            if last and int(last) < int(first):
-                return _REVERSED.format(part)
-            if last and int(last) - int(first) >= _MOST_NAMES:
-                return f"{part}: no cluster has more than {_MOST_NAMES} nodes"
-    return ""

@@ -4,6 +4,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from toolkit import nodelist
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.run.command import Command
@@ -11,7 +12,6 @@ from toolkit.run.command import Command
 _SECONDS = 60
 """Longest that the script may take: its questions share 40 s, the rest is the way there and back."""
 _WHERE = "@probe@\n"
-_NODES = re.compile(r"all|[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
 """Partitions: what a job may name has to be let pass here, too."""
 
@@ -43,8 +43,8 @@ class Asked:
     site: Words | None = None
 
     def __post_init__(self) -> None:
-        if not _NODES.fullmatch(self.nodes) or self.nodes.startswith("-"):
-            raise BadInput(f"--nodes {self.nodes!r}: give a number, all, or names like node[1-4]")
+        if what := _wrong(self.nodes):
+            raise BadInput(f"--nodes {self.nodes!r}: {what}")
         if not _NAME.fullmatch(self.partition) or self.partition.startswith("-"):
             raise BadInput(f"--partition {self.partition!r}: not the name of a partition")
 
@@ -57,6 +57,15 @@ class Asked:
     def seconds(self) -> int:
         """Longest that the answer may take."""
         return _SECONDS + self.wait
+
+
+def _wrong(nodes: str) -> str:
+    """Return why nodes cannot be asked for in these words; empty where they can."""
+    if nodes.isascii() and nodes.isdecimal():
+        most = len(str(nodelist.MOST))
+        return "" if len(nodes) <= most and int(nodes) <= nodelist.MOST else f"at most {nodelist.MOST}"
+    why = "" if nodes == "all" else nodelist.wrong(nodes)
+    return "give a number, all, or names like node[1-4]" if why == nodelist.RULE else why
 
 
 def of_job(partition: str | None) -> Asked:

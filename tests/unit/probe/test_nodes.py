@@ -282,6 +282,24 @@ def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
     assert of_job(partition) == Asked(partition=asked)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        ("node[1-", "give a number, all, or names like node[1-4]"),
+        ("node[1-]", "give a number, all, or names"),
+        ("node]", "give a number, all, or names"),
+        ("node[5-3]", "5-3 does not"),
+        ("node[1-99999]", "no cluster has more than 65536 nodes"),
+        ("65537", "at most 65536"),
+        ("9" * 5000, "at most 65536"),
+    ],
+)
+def test_what_is_no_list_of_nodes_is_refused_as_that_of_a_job_is(nodes, why):
+    with pytest.raises(BadInput, match="--nodes") as caught:
+        Asked(nodes)
+    assert why in caught.value.message
+
+
 @pytest.mark.parametrize("wrong", ["", "-1", "a b", "$(id)", "node1;id", "*"])
 def test_what_is_no_list_of_nodes_is_refused(wrong):
     with pytest.raises(BadInput, match="--nodes"):

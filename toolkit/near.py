@@ -1,0 +1,16 @@
+"""Guess which of some words a person meant by another."""
+
+from collections.abc import Iterable
+
+
+def near(word: str, choices: Iterable[str]) -> str:
+    """Return ``, did you mean X?`` where one of the choices is close.
+
+    >>> near("imgae", ("image", "init"))
+    ', did you mean image?'
+    """
+    # Loaded by those alone who mistyped a word.
+    import difflib
+
+    close = difflib.get_close_matches(word, list(choices), n=1)
+    return f", did you mean {close[0]}?" if close else ""

@@ -1,0 +1,33 @@
+"""Lists of nodes as Slurm writes them: which texts are one; pure."""
+
+import re
+
+_NODE = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[\d+(-\d+)?(,\d+(-\d+)?)*\][A-Za-z0-9._-]*)*"
+FORM = rf"{_NODE}(,{_NODE})*"
+RULE = "write nodes as Slurm does: node1,node[3-5]"
+
+MOST = 65_536
+"""Slurm has no more nodes, and no longer range of names (MAX_SLURM_NODES, MAX_RANGE in its hostlist.c)."""
+
+_LONGEST = 12
+"""Digits of a number, which Python makes no number of where they are thousands."""
+
+
+def wrong(text: str) -> str:
+    """Return what is wrong with a list of nodes; empty for nothing.
+
+    >>> wrong("node[1-4,7],login1"), wrong("node[1-")
+    ('', 'write nodes as Slurm does: node1,node[3-5]')
+    """
+    # fullmatch, as $ would let a line break at the end through
+    if not re.fullmatch(FORM, text, re.ASCII):
+        return RULE
+    for part in (part for inside in re.findall(r"\[([^]]*)\]", text) for part in inside.split(",")):
+        first, _, last = part.partition("-")
+        if max(len(first), len(last)) > _LONGEST:
+            return f"no number of Slurm's has more than {_LONGEST} digits"
+        if last and int(last) < int(first):
+            return f"a range goes from the smaller number to the larger, and {part} does not"
+        if last and int(last) - int(first) >= MOST:
+            return f"{part}: no cluster has more than {MOST} nodes"
+    return ""
