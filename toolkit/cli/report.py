@@ -47,7 +47,12 @@ def command(
     """
     if timeline is not None:
         _timeline(timeline, jobs, as_json=as_json)
-    elif _studies(jobs):
+        return
+    if output is not None:
+        from toolkit.run.folders import check_folder
+
+        check_folder(output, "--output")
+    if _studies(jobs):
         from toolkit.cli.report_study import report_studies
         from toolkit.cli.styles import width_of_stdout
 
@@ -114,7 +119,15 @@ def _folder(job: str | None) -> Path:
 
     if job and Path(job).is_dir():
         return Path(job)
-    record = records.find(job)
+    try:
+        record = records.find(job)
+    except BadInput as error:
+        if job and (Path(job).exists() or "/" in job or not records.any_kept()):
+            raise BadInput(
+                f"{job}: no folder of a run, and no job of that name was launched from here",
+                fix="give the folder of a job, or a name that toolkit jobs list has",
+            ) from error
+        raise
     folder = records.folder(record.key)
     kept = folder / records.METRICS
     if _settled(record, kept):

@@ -118,6 +118,11 @@ def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) 
     raise BadInput(f"{kind} '{wanted}'; the last ones: {names}", fix="toolkit jobs list")
 
 
+def any_kept() -> bool:
+    """Tell whether there is any record of a job, be it damaged."""
+    return any(jobs_dir().glob(f"*/{RECORD}"))
+
+
 def forget(record: JobRecord) -> None:
     """Remove a record whose job never came to be."""
     shutil.rmtree(folder(record.key), ignore_errors=True)

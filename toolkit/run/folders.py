@@ -1,5 +1,6 @@
 """Folders that a person named: made, and seen to take files, before any work is done for them."""
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ def writable(folder: Path, option: str) -> Path:
     Raises:
         BadInput: if it cannot be made, or nothing can be written to it.
     """
+    check_folder(folder, option)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -25,6 +27,20 @@ def writable(folder: Path, option: str) -> Path:
             f"{option}: {folder} cannot be written to: {error.strerror}",
             fix=f"name a folder of yours with {option}",
         ) from error
+
+
+def check_folder(folder: Path, option: str) -> None:
+    """Refuse a folder to be written to that is something else; nothing is made.
+
+    Raises:
+        BadInput: if it is there and is no folder, be it a device.
+    """
+    with contextlib.suppress(OSError):  # what cannot be looked at is told where it is written to
+        if folder.exists() and not folder.is_dir():
+            raise BadInput(
+                f"{option}: {folder} cannot be written to: it is no folder",
+                fix=f"name a folder of yours with {option}",
+            )
 
 
 def folder_mode(mode: int) -> int:

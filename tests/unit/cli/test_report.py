@@ -46,6 +46,26 @@ def test_a_job_is_found_by_its_key(tmp_path, monkeypatch):
         report("other")
 
 
+def test_what_is_neither_folder_nor_job_is_told_as_that(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.txt").write_text("")
+    for word in ("nosuch", "file.txt", "runs/nosuch"):
+        with pytest.raises(BadInput, match=f"^{word}: no folder of a run"):
+            report(word)
+    with pytest.raises(BadInput, match="no job was launched from here yet"):
+        report()
+    job_folder(tmp_path / "toolkit" / "jobs" / "mnist-20261121-000000-abc123")
+    with pytest.raises(BadInput, match=r"^file\.txt: no folder of a run"):
+        report("file.txt")
+
+
+@pytest.mark.parametrize("output", ["/dev/null", "/dev/zero"])
+def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, output):
+    with pytest.raises(BadInput, match=f"--output: {output} cannot be written to: it is no folder"):
+        report(job, "-o", output)
+
+
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     """Keep metrics of a job in some state, and say what its place has; ``None`` is one that is away."""
