@@ -6,6 +6,10 @@ from pathlib import Path
 
 from toolkit.errors import BadInput, Missing
 from toolkit.folders import at_home
+from toolkit.near import near
+
+_CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
+"""What a person calls one of a kind of data."""
 
 
 @cache
@@ -59,8 +63,11 @@ def find(kind: str, name: str, suffix: str) -> Path:
         candidate = folder / f"{name}{suffix}"
         if candidate.is_file():
             return candidate
-    choices = ", ".join(names(kind, suffix)) or "none are installed"
-    raise BadInput(f"{kind}: there is no '{name}'; choices: {choices}")
+    known = names(kind, suffix)
+    raise BadInput(
+        f"there is no {_CALLED.get(kind, kind)} '{name}'{near(name, known)}; "
+        f"choices: {', '.join(known) or 'none are installed'}"
+    )
 
 
 def names(kind: str, suffix: str) -> list[str]:

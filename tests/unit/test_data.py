@@ -43,8 +43,21 @@ def test_a_persons_own_file_comes_before_a_shipped_one(monkeypatch, tmp_path):
 
 
 def test_an_unknown_name_lists_the_choices():
-    with pytest.raises(BadInput, match=r"slurm: there is no 'x'; choices: .*job"):
+    with pytest.raises(BadInput, match=r"there is no slurm 'x'; choices: .*job"):
         data.find("slurm", "x", ".sh.j2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("recipes", "tf2.15-cp", "there is no recipe 'tf2.15-cp', did you mean tf2.15-cpu?; choices: "),
+        ("recipes/datasets", "mnsit", "there is no data set 'mnsit', did you mean mnist?; choices: "),
+    ],
+)
+def test_a_mistyped_name_is_told_with_the_one_that_is_close(kind, name, said):
+    with pytest.raises(BadInput) as caught:
+        data.find(kind, name, ".toml")
+    assert caught.value.message.startswith(said)
 
 
 def test_a_path_is_taken_as_it_is(tmp_path):

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from toolkit.cli.lazy import NearGroup
 from toolkit.errors import Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER, ClusterStatus
 from toolkit.report.progress import Progress
@@ -18,7 +19,7 @@ _node = click.option("--node", default="login", show_default=True, help="Host to
 _json = click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
 
 
-@click.group("cluster")
+@click.group("cluster", cls=NearGroup)
 def command() -> None:
     """Run a virtual Slurm cluster in Docker.
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.lazy import NearGroup
 from toolkit.report.progress import Progress
 
 
-@click.group("data")
+@click.group("data", cls=NearGroup)
 def command() -> None:
     """Fetch and verify data sets."""
 

@@ -10,6 +10,7 @@ from toolkit.cli.places import open_runner, place_options
 from toolkit.errors import BadInput
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
+from toolkit.near import near
 
 if TYPE_CHECKING:
     from toolkit.model.finding import Finding
@@ -261,8 +262,10 @@ def _tell_rules(page: str | None, *, as_json: bool) -> None:
 
     chosen = [rule for rule in RULES if page in {None, rule.id}]
     if not chosen:
-        choices = ", ".join(rule.id for rule in RULES)
-        raise BadInput(f"--explain {page}: there is no such rule; choices: {choices}")
+        known = [rule.id for rule in RULES]
+        raise BadInput(
+            f"--explain {page}: there is no such rule{near(page or '', known)}; choices: {', '.join(known)}"
+        )
     if as_json:
         from toolkit.report.doctor_json import rules_json
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 import msgspec
 
+from toolkit.cli.lazy import NearGroup
 from toolkit.cli.reaching import find, find_all, looked_after, reached, refreshed, tell_damage
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
@@ -29,7 +30,7 @@ def _json_option(text: str) -> Callable[[_F], _F]:
     return click.option("--json", "as_json", is_flag=True, help=text)
 
 
-@click.group("jobs", invoke_without_command=True)
+@click.group("jobs", cls=NearGroup, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """List, show, follow, go on with and cancel launched jobs.

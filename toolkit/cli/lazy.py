@@ -6,8 +6,23 @@ from typing import Any
 
 import click
 
+from toolkit.near import near
 
-class LazyGroup(click.Group):
+
+class NearGroup(click.Group):
+    """A group that says which command may be meant by one that it does not have."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        # What looks like an option click tells better.
+        if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
+            ctx.fail(f"No such command {name!r}{near(name, self.list_commands(ctx)) or '.'}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(NearGroup):
     """``table`` says of each command where it is, as its module's ``command``, and what help says of it."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.lazy import NearGroup
 from toolkit.cli.places import open_runner, place_options
 from toolkit.errors import BadInput
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from toolkit.probe.bundle import Bundle
 
 
-@click.group("site")
+@click.group("site", cls=NearGroup)
 def command() -> None:
     """List, show and check the profiles of clusters."""
 

@@ -10,6 +10,7 @@ from toolkit.errors import BadInput, Missing
 from toolkit.folders import at_home
 from toolkit.image.reference import TRANSPORTS
 from toolkit.launch import plan
+from toolkit.near import near
 from toolkit.run.command import Command, Runner
 
 ON_CLUSTER = "cluster:"
@@ -34,10 +35,13 @@ def find_image(given: str) -> Path:
         return found
     if is_path(given):
         raise BadInput(f"--image {given}: no such file")
+    known = names(_RECIPES, ".toml")
     name = shlex.quote(given)
+    make = f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif"
     raise Missing(
-        f"there is no image {given} in build/images, images or this folder",
-        fix=f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif",
+        f"there is no image {given} in build/images, images or this folder"
+        f"{near(given, known) if given not in known else ''}",
+        fix=make if given in known else "give a SIF file, or a name that toolkit image list has",
     )
 
 

@@ -10,6 +10,7 @@ from toolkit.launch.checks import as_name
 from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile, Strategy
 from toolkit.model.prediction import Mode
+from toolkit.near import near
 from toolkit.versions import older
 
 
@@ -98,6 +99,7 @@ def find(name: str) -> Trainer:
         return shipped()[name]
     except KeyError:
         raise BadInput(
-            f"there is no trainer '{name}'; choices: {', '.join(shipped())}, or a file FILE.py",
+            f"there is no trainer '{name}'{near(name, shipped())}; choices: {', '.join(shipped())}, "
+            "or a file FILE.py",
             fix="for a command of your own: toolkit launch --image FILE.sif -- COMMAND",
         ) from None

@@ -65,5 +65,5 @@ def test_the_dockerfile_is_the_one_that_people_have_read():
 
 @pytest.mark.parametrize("verb", ["show", "render", "build", "sif"])
 def test_a_recipe_that_is_not_there_is_refused_before_anything_else(verb):
-    with pytest.raises(BadInput, match="there is no 'nope'"):
+    with pytest.raises(BadInput, match="there is no recipe 'nope'"):
         run(verb, "nope")

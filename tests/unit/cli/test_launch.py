@@ -45,6 +45,7 @@ def run(*words):
     ("words", "said"),
     [
         (["nope"], "there is no trainer 'nope'"),
+        (["mnsit"], "there is no trainer 'mnsit', did you mean mnist?; choices: mnist, "),
         ([], "there is no command to run"),
         (["--"], "there is no command to run"),
         (["--nodes", "0", "--", "true"], "--nodes"),
@@ -77,6 +78,13 @@ def test_a_recipe_without_image_ends_in_3_and_in_the_commands_that_make_it():
     assert error.fix == (
         "toolkit image build mpi-only && toolkit image sif mpi-only -o build/images/mpi-only.sif"
     )
+
+
+def test_a_mistyped_recipe_is_told_with_the_one_that_is_close():
+    error = run("--image", "mpi-onl", "--", "true").exception
+    assert isinstance(error, Missing)
+    assert error.message.endswith("or this folder, did you mean mpi-only?")
+    assert error.fix == "give a SIF file, or a name that toolkit image list has"
 
 
 def test_a_recipes_image_is_found_where_it_is_made(tmp_path, image):

@@ -152,6 +152,28 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["imgae"], "No such command 'imgae', did you mean image?"),
+        (["image", "biuld"], "No such command 'biuld', did you mean build?"),
+        (["jobs", "cancle"], "No such command 'cancle', did you mean cancel?"),
+        (["data", "gte"], "No such command 'gte', did you mean get?"),
+        (["site", "lst"], "No such command 'lst', did you mean list?"),
+        (["cluster", "dwn"], "No such command 'dwn', did you mean down?"),
+        (["xyzzy"], "No such command 'xyzzy'."),
+        (
+            ["doctor", "--explain", "image-lacks-pmi"],
+            "no such rule, did you mean image-lacks-pmix?; choices:",
+        ),
+    ],
+)
+def test_a_mistyped_word_is_told_with_the_one_that_is_close(capsys, words, said):
+    code, _, told = run(capsys, *words)
+    assert code == 2
+    assert said in told
+
+
 def test_every_command_of_the_table_exists_and_has_help(capsys):
     for name in COMMANDS:
         code, out, _ = run(capsys, name, "--help")

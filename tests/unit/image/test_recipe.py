@@ -153,5 +153,5 @@ def test_a_name_that_no_image_can_have_is_refused(tmp_path):
 
 
 def test_an_unknown_recipe_lists_those_that_there_are():
-    with pytest.raises(BadInput, match=r"there is no 'nope'; choices: .*tf2\.15-cpu"):
+    with pytest.raises(BadInput, match=r"there is no recipe 'nope'; choices: .*tf2\.15-cpu"):
         load("nope")
