@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from toolkit.cli.places import open_runner, place_options
-from toolkit.errors import Missing
+from toolkit.errors import BadInput, Missing
 from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
@@ -62,16 +62,25 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.notebook_job import prepared, wanted
+    from toolkit.cli.notebook_job import prepared, unseen_script, wanted
     from toolkit.cli.notebook_tunnel import Session, attached, started
 
+    if dry_run and as_json:
+        raise BadInput(
+            "--json prints the URL of a notebook, and --dry-run starts none; leave one of them out"
+        )
     session = Session(port=port, keep=keep, as_json=as_json)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
         if attach is not None:
             attached(attach, session, tell)
             return
         asking = wanted(given, folder, packages)
-        host = host or (cluster is None and host_of(asking.job.site)) or None
+        site = asking.job.site
+        # As toolkit launch does it: a script alone needs nobody to be asked.
+        if dry_run and site and host is None and cluster is None and not shutil.which("sbatch"):
+            click.echo(unseen_script(asking, site, tell), nl=False)
+            return
+        host = host or (cluster is None and host_of(site)) or None
         remote = host is not None or cluster is not None
         runner = open_runner(host, cluster, ssh_config)
         try:
@@ -96,6 +105,7 @@ def host_of(site: "Site | None") -> str:
         return ""
     if not site.host:
         raise Missing(
-            f"there is no sbatch here, and the profile of {site.title} names no host", fix="give --host"
+            f"there is no sbatch here, and the profile of {site.title} names no host",
+            fix="give --host; or --dry-run for the script alone",
         )
     return site.host

@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from toolkit.cli.flags import Flags
 from toolkit.cli.layering import Asked, asked
+from toolkit.cli.offline import check_not_there, image_facts
 from toolkit.cli.prepare import startable, to_be_copied, to_record
 from toolkit.cli.shared import image_of, look
 from toolkit.cli.whereabouts import check_directory, directory, login_variable
 from toolkit.errors import BadInput
-from toolkit.launch import notebook, plan, records
+from toolkit.launch import notebook, plan, records, unseen
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS
 from toolkit.launch.limits import check_limits
@@ -21,6 +23,7 @@ from toolkit.launch.surroundings import Around
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.progress import Tell
+from toolkit.model.site import Site
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
@@ -100,6 +103,28 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
         parcels=copied,
         runtime=runtime,
     )
+
+
+def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
+    """Return the script of a notebook for a site that is not asked anything.
+
+    Raises:
+        BadInput: for what the site does not have, or only it knows.
+    """
+    job = asking.job.job
+    check_not_there(job)
+    image = image_facts(job.image or "", Flags(), tell)
+    base = unseen.folder_of(job, site)
+    site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
+    there = posixpath.join(base, "images", posixpath.basename(image.path))
+    places = Places(posixpath.join(base, "runs", records.new_key(notebook.NAME)), there)
+    spec = _spec(specify(job, places), asking, asking.folder or base, image)
+    check_limits(spec, site, spec.site)
+    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {there}")
+    if not asking.folder:
+        tell.step(f"The notebook shows {base} in this script; --folder names another one there")
+    why = f"{_WHY}; nothing was asked of {site.title}"
+    return job_script(spec, notebook.PLAN, why, site.container.command, Around(site, None, image))
 
 
 def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobSpec:

@@ -31,10 +31,10 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     """
     job = asked.job
     fix = check_words(asked, flags)
-    _check_not_there(job)
+    check_not_there(job)
     program = _program(job)
     folder = _data(job, tell)
-    image = _image(job.image or "", flags, tell)
+    image = image_facts(job.image or "", flags, tell)
     trainers.check_carried(job, image)
     if image.architecture not in {None, site.architecture}:
         tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
@@ -51,13 +51,31 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     return made.script
 
 
-def _check_not_there(job: JobFile) -> None:
+def check_not_there(job: JobFile) -> None:
     """Refuse what lies on the cluster, which is not asked."""
     for option, given in (("image", job.image), ("data", job.data)):
         if given and given.startswith(ON_CLUSTER):
             raise BadInput(
                 f"--{option} {given}: only the cluster knows it", fix="give --host with --dry-run, too"
             )
+
+
+def image_facts(given: str, flags: Flags, tell: Tell) -> ImageFacts:
+    """Return what is known of an image by the file if there is one, else by its name.
+
+    Raises:
+        BadInput: if it is neither a SIF nor the name of a recipe.
+        CheckFailed: if it has not the signature that it is to have.
+    """
+    here = image_here(given)
+    facts = _read(here, tell) if here else _named(given, tell)
+    if here or flags.verify_key:
+        # Reading an image takes its time, and is for those alone who have one.
+        from toolkit.cli.prepare import signed, startable
+        from toolkit.cli.shared import Found
+
+        signed(flags, startable(Found(Path(facts.path).name, facts, "", here, given)), tell)
+    return facts
 
 
 def _program(job: JobFile) -> Path | None:
@@ -80,24 +98,6 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
         return data_folder(job.data, dataset)
     tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
     return None
-
-
-def _image(given: str, flags: Flags, tell: Tell) -> ImageFacts:
-    """Return what is known of an image by the file if there is one, else by its name.
-
-    Raises:
-        BadInput: if it is neither a SIF nor the name of a recipe.
-        CheckFailed: if it has not the signature that it is to have.
-    """
-    here = image_here(given)
-    facts = _read(here, tell) if here else _named(given, tell)
-    if here or flags.verify_key:
-        # Reading an image takes its time, and is for those alone who have one.
-        from toolkit.cli.prepare import signed, startable
-        from toolkit.cli.shared import Found
-
-        signed(flags, startable(Found(Path(facts.path).name, facts, "", here, given)), tell)
-    return facts
 
 
 def _read(file: Path, tell: Tell) -> ImageFacts:

@@ -1,5 +1,6 @@
 """What ``toolkit notebook`` refuses before a job is made, and the script that it makes."""
 
+import shutil
 import socket
 
 import pytest
@@ -115,6 +116,55 @@ def test_settings_for_other_jobs_do_not_spoil_a_notebook(image, tmp_path):
     assert "\n#SBATCH --output=output.log\n" in done.stdout
     assert "--no-kill" not in done.stdout
     assert "--array" not in done.stdout
+
+
+@pytest.fixture
+def far_away(monkeypatch):
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "sbatch" else which(name))
+
+
+@pytest.mark.usefixtures("far_away")
+def test_the_script_for_a_site_far_away_is_written_from_its_profile(tmp_path):
+    words = ("--image", "tf2.15-notebook-cpu", "--account", "train", "--dry-run")
+    done = CliRunner().invoke(
+        notebook.command, ["--site", "juwels", *words], obj={"verbose": False, "quiet": False}
+    )
+    assert done.exit_code == 0, done.exception
+    for line in ("--nodes=1", "--ntasks=1", "--partition=batch", "--account=train"):
+        assert f"\n#SBATCH {line}\n" in done.stdout
+    assert '"${PROJECT:?}"/toolkit/images/tf2.15-notebook-cpu.sif' in done.stdout
+    assert "nothing was asked of JUWELS Cluster" in done.stdout
+    assert "has to be brought to $PROJECT/toolkit/images/tf2.15-notebook-cpu.sif" in done.stderr
+    assert "The notebook shows $PROJECT/toolkit in this script" in done.stderr
+    assert not list(tmp_path.rglob("runs"))
+
+
+@pytest.mark.usefixtures("far_away")
+def test_what_is_given_counts_for_a_site_far_away_too(image):
+    words = ("--folder", "/w/me", "--packages", "/w/jupyter", "--directory", "/p/toolkit", "--gpus", "4")
+    done = run("--site", "juwels", "--image", image, "--partition", "gpus", *words, "--dry-run")
+    assert done.exit_code == 0, done.exception
+    assert "--bind /w/me" in done.stdout
+    assert "--bind /w/jupyter:/w/jupyter:ro" in done.stdout
+    assert "#SBATCH --gres=gpu:4" in done.stdout
+    assert "/p/toolkit/images/tiny.sif" in done.stdout
+
+
+@pytest.mark.usefixtures("far_away")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gpus", "5"], "no partition is known to have more than 4"),
+        (["--image", "nope"], "no SIF file and no recipe"),
+        (["--image", "cluster:tiny"], "only the cluster knows it"),
+        (["--json"], "--json prints the URL of a notebook, and --dry-run starts none"),
+    ],
+)
+def test_what_cannot_be_far_away_is_refused_in_one_line(words, said):
+    error = run("--site", "juwels", "--dry-run", *words).exception
+    assert isinstance(error, BadInput), error
+    assert said in error.message
 
 
 def test_a_taken_port_is_told_before_anything_is_sent(image, tmp_path):
