@@ -421,8 +421,13 @@ ask runtime 5 '
     done
     configured=$(cat "$sysconf"/apptainer/apptainer.conf "$sysconf"/singularity/singularity.conf 2>/dev/null)
     printf "%s\n" "$configured" |
-        grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|enable overlay|enable underlay|sessiondir max size|user bind control) *=" |
+        grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|allow setuid-mount squashfs|allow kernel squashfs|\
+enable overlay|enable underlay|sessiondir max size|user bind control) *=" |
         sed "s/^/setting /"
+    # Only some images may be started: that it is so, not which and whose.
+    printf "%s\n" "$configured" |
+        sed -n -e "/= *NULL *\$/d" -e "s/^\(limit container [a-z]*\) *= *[^ ].*/setting \1 = set/p"
+    grep -q -E "^ *activated *= *true" "$sysconf"/apptainer/ecl.toml 2>/dev/null && printf "setting execution control list = set\n"
     # What is bound into every container has to be there, behind its links too.
     printf "%s\n" "$configured" | sed -n "s/^bind path *= *//p" | while read -r bound; do
         why=$(ls -dL -- "${bound%%:*}" 2>&1 >/dev/null) && continue

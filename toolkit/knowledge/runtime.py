@@ -33,6 +33,28 @@ class Compression(Row, frozen=True, kw_only=True):
     kernel: str
 
 
+class SetuidFuse(Row, frozen=True, kw_only=True):
+    """Releases that, though setuid, mount by squashfuse where their settings do not allow the kernel to.
+
+    ``limited`` is the value that allows it where one of ``limits`` is set, too.
+    """
+
+    name: str
+    versions: str
+    setting: str
+    default: str
+    always: str
+    limited: str = ""
+    limits: tuple[str, ...] = ()
+
+    def by_kernel(self, settings: dict[str, str]) -> bool:
+        """Tell whether the kernel may mount an image, by the settings of the runtime."""
+        value = settings.get(self.setting, self.default)
+        return value == self.always or (
+            value == self.limited and any(name in settings for name in self.limits)
+        )
+
+
 class Option(Row, frozen=True, kw_only=True):
     """An option of ``exec``, and the releases of a runtime that know it."""
 
@@ -47,6 +69,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     unreadable: tuple[Unreadable, ...]
     retired: tuple[Retired, ...]
     compression: tuple[Compression, ...]
+    setuid_fuse: tuple[SetuidFuse, ...]
     option: tuple[Option, ...]
     squashfuse: Row
     session: Small
@@ -67,6 +90,11 @@ def unreadable(name: str, version: str, form: str) -> Unreadable | None:
 def retired(name: str, version: str) -> Retired | None:
     """Return what took the place of a runtime; ``None`` where it is still mended."""
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
+
+
+def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
+    """Return how a release decides in setuid mode who mounts; ``None`` where it is always the kernel."""
+    return next((r for r in runtime().setuid_fuse if r.name == name and within(version, r.versions)), None)
 
 
 def knows(name: str, version: str, option: str) -> bool:

@@ -90,8 +90,9 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     path: str
     setuid: bool | None = None
-    """It is installed with setuid root, and mounts images by the kernel."""
+    """It is installed with setuid root; the kernel then mounts images, if release and settings let it."""
     settings: dict[str, str] = {}
+    """Lines of apptainer.conf that say how containers start; a setting that is not there has its default."""
     unbound: tuple[str, ...] = ()
     """Lines ``bind path`` of its settings, ``SRC[:DST[:OPTS]]``, whose source this machine does not have."""
 

@@ -81,27 +81,47 @@ def runtime_retired(case: Case) -> Hit | None:
     return Hit(case.cite("host.runtime"), title=title, source=row.source)
 
 
+def _by_kernel(case: Case) -> bool | Lacks:
+    """Tell whether the kernel mounts the image: with setuid, where the release and its settings let it."""
+    if lacks := missing(case, "host.runtime.setuid"):
+        return lacks
+    found = case.host.runtime
+    if found is None or not found.setuid:
+        return False
+    row = runtime.setuid_fuse(found.name, found.version)
+    if row is None:
+        return True
+    return missing(case, "host.runtime.settings") or row.by_kernel(found.settings)
+
+
 @rule(
     "image-compression-too-new",
     "The kernel of the host cannot mount an image with this compression",
     severity="error",
     fix="build the SIF with gzip: apptainer build --mksquashfs-args '-comp gzip'",
-    source="recipes/knowledge/runtime.toml, [[compression]]",
+    source="recipes/knowledge/runtime.toml, [[compression]], [[setuid_fuse]]",
     about=("host.runtime", "host.kernel"),
-    then=("host.runtime.setuid", "image.compression"),
+    then=("host.runtime.setuid", "host.runtime.settings", "image.compression"),
     advice=True,
 )
 def image_compression_too_new(case: Case) -> Hit | Lacks | None:
     """A setuid installation lets the kernel mount the file system in a SIF. A kernel that is older than the
-    compression says 'failed to mount squashfs filesystem: invalid argument'.
+    compression says 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on takes
+    squashfuse there as well, unless 'allow setuid-mount squashfs' or a limit on what may be started says
+    otherwise.
     """
     rows = [r for r in runtime.runtime().compression if older(case.host.kernel, r.kernel)]
     if not rows:
         return None
-    if lacks := missing(case, "host.runtime.setuid", "image.compression"):
+    if lacks := missing(case, "image.compression"):
         return lacks
     row = next((r for r in rows if r.name == case.image.compression), None)
-    if row is None or case.host.runtime is None or not case.host.runtime.setuid:
+    if row is None:
+        return None
+    mounts = _by_kernel(case)
+    if isinstance(mounts, Lacks):
+        return mounts
+    if not mounts:
         return None
     title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {case.host.kernel}"
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")

@@ -13,6 +13,13 @@ from toolkit.model.prediction import Request
 CENTOS_7 = {"kernel": "3.10.0-1160.el7.x86_64"}
 SETUID = runtime(setuid=True).runtime
 NO_RUNTIME = absent(HOST, "runtime")
+SQUASHFS = "allow setuid-mount squashfs"
+"""From Apptainer 1.3 on it says who mounts an image in setuid mode."""
+
+
+def setuid(settings: dict[str, str] | None = None, **more: object):
+    """Return a host with an old kernel and a runtime that is setuid."""
+    return with_(runtime(**{"setuid": True, "settings": settings or {}, **more}), **CENTOS_7)
 
 
 def setting(name: str, value: str):
@@ -44,7 +51,14 @@ FIRES = {
         case(runtime(name="singularity-ce", version="3.11.5")),
         case(runtime(version="1.1.9-1.el8")),
     ],
-    "image-compression-too-new": [case(host(runtime=SETUID, **CENTOS_7))],
+    "image-compression-too-new": [
+        case(setuid(version="1.2.5")),
+        case(setuid({SQUASHFS: "yes"})),
+        case(setuid({SQUASHFS: "iflimited", "limit container paths": "set"})),
+        case(setuid({"execution control list": "set"}, version="1.3.0")),
+        case(setuid(name="singularity", version="3.8.7")),
+        case(setuid(name="singularity-ce", version="4.3.1")),
+    ],
     "squashfuse-absent": [case(absent(HOST, "squashfuse"))],
     "home-not-mounted": [case(setting("mount home", "no"))],
     "binds-refused": [
@@ -68,7 +82,10 @@ QUIET = {
         case(),
         case(host(runtime=SETUID)),
         case(host(**CENTOS_7)),
-        case(host(runtime=SETUID, **CENTOS_7), image(compression="gzip")),
+        case(setuid(version="1.2.5"), image(compression="gzip")),
+        case(setuid()),
+        case(setuid({SQUASHFS: "no", "limit container owners": "set"})),
+        case(setuid({"allow kernel squashfs": "no"}, name="singularity-ce", version="4.3.1")),
         case(absent(host(**CENTOS_7), "runtime")),
     ],
     "squashfuse-absent": [
@@ -84,7 +101,11 @@ QUIET = {
     "session-folder-small": [case(), case(setting("sessiondir max size", "unlimited"))],
 }
 UNDECIDED = {
-    "image-compression-too-new": [case(host(runtime=SETUID, **CENTOS_7), unread(IMAGE, "compression"))],
+    "image-compression-too-new": [
+        case(setuid(), unread(IMAGE, "compression")),
+        case(unread(setuid(version="1.2.5"), "runtime.setuid")),
+        case(unread(setuid(), "runtime.settings")),
+    ],
     "squashfuse-absent": [case(unread(HOST, "squashfuse"))],
     "runtime-retired": [case(unread(HOST, "runtime"))],
 }
