@@ -421,7 +421,7 @@ ask runtime 5 '
     done
     configured=$(cat "$sysconf"/apptainer/apptainer.conf "$sysconf"/singularity/singularity.conf 2>/dev/null)
     printf "%s\n" "$configured" |
-        grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|allow setuid-mount squashfs|allow kernel squashfs|\
+        grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|allow setuid-mount squashfs|allow kernel squashfs|sif fuse|\
 enable overlay|enable underlay|sessiondir max size|user bind control) *=" |
         sed "s/^/setting /"
     # Only some images may be started: that it is so, not which and whose.

@@ -1,12 +1,14 @@
 """``runtime.toml``: what releases of Apptainer and Singularity can do."""
 
+import re
 from functools import cache
+from typing import Literal
 
 import msgspec
 
 from toolkit.knowledge.fabric import Small
 from toolkit.knowledge.reading import Row, read
-from toolkit.versions import within
+from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
@@ -55,6 +57,26 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
         )
 
 
+class Mount(Row, frozen=True, kw_only=True):
+    """How a release starts an image that the kernel does not mount, unless its setting ``unless`` is yes."""
+
+    name: str
+    versions: str
+    way: Literal["unpacked", "squashfuse", "either"]
+    unless: str = ""
+
+
+class Fuse(Row, frozen=True, kw_only=True):
+    """The oldest kernel that lets a person mount by FUSE, and a pattern of older ones that do."""
+
+    kernel: str
+    backported: str
+
+    def allowed(self, kernel: str) -> bool:
+        """Tell whether this kernel does; one whose version is not understood is not blamed."""
+        return not older(kernel, self.kernel) or re.search(self.backported, kernel) is not None
+
+
 class Option(Row, frozen=True, kw_only=True):
     """An option of ``exec``, and the releases of a runtime that know it."""
 
@@ -71,7 +93,8 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     compression: tuple[Compression, ...]
     setuid_fuse: tuple[SetuidFuse, ...]
     option: tuple[Option, ...]
-    squashfuse: Row
+    mount: tuple[Mount, ...]
+    fuse: Fuse
     session: Small
 
 
@@ -95,6 +118,11 @@ def retired(name: str, version: str) -> Retired | None:
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
     """Return how a release decides in setuid mode who mounts; ``None`` where it is always the kernel."""
     return next((r for r in runtime().setuid_fuse if r.name == name and within(version, r.versions)), None)
+
+
+def mount(name: str, version: str) -> Mount | None:
+    """Return what becomes of an image that the kernel does not mount; ``None`` where no row tells."""
+    return next((r for r in runtime().mount if r.name == name and within(version, r.versions)), None)
 
 
 def knows(name: str, version: str, option: str) -> bool:

@@ -7,6 +7,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.plans import bind_target
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.knowledge import runtime
+from toolkit.knowledge.runtime import Mount
 from toolkit.versions import older
 
 
@@ -128,28 +129,58 @@ def image_compression_too_new(case: Case) -> Hit | Lacks | None:
     return Hit(evidence, title=title, source=row.source)
 
 
+_UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
+
+
 @rule(
     "squashfuse-absent",
     "Each rank unpacks the whole image before it starts",
     severity="warning",
-    fix="administrator: install squashfuse; or unpack once: apptainer build --sandbox DIR IMAGE, start DIR",
-    source="recipes/knowledge/runtime.toml, squashfuse",
+    fix=f"administrator: install squashfuse; or {_UNPACK_ONCE}",
+    source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
     needs=("host.runtime",),
-    then=("host.runtime.setuid", "host.squashfuse"),
+    then=("host.runtime.setuid", "host.runtime.settings", "host.squashfuse", "host.kernel"),
     advice=True,
 )
 def squashfuse_absent(case: Case) -> Hit | Lacks | None:
-    """Without setuid an image is mounted by squashfuse. Where that is not installed, the runtime unpacks the
-    image into a temporary folder at each start, once for each rank: minutes, and the image's size several
-    times over in /tmp.
+    """What the kernel does not mount, as without setuid, squashfuse does. Where that is not installed, or the
+    release does not know it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image into a
+    temporary folder at each start, once for each rank: minutes, and the image's size several times over in
+    /tmp. Without setuid squashfuse needs Linux 4.18: on an older one SingularityCE unpacks, and Apptainer
+    ends with 'fusermount3: mount failed: Operation not permitted'.
     """
-    if case.host.runtime is None or case.image.format == "sandbox":
+    found = case.host.runtime
+    if found is None or case.image.format == "sandbox":
         return None
-    if lacks := missing(case, "host.runtime.setuid", "host.squashfuse"):
+    by_kernel = _by_kernel(case)
+    if by_kernel:
+        return by_kernel if isinstance(by_kernel, Lacks) else None
+    row = runtime.mount(found.name, found.version)
+    if row and row.way == "unpacked" and _setting(case, row.unless) != "yes":
+        title = f"{found.name} {found.version} unpacks the whole image for each rank before it starts"
+        fix = f"administrator: install a release that knows squashfuse; or {_UNPACK_ONCE}"
+        return Hit(case.cite("host.runtime"), title=title, fix=fix, source=row.source)
+    if lacks := missing(case, "host.squashfuse"):
         return lacks
-    if case.host.runtime.setuid or case.host.squashfuse:
+    if not case.host.squashfuse:
+        return Hit(case.cite("host.runtime", "host.squashfuse"))
+    return None if found.setuid else _by_old_kernel(case, row)
+
+
+def _by_old_kernel(case: Case, row: Mount | None) -> Hit | Lacks | None:
+    """Tell what comes of a kernel on which squashfuse may not mount without privileges."""
+    if lacks := missing(case, "host.kernel"):
+        return lacks
+    fuse, kernel = runtime.runtime().fuse, case.host.kernel or ""
+    if fuse.allowed(kernel):
         return None
-    return Hit(case.cite("host.runtime", "host.squashfuse"))
+    evidence = case.cite("host.kernel", "host.runtime")
+    if row and row.way == "either":
+        fix = f"administrator: a newer kernel, or a setuid installation; or {_UNPACK_ONCE}"
+        return Hit(evidence, fix=fix, source=fuse.source)
+    title = f"squashfuse mounts an image without setuid from Linux {fuse.kernel} on, the host has {kernel}"
+    fix = f"{_UNPACK_ONCE}; or APPTAINER_UNSQUASH=1: each rank does; administrator: install apptainer-suid"
+    return Hit(evidence, title=title, fix=fix, source=fuse.source, severity="error")
 
 
 def _setting(case: Case, name: str) -> str:

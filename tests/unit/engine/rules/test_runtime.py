@@ -34,6 +34,12 @@ def unbound(*binds: str, **more: object):
 
 LOCALTIME = unbound("/etc/localtime", version="1.4.5")
 
+
+def plain_user(kernel: str, **more: object):
+    """Return a host with another kernel and a runtime that is not setuid; squashfuse is there."""
+    return with_(runtime(**more), kernel=kernel)
+
+
 FIRES = {
     "runtime-cannot-read-image": [
         case(runtime(name="singularity", version="2.6.1")),
@@ -59,7 +65,17 @@ FIRES = {
         case(setuid(name="singularity", version="3.8.7")),
         case(setuid(name="singularity-ce", version="4.3.1")),
     ],
-    "squashfuse-absent": [case(absent(HOST, "squashfuse"))],
+    "squashfuse-absent": [
+        case(absent(HOST, "squashfuse")),
+        case(absent(setuid(), "squashfuse")),
+        case(runtime(name="singularity-ce", version="4.0.3")),
+        case(runtime(name="singularity", version="3.8.7-1.el8", setuid=False)),
+        case(runtime(version="1.0.3")),
+        case(plain_user("4.12.14-122.201-default")),
+        case(plain_user("3.10.0-1062.el7.x86_64")),
+        case(plain_user("4.12.14-122.201-default", name="singularity-ce", version="4.3.1")),
+        case(plain_user("4.12.14-122.201-default", name="singularity-pro", version="4.1.6")),
+    ],
     "home-not-mounted": [case(setting("mount home", "no"))],
     "binds-refused": [
         case(setting("user bind control", "no")),
@@ -90,7 +106,12 @@ QUIET = {
     ],
     "squashfuse-absent": [
         case(),
-        case(absent(host(runtime=SETUID), "squashfuse")),
+        case(absent(runtime(setuid=True, settings={SQUASHFS: "yes"}), "squashfuse")),
+        case(absent(runtime(setuid=True, version="1.2.5"), "squashfuse")),
+        case(setuid()),
+        case(runtime(name="singularity-ce", version="4.0.3", settings={"sif fuse": "yes"})),
+        case(plain_user("3.10.0-1160.el7.x86_64")),
+        case(plain_user("4.18.0-553.el8_10.x86_64")),
         case(NO_RUNTIME),
         case(absent(HOST, "squashfuse"), image(format="sandbox")),
     ],
@@ -106,7 +127,11 @@ UNDECIDED = {
         case(unread(setuid(version="1.2.5"), "runtime.setuid")),
         case(unread(setuid(), "runtime.settings")),
     ],
-    "squashfuse-absent": [case(unread(HOST, "squashfuse"))],
+    "squashfuse-absent": [
+        case(unread(HOST, "squashfuse")),
+        case(unread(HOST, "kernel")),
+        case(unread(runtime(setuid=True), "runtime.settings")),
+    ],
     "runtime-retired": [case(unread(HOST, "runtime"))],
 }
 OUTCOMES = {"runtime-cannot-read-image": "unavailable", "bind-source-missing": "unavailable"}
