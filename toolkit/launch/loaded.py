@@ -27,7 +27,7 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str]) -> 
     unread = f"{command} was not looked at: {why}"
     return msgspec.structs.replace(
         host,
-        runtime=ContainerRuntime(name=posixpath.basename(command), version="", path=command),
+        runtime=ContainerRuntime(name=posixpath.basename(command), version="", path=command, seen=False),
         evidence={**host.evidence, "runtime": f"{command} {_TAKEN}, of unknown release: {why}"},
         absent={name: line for name, line in host.absent.items() if name != "runtime"},
         unknown={**host.unknown, **{f"runtime.{part}": unread for part in ("version", "settings", "setuid")}},

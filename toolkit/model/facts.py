@@ -88,6 +88,7 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
+    """Its release; empty where what it says of it was not understood, and ``name`` is that of the program."""
     path: str
     setuid: bool | None = None
     """It is installed with setuid root; the kernel then mounts images, if release and settings let it."""
@@ -95,6 +96,8 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     """Lines of apptainer.conf that say how containers start; a setting that is not there has its default."""
     unbound: tuple[str, ...] = ()
     """Lines ``bind path`` of its settings, ``SRC[:DST[:OPTS]]``, whose source this machine does not have."""
+    seen: bool = True
+    """It was found; else a module or a profile brings it, a release that is in use is taken to be there."""
 
 
 class HostFacts(_Cited, frozen=True, kw_only=True):

@@ -174,7 +174,9 @@ def _runtime(section: _Ask, book: Book) -> ContainerRuntime | None:
         book.lacks("runtime", asked, "apptainer, singularity")
         return None
     how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[found.setuid]
-    book.note("runtime", f"{found.path} --version: {found.name} {found.version}, {how}")
+    book.note("runtime", f"{found.path} --version: {found.name} {found.version or '?'}, {how}")
+    if not found.version:
+        book.unknown["runtime.version"] = f"{found.path} --version: not understood"
     if not found.settings:
         book.unknown["runtime.settings"] = f"{found.name}.conf: not found or not readable"
     if found.setuid is None:

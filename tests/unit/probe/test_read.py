@@ -170,6 +170,22 @@ def test_runtimes_and_how_they_are_installed():
 
 
 @pytest.mark.parametrize(
+    ("text", "name", "version"),
+    [
+        ("2.6.1-dist", "singularity", "2.6.1-dist"),
+        ("2.1", "singularity", "2.1"),
+        ("WARNING: no such locale\n2.4.5-dist", "singularity", "2.4.5-dist"),
+        ("something else 2.1", "singularity", ""),
+        ("2 programs", "singularity", ""),
+    ],
+)
+def test_singularity_2_prints_its_number_alone(text: str, name: str, version: str):
+    found = runtime.runtime(said(f"path /usr/bin/singularity\n{text}\nsetuid yes"))
+    assert found is not None
+    assert (found.name, found.version) == (name, version)
+
+
+@pytest.mark.parametrize(
     ("setuid", "unbound"), [("no", ("/lustre:/data", "/root/tools")), ("yes", ("/lustre:/data",))]
 )
 def test_what_a_runtime_cannot_bind(setuid: str, unbound: tuple[str, ...]):

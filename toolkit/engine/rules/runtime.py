@@ -11,6 +11,14 @@ from toolkit.knowledge.runtime import Mount
 from toolkit.versions import older
 
 
+def _unnumbered(case: Case) -> Lacks | None:
+    """Tell that the release of a runtime that was asked is not known: its name is then a guess as well."""
+    found = case.host.runtime
+    if found is None or found.version or not found.seen:
+        return None
+    return Lacks(("host.runtime.version",))
+
+
 @rule(
     "runtime-cannot-read-image",
     "The container runtime of the host cannot read this kind of image",
@@ -18,13 +26,17 @@ from toolkit.versions import older
     fix="administrator: install Apptainer; or build a native SIF (apptainer build, without --oci)",
     source="recipes/knowledge/runtime.toml, [[unreadable]]",
     about=("host.runtime",),
-    then=("image.format",),
+    then=("image.format", "host.runtime.version"),
 )
-def runtime_cannot_read_image(case: Case) -> Hit | None:
+def runtime_cannot_read_image(case: Case) -> Hit | Lacks | None:
     """SIF files are as old as Singularity 3, and OCI-SIF files belong to SingularityCE 4. Another runtime
     says 'image format not recognized'.
     """
     found = case.host.runtime
+    if any(case.image.format in row.formats for row in runtime.runtime().unreadable) and (
+        lacks := _unnumbered(case)
+    ):
+        return lacks
     row = runtime.unreadable(found.name, found.version, case.image.format) if found else None
     if row is None:
         return None
@@ -68,12 +80,15 @@ def bind_source_missing(case: Case) -> Hit | None:
     fix="administrator: install a release that is maintained",
     source="recipes/knowledge/runtime.toml, [[retired]]",
     needs=("host.runtime",),
+    then=("host.runtime.version",),
     advice=True,
 )
-def runtime_retired(case: Case) -> Hit | None:
+def runtime_retired(case: Case) -> Hit | Lacks | None:
     """Faults of a release that is no longer maintained, of its security too, stay as they are. Options that
     came later are missing: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
+    if lacks := _unnumbered(case):
+        return lacks
     found = case.host.runtime
     row = runtime.retired(found.name, found.version) if found else None
     if found is None or row is None:
@@ -89,6 +104,8 @@ def _by_kernel(case: Case) -> bool | Lacks:
     found = case.host.runtime
     if found is None or not found.setuid:
         return False
+    if lacks := _unnumbered(case):
+        return lacks
     row = runtime.setuid_fuse(found.name, found.version)
     if row is None:
         return True
@@ -102,7 +119,7 @@ def _by_kernel(case: Case) -> bool | Lacks:
     fix="build the SIF with gzip: apptainer build --mksquashfs-args '-comp gzip'",
     source="recipes/knowledge/runtime.toml, [[compression]], [[setuid_fuse]]",
     about=("host.runtime", "host.kernel"),
-    then=("host.runtime.setuid", "host.runtime.settings", "image.compression"),
+    then=("host.runtime.setuid", "host.runtime.version", "image.compression"),
     advice=True,
 )
 def image_compression_too_new(case: Case) -> Hit | Lacks | None:
@@ -139,7 +156,7 @@ _UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
     fix=f"administrator: install squashfuse; or {_UNPACK_ONCE}",
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
     needs=("host.runtime",),
-    then=("host.runtime.setuid", "host.runtime.settings", "host.squashfuse", "host.kernel"),
+    then=("host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
     advice=True,
 )
 def squashfuse_absent(case: Case) -> Hit | Lacks | None:
@@ -155,6 +172,8 @@ def squashfuse_absent(case: Case) -> Hit | Lacks | None:
     by_kernel = _by_kernel(case)
     if by_kernel:
         return by_kernel if isinstance(by_kernel, Lacks) else None
+    if lacks := _unnumbered(case):
+        return lacks
     row = runtime.mount(found.name, found.version)
     if row and row.way == "unpacked" and _setting(case, row.unless) != "yes":
         title = f"{found.name} {found.version} unpacks the whole image for each rank before it starts"

@@ -6,24 +6,35 @@ from toolkit.model.facts import ContainerRuntime
 from toolkit.probe.evidence import Section
 
 _VERSION = re.compile(r"^(apptainer|singularity(?:-ce)?|singularity-pro)\s+version\s+(\S+)", re.IGNORECASE)
+_NUMBER_ALONE = re.compile(r"^\d+\.\d+\S*$", re.ASCII)
+"""All that Singularity 2 prints: ``2.6.1-dist`` (sylabs/singularity:bin/singularity.in at 2.6.1)."""
 
 
 def runtime(section: Section) -> ContainerRuntime | None:
     """Read the ``runtime`` section; ``None`` where there is no Apptainer and no Singularity."""
     path = next(iter(section.values("path")), "")
-    said = next((found for line in section.lines if (found := _VERSION.match(line))), None)
     if not path:
         return None
+    name, version = _release(section) or (path.rpartition("/")[2], "")
     configured = settings(section)
     setuid = _setuid(section, configured)
     return ContainerRuntime(
-        name=said[1].lower() if said else path.rpartition("/")[2],
-        version=said[2] if said else "",
+        name=name,
+        version=version,
         path=path,
         setuid=setuid,
         settings=configured,
         unbound=_unbound(section, setuid),
     )
+
+
+def _release(section: Section) -> tuple[str, str] | None:
+    for line in section.lines:
+        if found := _VERSION.match(line):
+            return found[1].lower(), found[2]
+        if _NUMBER_ALONE.match(line):
+            return "singularity", line
+    return None
 
 
 def settings(section: Section) -> dict[str, str]:

@@ -32,6 +32,8 @@ def unbound(*binds: str, **more: object):
     return runtime(**{"unbound": binds, "version": "1.0.3", **more})
 
 
+UNNUMBERED = unread(runtime(name="singularity", version=""), "runtime.version")
+"""A host whose runtime says something else than a release of it."""
 LOCALTIME = unbound("/etc/localtime", version="1.4.5")
 
 
@@ -91,6 +93,8 @@ QUIET = {
         case(NO_RUNTIME),
         case(runtime(name="singularity-ce", version="4.1.0"), image(format="oci-sif")),
         case(runtime(name="singularity", version="2.6.1"), image(format="sandbox")),
+        case(UNNUMBERED, image(format="sandbox")),
+        case(runtime(name="singularity", version="", seen=False)),
     ],
     "bind-source-missing": [case(), case(NO_RUNTIME)],
     "runtime-retired": [case(), case(NO_RUNTIME), case(runtime(name="singularity-ce", version="4.3.1"))],
@@ -122,17 +126,20 @@ QUIET = {
     "session-folder-small": [case(), case(setting("sessiondir max size", "unlimited"))],
 }
 UNDECIDED = {
+    "runtime-cannot-read-image": [case(UNNUMBERED), case(UNNUMBERED, image(format="oci-sif"))],
     "image-compression-too-new": [
         case(setuid(), unread(IMAGE, "compression")),
         case(unread(setuid(version="1.2.5"), "runtime.setuid")),
         case(unread(setuid(), "runtime.settings")),
+        case(setuid(version="")),
     ],
     "squashfuse-absent": [
         case(unread(HOST, "squashfuse")),
         case(unread(HOST, "kernel")),
+        case(UNNUMBERED),
         case(unread(runtime(setuid=True), "runtime.settings")),
     ],
-    "runtime-retired": [case(unread(HOST, "runtime"))],
+    "runtime-retired": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
 OUTCOMES = {"runtime-cannot-read-image": "unavailable", "bind-source-missing": "unavailable"}
 
