@@ -480,6 +480,12 @@ ask network 2 'ls /sys/class/net
     done
     sed -e 1d -e "s/[[:space:]].*//" /proc/net/route | sort -u | sed "s/^/route /"
     ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"
+    # InfiniBand or Ethernet, which is RoCE: the name of a device does not tell.
+    for file in /sys/class/infiniband/*/ports/*/link_layer; do
+        [ -r "$file" ] || continue
+        device=${file#/sys/class/infiniband/}
+        printf "link %s %s\n" "${device%%/*}" "$(cat "$file" 2>/dev/null)"
+    done
     true'
 # shellcheck disable=SC2016
 ask fabrics 2 '

@@ -5,23 +5,21 @@ from typing import Literal
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Lacks
-from toolkit.knowledge.fabric import Fabric, fabrics_of
+from toolkit.knowledge.fabric import Fabric, fabric, fabrics_of
 from toolkit.knowledge.settings import settings
-from toolkit.versions import within
 
 Way = Literal["open", "shut", "not known"]
 """``shut``: the host has no such network, the image nothing for it, or a setting takes it away."""
 
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
-_UNASKED = "<4"
-"""Open MPI whose btl/openib takes InfiniBand unasked (open-mpi/ompi:README v4.0, btl_openib_allow_ib)."""
 
 
 def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
     """Return the fast networks of the host."""
     if lacks := missing(case, "host.infiniband"):
         return lacks
-    return fabrics_of(case.host.infiniband or (), case.host.fabrics or ())
+    host = case.host
+    return fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
 
 
 def by_ucx(case: Case, tls: str = "", devices: str = "") -> Way | Lacks:
@@ -87,9 +85,9 @@ def by_openib(case: Case, allowed: str = "") -> Way | Lacks:
     found = networks(case)
     if isinstance(found, Lacks):
         return found
-    if not any("openib" in row.btl for row in found):
+    taken = [row for row in found if "openib" in row.btl]
+    if not taken:
         return "shut"
-    mpi = case.image.mpi
-    old = mpi is not None and within(mpi.version or "", _UNASKED)
-    # Since 4.0 it takes RoCE unasked and InfiniBand not, and which of both a device is may not be known.
-    return "open" if old or allowed.lower() in _TRUE else "not known"
+    version = (case.image.mpi.version if case.image.mpi else None) or ""
+    unasked = any(fabric().openib.serves(row, version) for row in taken)
+    return "open" if unasked or allowed.lower() in _TRUE else "not known"

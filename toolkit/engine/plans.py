@@ -368,7 +368,8 @@ def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -
 def _old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
     """Return what is known of a UCX that takes a fast network for this MPI, and fails between namespaces."""
     mpi = image.mpi
-    networks = {row.ucx for row in fabrics_of(host.infiniband or (), host.fabrics or ()) if row.ucx}
+    there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
+    networks = {row.ucx for row in there if row.ucx}
     if mpi is None or not networks & set(image.ucx_transports or ()) or not sends_by_ucx(mpi):
         return None
     rows = (row for row in knowledge.mpi().namespaces if row.by == "ucx" and row.of(mpi))

@@ -7,6 +7,7 @@ from functools import cache
 import msgspec
 
 from toolkit.knowledge.reading import Row, read
+from toolkit.versions import within
 
 
 class Fabric(Row, frozen=True, kw_only=True):
@@ -21,6 +22,11 @@ class Fabric(Row, frozen=True, kw_only=True):
     mtl: tuple[str, ...] = ()
     btl: tuple[str, ...] = ()
 
+    @property
+    def shown(self) -> str:
+        """Its name as a person writes it."""
+        return " ".join(_SHOWN.get(word, word) for word in self.name.split(" "))
+
 
 class Interfaces(Row, frozen=True, kw_only=True):
     """How names of network interfaces begin, by what they lead to."""
@@ -31,10 +37,27 @@ class Interfaces(Row, frozen=True, kw_only=True):
     fleeting: tuple[str, ...]
 
 
-class Releases(Row, frozen=True, kw_only=True):
-    """Releases of a program for which something holds."""
+_SHOWN = {
+    "infiniband": "InfiniBand",
+    "roce": "RoCE",
+    "iwarp": "iWARP",
+    "efa": "EFA",
+    "omni-path": "Omni-Path",
+}
+_SHOWN |= {name: name.capitalize() for name in ("slingshot", "aries")}
+_LINKED = {"InfiniBand": "infiniband", "Ethernet": "roce"}
+"""What a port says of its link, and the network that it is then."""
+
+
+class OpenIb(Row, frozen=True, kw_only=True):
+    """Releases of Open MPI whose openib serves a device unasked: InfiniBand, or over ``ethernet``."""
 
     versions: str
+    ethernet: str
+
+    def serves(self, row: Fabric, version: str) -> bool:
+        """Tell whether this release takes it for that network."""
+        return within(version, self.ethernet if row.name in {"roce", "iwarp"} else self.versions)
 
 
 class Small(Row, frozen=True, kw_only=True):
@@ -48,7 +71,7 @@ class FabricKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     fabric: tuple[Fabric, ...]
     interfaces: Interfaces
-    openib: Releases
+    openib: OpenIb
     locked_memory: Small
     shared_memory: Small
 
@@ -59,11 +82,15 @@ def fabric() -> FabricKnowledge:
     return read("fabric", FabricKnowledge)
 
 
-def fabrics_of(devices: tuple[str, ...], seen: tuple[str, ...]) -> tuple[Fabric, ...]:
-    """Return the networks of a host: by the names of its RDMA devices, and by what else was seen."""
+def fabrics_of(
+    devices: tuple[str, ...], seen: tuple[str, ...], links: dict[str, str] | None = None
+) -> tuple[Fabric, ...]:
+    """Return the networks of a host: by the names of its RDMA devices, and by what else was seen.
+
+    ``links`` is the link layer of devices of which it was told: many cards speak InfiniBand or RoCE.
+    """
     rows = fabric().fabric
-    by_device = [next((r for r in rows if r.devices and re.search(r.devices, d)), None) for d in devices]
-    found = [row for row in by_device if row is not None]
+    found = [row for device in devices if (row := _of_device(device, (links or {}).get(device, "")))]
     named = {row.name for row in found}
     found += [next(r for r in rows if r.name == n) for n in seen if n not in named and n in _names()]
     return tuple(dict.fromkeys(found))
@@ -86,6 +113,14 @@ def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
     fast = [name for name in interfaces if name.startswith(known.fast)]
     beside = next((kind for kind in known.side_by_side if fast and fast[0].startswith(kind)), None)
     return tuple(fast[:1] if beside is None else (name for name in fast if name.startswith(beside)))
+
+
+def _of_device(device: str, link: str) -> Fabric | None:
+    row = next((r for r in fabric().fabric if r.devices and re.search(r.devices, device)), None)
+    name = _LINKED.get(link)
+    if row is None or name is None or not set(row.name.split(" ")) & set(_LINKED.values()):
+        return row
+    return msgspec.structs.replace(row, name=name)
 
 
 def _names() -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.errors import BadInput, Missing
-from toolkit.knowledge.fabric import between_nodes, fastest
+from toolkit.knowledge.fabric import between_nodes, fabrics_of, fastest
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.sitefields import MODULE, PATH, WORD, objections
 from toolkit.model.facts import HostFacts
@@ -256,7 +256,9 @@ def _fabric(host: HostFacts) -> str:
     if host.fabrics:
         return ", ".join(host.fabrics)
     if host.infiniband:
-        return "InfiniBand or RoCE"
+        # Networks that their devices name; where none is known, it is one of these two all the same.
+        rows = fabrics_of(host.infiniband, (), host.link_layers)
+        return ", ".join(dict.fromkeys(row.shown for row in rows)) or "InfiniBand or RoCE"
     return "Ethernet" if host.infiniband == () and host.compute_nodes else ""
 
 

@@ -143,6 +143,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Path of the host's libfabric.so.1, which can be mounted into an image that has none."""
     infiniband: tuple[str, ...] | None = None
     """Devices of InfiniBand, Omni-Path or RoCE (/sys/class/infiniband); empty where there is none."""
+    link_layers: dict[str, str] = {}
+    """What a port of such a device says: ``InfiniBand``, or ``Ethernet``, over which it is RoCE; devices of
+    which nobody told are not in it."""
     fabrics: tuple[str, ...] | None = None
     """Other fast networks that were seen: ``slingshot``, ``aries``, ``omni-path``, ``efa``."""
     ptrace_scope: int | None = None

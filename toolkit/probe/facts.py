@@ -44,6 +44,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         interfaces=machine.interfaces(),
         libfabric=machine.libfabric(),
         infiniband=machine.infiniband(),
+        link_layers=machine.link_layers(),
         fabrics=machine.fabrics(),
         ptrace_scope=machine.ptrace_scope(),
         xpmem=machine.xpmem(),

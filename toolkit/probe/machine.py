@@ -112,7 +112,15 @@ class MachineFacts:
         )
 
     def infiniband(self) -> tuple[str, ...] | None:
-        return self._listed("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
+        found = self._listed("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
+        if found:
+            links = self.link_layers()
+            shown = (f"{name} ({links[name]})" if name in links else name for name in found)
+            self.book.note("infiniband", f"/sys/class/infiniband: {' '.join(shown)}")
+        return found
+
+    def link_layers(self) -> dict[str, str]:
+        return machine.link_layers(self.ask("network"))
 
     def fabrics(self) -> tuple[str, ...] | None:
         return self._listed("fabrics", "fabrics", "devices of fast networks", machine.fabrics)

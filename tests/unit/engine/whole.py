@@ -62,6 +62,7 @@ _HOST = HostFacts(
     locked_memory=-1,
     interfaces=("eth0", "ib0"),
     infiniband=("mlx5_0", "mlx5_1"),
+    link_layers={"mlx5_0": "InfiniBand", "mlx5_1": "InfiniBand"},
     fabrics=(),
     libfabric="/usr/lib/x86_64-linux-gnu/libfabric.so.1",
     ptrace_scope=0,

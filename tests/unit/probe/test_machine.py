@@ -64,6 +64,10 @@ NETWORK = """@ network
 |route eno1
 |infiniband mlx5_1
 |infiniband mlx5_0
+|link mlx5_0 Ethernet
+|link mlx5_1 InfiniBand
+|link mlx5_1 Ethernet
+|link mlx5_2
 @rc 0
 """
 
@@ -72,7 +76,15 @@ def test_interfaces_that_lead_somewhere_come_first_and_those_of_containers_do_no
     host = facts(NETWORK)
     assert host.interfaces == ("eno1", "hsn0", "ib0")
     assert host.infiniband == ("mlx5_0", "mlx5_1")
+    assert host.link_layers == {"mlx5_0": "Ethernet", "mlx5_1": "InfiniBand"}
+    assert host.cite("infiniband") == "/sys/class/infiniband: mlx5_0 (Ethernet) mlx5_1 (InfiniBand)"
     assert "interfaces" in facts("@ network\n|ls: cannot access\n@rc 1\n").unknown
+
+
+def test_an_answer_of_an_earlier_probe_tells_no_link():
+    host = facts("@ network\n|ib0\n|state ib0 up\n|infiniband mlx5_0\n@rc 0\n")
+    assert (host.infiniband, host.link_layers) == (("mlx5_0",), {})
+    assert host.cite("infiniband") == "/sys/class/infiniband: mlx5_0"
 
 
 @pytest.mark.parametrize(

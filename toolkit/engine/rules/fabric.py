@@ -13,7 +13,6 @@ from toolkit.knowledge import cuda, fabric
 from toolkit.knowledge.fabric import Fabric
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import MODES
-from toolkit.versions import within
 
 _OWN_MPI = tuple(mode for mode in MODES if mode not in {"bind", "gloo"})
 """Modes in which the image's own MPI carries the messages."""
@@ -31,7 +30,7 @@ def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
         return ()
     if lacks := missing(case, *_HOST):
         return lacks
-    return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or ())
+    return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or (), case.host.link_layers)
 
 
 def _slow(case: Case, wanted: _Way) -> Fabric | Lacks | None:
@@ -69,8 +68,8 @@ def _way_of_open_mpi(case: Case, mpi: ImageMpi, row: Fabric) -> _Way | Lacks:
     if not mpi.components:
         return Lacks(("image.mpi.components",))
     has = {framework: set(names) for framework, names in mpi.components.items()}
-    old = within(mpi.version or "", fabric.fabric().openib.versions)
-    if set(row.mtl) & has.get("mtl", set()) or (old and set(row.btl) & has.get("btl", set())):
+    unasked = fabric.fabric().openib.serves(row, mpi.version or "")
+    if set(row.mtl) & has.get("mtl", set()) or (unasked and set(row.btl) & has.get("btl", set())):
         return "fast"
     ways: list[_Way | Lacks] = []
     if "ucx" in has.get("pml", set()) and row.ucx:
@@ -114,7 +113,7 @@ def mpi_lacks_fabric(case: Case) -> Hit | Lacks | None:
     row = _slow(case, "none")
     if row is None or isinstance(row, Lacks):
         return row
-    title = f"{mpi_name(case.image.mpi)} in the image has nothing that speaks {row.name}: it would use TCP"
+    title = f"{mpi_name(case.image.mpi)} in the image has nothing that speaks {row.shown}: it would use TCP"
     return Hit(_evidence(case, row), title=title, fix=row.fix, source=row.source)
 
 
@@ -129,14 +128,15 @@ def mpi_lacks_fabric(case: Case) -> Hit | Lacks | None:
     advice=True,
 )
 def ucx_lacks_fabric(case: Case) -> Hit | Lacks | None:
-    """The MPI would use UCX, and this UCX was built without its modules for InfiniBand or has lost them: it
-    takes TCP without a word. ``UCX_TLS=rc,self`` shows it: 'no usable transports'.
+    """The MPI would use UCX, and this UCX was built without its modules for InfiniBand, which speak RoCE too,
+    or has lost them: it takes TCP without a word. ``UCX_TLS=rc,self`` shows it: 'no usable transports'.
     """
     row = _slow(case, "ucx")
     if row is None or isinstance(row, Lacks):
         return row
     evidence = _evidence(case, row, "image.ucx_transports")
-    return Hit(evidence, fix=row.fix, source=row.source)
+    title = f"The UCX in the image has no module for {row.shown}"
+    return Hit(evidence, title=title, fix=row.fix, source=row.source)
 
 
 @rule(
@@ -157,7 +157,7 @@ def libfabric_lacks_provider(case: Case) -> Hit | Lacks | None:
     if row is None or isinstance(row, Lacks):
         return row
     evidence = _evidence(case, row, "image.libfabric_providers")
-    title = f"The libfabric in the image has none of the providers {', '.join(row.providers)} for {row.name}"
+    title = f"The libfabric in the image has none of the providers {', '.join(row.providers)} for {row.shown}"
     return Hit(evidence, title=title, fix=row.fix, source=row.source)
 
 
@@ -179,7 +179,7 @@ def verbs_driver_missing(case: Case) -> Hit | Lacks | None:
     NCCL opens libibverbs itself, as it starts: an image for GPUs may have no libibverbs at all, and NCCL
     takes TCP there without a word.
     """
-    found = fabric.fabrics_of(case.host.infiniband or (), ())
+    found = fabric.fabrics_of(case.host.infiniband or (), (), case.host.link_layers)
     if case.request.nodes == 1 or not found:
         return None
     image, there = case.image, case.state("image.verbs_providers")
@@ -197,7 +197,7 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     row = next((row for row in found if row.verbs and row.verbs not in drivers), None)
     if row is None:
         return None
-    title = f"The image lacks libibverbs' driver {row.verbs} for the host's {row.name}"
+    title = f"The image lacks libibverbs' driver {row.verbs} for the host's {row.shown}"
     return Hit(case.cite("host.infiniband", "image.verbs_providers"), title=title)
 
 
@@ -208,7 +208,7 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
         return None
     return Hit(
         case.cite("host.infiniband", "image.nccl", "image.verbs_providers"),
-        title=f"The image has no libibverbs, by which NCCL reaches the host's {row.name}",
+        title=f"The image has no libibverbs, by which NCCL reaches the host's {row.shown}",
         fix="put libibverbs and its drivers into the image (Debian: libibverbs1 and ibverbs-providers)",
         source="NVIDIA/nccl:src/misc/ibvwrap.cc; NVIDIA/nvidia-container-toolkit issue 1877",
     )
@@ -225,9 +225,10 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     advice=True,
 )
 def locked_memory_limited(case: Case) -> Hit | Lacks | None:
-    """InfiniBand sends from memory that is locked in place. Where a process may lock little, registering it
-    fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH often has another limit
-    than a job of Slurm. A limit of several GiB for each process is enough for what ranks send.
+    """RDMA, as of InfiniBand and RoCE, sends from memory that is locked in place. Where a process may lock
+    little, registering it fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH
+    often has another limit than a job of Slurm. A limit of several GiB for each process is enough for what
+    ranks send.
     """
     if not case.host.infiniband:
         return None

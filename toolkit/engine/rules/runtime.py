@@ -268,7 +268,7 @@ def binds_need_folders(case: Case) -> Hit | None:
 
 @rule(
     "device-files-hidden",
-    "Containers see a minimal /dev here: no InfiniBand, no shared memory of the host",
+    "Containers see a minimal /dev here: no InfiniBand or RoCE, no shared memory of the host",
     severity="warning",
     fix="administrator: 'mount dev = yes' in apptainer.conf; or --bind /dev/infiniband --bind /dev/shm",
     source="Apptainer administrator guide, apptainer.conf: mount dev",

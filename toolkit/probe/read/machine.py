@@ -72,6 +72,13 @@ def infiniband(section: Section) -> tuple[str, ...]:
     return tuple(sorted({v.split(" ")[0] for v in section.values("infiniband") if v.strip()}))
 
 
+def link_layers(section: Section) -> dict[str, str]:
+    """Return what the ports of each device say (``link mlx5_0 Ethernet``): InfiniBand, where one does."""
+    pairs = (value.partition(" ") for value in section.values("link"))
+    found = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]
+    return dict(sorted(found, key=lambda pair: pair[1] == "InfiniBand"))
+
+
 def fabrics(section: Section) -> tuple[str, ...]:
     """Return the fast networks of which a device was seen, by ``device PATH DRIVER`` lines."""
     devices = section.values("device")

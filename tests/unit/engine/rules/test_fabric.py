@@ -13,6 +13,8 @@ OFI_ALONE = {"pml": ("cm", "ob1"), "mtl": ("ofi",), "btl": ("self", "tcp")}
 PSM2 = {"pml": ("cm", "ob1"), "mtl": ("psm2",), "btl": ("self", "tcp")}
 OPENIB = {"pml": ("ob1",), "btl": ("openib", "self", "tcp")}
 OMNI_PATH = host(infiniband=("hfi1_0",))
+ROCE = host(link_layers={"mlx5_0": "Ethernet", "mlx5_1": "Ethernet"})
+IWARP = host(infiniband=("cxgb4_0",))
 SLINGSHOT = host(infiniband=(), fabrics=("slingshot",))
 ETHERNET = host(infiniband=())
 CH4_OFI = image(mpi=with_(MPICH, device="ch4:ofi"))
@@ -27,6 +29,9 @@ FIRES = {
         case(of=image(mpi=with_(MPICH, device="ch3:nemesis"))),
         case(of=mpi(components=OPENIB)),
         case(SLINGSHOT, mpi(components=UCX_ALONE)),
+        case(ROCE, mpi(components=TCP_ALONE)),
+        case(ROCE, mpi(components=OPENIB, version="5.0.3")),
+        case(IWARP, mpi(components=UCX_ALONE)),
     ],
     "ucx-lacks-fabric": [
         case(of=with_(mpi(components=UCX_ALONE), ucx_transports=("cma", "tcp"))),
@@ -62,6 +67,8 @@ QUIET = {
         case(ETHERNET, mpi(components=TCP_ALONE)),
         case(of=mpi(components=TCP_ALONE), nodes=1),
         case(of=mpi(components=OPENIB, version="3.1.6")),
+        case(ROCE, mpi(components=OPENIB)),
+        case(IWARP, mpi(components=OFI_ALONE)),
         case(OMNI_PATH, mpi(components=PSM2)),
         case(of=image(mpi=MVAPICH)),
         case(of=absent(IMAGE, "mpi")),
@@ -127,11 +134,17 @@ UNDECIDED = {
 @pytest.mark.parametrize(
     ("devices", "seen", "names"),
     [
-        (("mlx5_0", "mlx5_1", "mlx5_bond_0"), (), ["infiniband"]),
+        (("mlx5_0", "mlx5_1", "mlx5_bond_0"), (), ["infiniband or roce"]),
         (("hfi1_0",), ("omni-path",), ["omni-path"]),
         (("rdmap0s6",), ("efa",), ["efa"]),
-        (("bnxt_re0", "mlx4_0"), (), ["roce", "infiniband"]),
-        (("rocep1s0f0",), (), ["infiniband"]),
+        (("bnxt_re0", "mlx4_0"), (), ["roce", "infiniband or roce"]),
+        (("rocep1s0f0",), (), ["roce"]),
+        (("rocex525400c0fe123455",), (), ["roce"]),
+        (("ibp65s0", "ibs1f0", "ibo2"), (), ["infiniband"]),
+        (("hns_0",), (), ["roce"]),
+        (("qedr0",), (), ["roce"]),
+        (("cxgb4_0", "i40iw0", "erdma_0", "iwp9s0"), (), ["iwarp"] * 4),
+        (("mana_0", "rxe0"), (), []),
         ((), ("slingshot",), ["slingshot"]),
         ((), (), []),
     ],
@@ -140,6 +153,29 @@ def test_networks_are_known_by_their_devices(
     devices: tuple[str, ...], seen: tuple[str, ...], names: list[str]
 ):
     assert [row.name for row in fabrics_of(devices, seen)] == names
+
+
+@pytest.mark.parametrize(
+    ("device", "link", "name", "shown"),
+    [
+        ("mlx5_0", "InfiniBand", "infiniband", "InfiniBand"),
+        ("mlx5_0", "Ethernet", "roce", "RoCE"),
+        ("mlx5_0", "Unspecified", "infiniband or roce", "InfiniBand or RoCE"),
+        ("ibp65s0", "Ethernet", "roce", "RoCE"),
+        ("hfi1_0", "InfiniBand", "omni-path", "Omni-Path"),
+        ("cxgb4_0", "Ethernet", "iwarp", "iWARP"),
+    ],
+)
+def test_the_link_of_a_port_says_which_network_it_is(device: str, link: str, name: str, shown: str):
+    (row,) = fabrics_of((device,), (), {device: link, "mlx5_9": "Ethernet"})
+    assert (row.name, row.shown) == (name, shown)
+
+
+def test_roce_is_called_so():
+    rules = tuple(r for r in RULES if r.id == "mpi-lacks-fabric")
+    for of, shown in ((ROCE, "RoCE"), (HOST, "InfiniBand"), (host(link_layers={}), "InfiniBand or RoCE")):
+        _, (found,) = judge(case(of, mpi(components=TCP_ALONE)), rules)
+        assert found.title == f"Open MPI 4.1.6 in the image has nothing that speaks {shown}: it would use TCP"
 
 
 def test_slow_messages_are_still_messages():
