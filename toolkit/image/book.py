@@ -37,7 +37,10 @@ class Book:
         for name in self.absent.keys() - _SURELY:
             self.unknown[name] = f"{self.absent.pop(name)}; but {path}{more} cannot be read: {reason}"
 
-    def list(self, name: str, names: tuple[str, ...] | None, line: str) -> tuple[str, ...] | None:
-        """Keep where a list of names was read, or why there is none, and return it."""
-        (self.absent if names is None else self.evidence)[name] = line
+    def list(
+        self, name: str, names: tuple[str, ...] | None, line: str, *, told: bool = True
+    ) -> tuple[str, ...] | None:
+        """Keep where a list of names was read, or why there is none or it is not ``told``, and return it."""
+        book = self.evidence if names is not None else self.absent if told else self.unknown
+        book[name] = line
         return names

@@ -145,7 +145,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:
     path = fabric.libfabric(finder, mpi.prefix if mpi else None)
     lists = {
         "ucx_transports": fabric.ucx_transports(finder),
-        "libfabric_providers": fabric.providers(finder, path),
+        "libfabric_providers": fabric.providers(finder, path, mpi),
         "verbs_providers": fabric.verbs(finder),
     }
     return msgspec.structs.replace(
@@ -165,7 +165,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:
             fabric.nccl_ofi(finder),
             "libnccl-net*.so that sends through libfabric: not in the image",
         ),
-        **{name: book.list(name, parts.names, parts.line) for name, parts in lists.items()},
+        **{name: book.list(name, parts.names, parts.line, told=parts.told) for name, parts in lists.items()},
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from toolkit.image import tree as files
 from toolkit.image.libraries import Finder
 from toolkit.image.packages import Found, Untold
+from toolkit.model.facts import ImageMpi
+from toolkit.sonames import plain
 
 _UCT = re.compile(r"libuct_(\w+)\.so(?:\.\d+)?\Z")
 _UCT_BUILT_IN = re.compile(rb"\0uct_([a-z0-9]+)_tl(?=\0)")
@@ -48,10 +50,11 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Names, and where they were read; without names, why there are none."""
+    """Names, and where they were read; without names, why there are none, or why they are not ``told``."""
 
     names: tuple[str, ...] | None
     line: str
+    told: bool = True
 
 
 def ucx(finder: Finder) -> Found | Untold | None:
@@ -96,15 +99,27 @@ def libfabric_version(finder: Finder, path: str | None) -> Found | Untold | None
     return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
 
 
-def providers(finder: Finder, path: str | None) -> Parts:
+def carries_libfabric(mpi: ImageMpi) -> bool:
+    """Tell whether an MPICH has a libfabric in its own library: over ``ofi``, it needs none from outside.
+
+    (pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, --with-libfabric=embedded)
+    """
+    needed = (plain(soname).partition(".so")[0] for soname in (*mpi.needs, *mpi.lacks))
+    over = (mpi.device or "").partition(":")[2].split(",")
+    return mpi.implementation == "mpich" and "ofi" in over and "libfabric" not in set(needed)
+
+
+def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
     """List the providers that are built into libfabric, and those that are plugins beside it."""
+    if mpi is not None and carries_libfabric(mpi):
+        names = tuple(sorted(_built_in(finder, mpi.library)))
+        if not names:
+            why = f"{mpi.library} has libfabric in itself, and its providers could not be told"
+            return Parts(None, why, told=False)
+        return Parts(names, f"{mpi.library}: libfabric with {' '.join(names)} built in")
     if path is None:
         return Parts(None, "libfabric.so.1: not in the image")
-    counted: dict[str, set[bytes]] = {}
-    for match in _FUNCTION.finditer(finder.loader.texts(path)):
-        if name := _PREFIXES.get(match[1].decode()):
-            counted.setdefault(name, set()).add(match[0])
-    built_in = {name for name, functions in counted.items() if len(functions) >= _SURE}
+    built_in = _built_in(finder, path)
     folder = finder.folder(path)
     plugins: dict[str, str] = {}
     broken: dict[str, str] = {}
@@ -114,6 +129,15 @@ def providers(finder: Finder, path: str | None) -> Parts:
     own = {_PLUGIN_NAMES.get(name, name) for name in plugins}
     line = f"{path}: {' '.join(sorted(built_in)) or 'none'} built in, {' '.join(sorted(own)) or 'no'} plugins"
     return Parts(tuple(sorted(built_in | own)), f"{line}{_lacking(broken)}")
+
+
+def _built_in(finder: Finder, path: str) -> set[str]:
+    """Return the providers of which a library has functions."""
+    counted: dict[str, set[bytes]] = {}
+    for match in _FUNCTION.finditer(finder.loader.texts(path)):
+        if name := _PREFIXES.get(match[1].decode()):
+            counted.setdefault(name, set()).add(match[0])
+    return {name for name, functions in counted.items() if len(functions) >= _SURE}
 
 
 def verbs(finder: Finder) -> Parts:

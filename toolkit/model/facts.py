@@ -259,7 +259,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Path of libfabric, which some MPIs open only when they need it."""
     libfabric_version: str | None = None
     libfabric_providers: tuple[str, ...] | None = None
-    """Networks that this libfabric speaks: ``tcp``, ``verbs``, ``psm2``, ``cxi``."""
+    """Networks that this libfabric speaks, or the one that MPICH has in its own library: ``tcp``, ``verbs``,
+    ``psm2``, ``cxi``."""
     verbs_providers: tuple[str, ...] | None = None
     """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty where there is none."""
     hwloc: str | None = None

@@ -104,6 +104,45 @@ def test_an_image_without_a_fabric_says_so(tmp_path):
         assert name in facts.absent
 
 
+def of_provider(prefix):
+    return b"".join(b"\0" + prefix + b"_" + letter * 3 for letter in (b"a", b"b", b"c", b"d", b"e"))
+
+
+def mpich(text=b"", needed=("libc.so.6",), device="ch4:ofi"):
+    """Return an image with an MPICH over libfabric."""
+    library = elf(
+        soname="libmpich.so.12",
+        needed=needed,
+        text=b"MPICH Version:\0PMI_FD\0" + text + b"\0",
+        symbols={"MPII_Version_device": device, "MPII_Version_string": "4.2.3"},
+    )
+    return {**BASE, f"{LIB}/libmpich.so.12": library}
+
+
+def test_providers_of_a_libfabric_inside_mpich_are_read_there(tmp_path):
+    facts = inspect(sandbox(tmp_path, mpich(of_provider(b"vrb") + of_provider(b"xnet"))))
+    assert facts.mpi is not None
+    assert (facts.mpi.implementation, facts.mpi.device) == ("mpich", "ch4:ofi")
+    assert facts.libfabric is None
+    assert facts.libfabric_providers == ("tcp", "verbs")
+    assert facts.cite("libfabric_providers") == f"{LIB}/libmpich.so.12: libfabric with tcp verbs built in"
+
+
+def test_a_libfabric_inside_mpich_that_names_no_provider_is_not_absent(tmp_path):
+    facts = inspect(sandbox(tmp_path, mpich()))
+    assert facts.libfabric_providers is None
+    assert "has libfabric in itself" in facts.unknown["libfabric_providers"]
+
+
+@pytest.mark.parametrize(("needed", "device"), [(("libfabric.so.1",), "ch4:ofi"), ((), "ch4:ucx")])
+def test_an_mpich_that_takes_libfabric_from_outside_or_not_at_all_has_none_in_itself(
+    tmp_path, needed, device
+):
+    facts = inspect(sandbox(tmp_path, mpich(of_provider(b"vrb"), (*needed, "libc.so.6"), device)))
+    assert facts.libfabric_providers is None
+    assert "libfabric_providers" in facts.absent
+
+
 ONEAPI = "/opt/intel/oneapi/mpi/2021.13"
 INTEL = {
     **BASE,

@@ -13,6 +13,7 @@ from toolkit.knowledge import cuda, fabric
 from toolkit.knowledge.fabric import Fabric
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import MODES
+from toolkit.sonames import plain
 
 _OWN_MPI = tuple(mode for mode in MODES if mode not in {"bind", "gloo"})
 """Modes in which the image's own MPI carries the messages."""
@@ -151,14 +152,30 @@ def ucx_lacks_fabric(case: Case) -> Hit | Lacks | None:
 )
 def libfabric_lacks_provider(case: Case) -> Hit | Lacks | None:
     """The MPI would use libfabric, and this libfabric has no provider for the network: it takes its provider
-    for TCP. ``FI_PROVIDER=…`` with the right name shows it: 'no provider found'.
+    for TCP. ``FI_PROVIDER=…`` with the right name shows it: 'no provider found'. An MPICH may have libfabric
+    in its own library; then no other one is loaded.
     """
     row = _slow(case, "libfabric")
     if row is None or isinstance(row, Lacks):
         return row
     evidence = _evidence(case, row, "image.libfabric_providers")
-    title = f"The libfabric in the image has none of the providers {', '.join(row.providers)} for {row.shown}"
-    return Hit(evidence, title=title, fix=row.fix, source=row.source)
+    inside = _has_its_own(case.image.mpi)
+    where = "inside the image's MPICH" if inside else "in the image"
+    title = f"The libfabric {where} has none of the providers {', '.join(row.providers)} for {row.shown}"
+    return Hit(evidence, title=title, fix=_ANOTHER_MPICH if inside else row.fix, source=row.source)
+
+
+_ANOTHER_MPICH = (
+    "use an MPICH that takes libfabric from outside (--with-libfabric=DIR) or was built with that provider; "
+    "mounting the host's changes nothing here"
+)
+
+
+def _has_its_own(mpi: ImageMpi | None) -> bool:
+    """Tell whether an MPICH whose libraries are known loads no libfabric: it has one in itself."""
+    if mpi is None or mpi.implementation != "mpich" or not mpi.needs:
+        return False
+    return not any(plain(name).startswith("libfabric.") for name in (*mpi.needs, *(mpi.lacks or ())))
 
 
 @rule(

@@ -18,6 +18,9 @@ IWARP = host(infiniband=("cxgb4_0",))
 SLINGSHOT = host(infiniband=(), fabrics=("slingshot",))
 ETHERNET = host(infiniband=())
 CH4_OFI = image(mpi=with_(MPICH, device="ch4:ofi"))
+EMBEDDED = absent(
+    image(mpi=with_(CH4_OFI.mpi, needs=("libc.so.6",)), libfabric_providers=("tcp",)), "libfabric"
+)
 INTEL = with_(MPICH, implementation="intelmpi", device=None)
 MVAPICH = with_(MPICH, implementation="mvapich2", device="ch3:mrail")
 NO_VERBS = absent(image(ucx_transports=("tcp",), libfabric_providers=("tcp",)), "verbs_providers")
@@ -43,6 +46,8 @@ FIRES = {
         case(OMNI_PATH, mpi(components=OFI_ALONE)),
         case(SLINGSHOT, CH4_OFI),
         case(OMNI_PATH, image(mpi=INTEL)),
+        case(of=EMBEDDED),
+        case(SLINGSHOT, image(mpi=with_(CH4_OFI.mpi, needs=("libc.so.6", "libfabric-1a2b3c4d.so.1.14.2")))),
     ],
     "verbs-driver-missing": [
         case(of=image(verbs_providers=())),
@@ -85,6 +90,7 @@ QUIET = {
         case(),
         case(SLINGSHOT, with_(CH4_OFI, libfabric_providers=("cxi", "tcp"))),
         case(ETHERNET, CH4_OFI),
+        case(of=with_(EMBEDDED, libfabric_providers=("tcp", "verbs"))),
     ],
     "verbs-driver-missing": [
         case(),
@@ -169,6 +175,14 @@ def test_networks_are_known_by_their_devices(
 def test_the_link_of_a_port_says_which_network_it_is(device: str, link: str, name: str, shown: str):
     (row,) = fabrics_of((device,), (), {device: link, "mlx5_9": "Ethernet"})
     assert (row.name, row.shown) == (name, shown)
+
+
+def test_no_libfabric_of_the_host_mends_one_inside_mpich():
+    rules = tuple(r for r in RULES if r.id == "libfabric-lacks-provider")
+    for of, inside in ((EMBEDDED, True), (CH4_OFI, False)):
+        _, (found,) = judge(case(SLINGSHOT, of), rules)
+        assert ("inside the image's MPICH" in found.title) is inside
+        assert ("bind the host's libfabric" in found.fix) is not inside
 
 
 def test_roce_is_called_so():
