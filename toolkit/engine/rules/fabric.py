@@ -102,20 +102,33 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
     "The MPI in the image has nothing that speaks the host's fast network",
     severity="warning",
     fix="use an image whose MPI was built for it",
-    source="recipes/knowledge/fabric.toml, [[fabric]]",
+    source="recipes/knowledge/fabric.toml, [[fabric]]; open-mpi/ompi:docs/tuning-apps/networking/ofi.rst",
     then=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device"),
     modes=_OWN_MPI,
     advice=True,
 )
 def mpi_lacks_fabric(case: Case) -> Hit | Lacks | None:
     """An MPI that has no component for a network takes TCP, over whatever interface answers, without a word:
-    often a tenth of the bandwidth and ten times the latency. The job is right, and slow.
+    often a tenth of the bandwidth and ten times the latency. The job is right, and slow. A libfabric or UCX
+    does not help an MPI that opens none: Open MPI does by its components mtl/ofi and pml/ucx.
     """
     row = _slow(case, "none")
     if row is None or isinstance(row, Lacks):
         return row
     title = f"{mpi_name(case.image.mpi)} in the image has nothing that speaks {row.shown}: it would use TCP"
-    return Hit(_evidence(case, row), title=title, fix=row.fix, source=row.source)
+    return Hit(_evidence(case, row), title=title, fix=_another_mpi(row), source=row.source)
+
+
+def _another_mpi(row: Fabric) -> str:
+    """Return the fix where it is the MPI that lacks something: what it never opens may lie there in vain."""
+    if row.mtl:
+        return row.fix
+    opened = _OPENS_UCX if row.ucx else _OPENS_LIBFABRIC
+    return f"use an image whose MPI opens {opened}; then {row.fix}"
+
+
+_OPENS_UCX = "UCX (Open MPI --with-ucx, MPICH --with-device=ch4:ucx)"
+_OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)"
 
 
 @rule(
@@ -137,7 +150,12 @@ def ucx_lacks_fabric(case: Case) -> Hit | Lacks | None:
         return row
     evidence = _evidence(case, row, "image.ucx_transports")
     title = f"The UCX in the image has no module for {row.shown}"
-    return Hit(evidence, title=title, fix=row.fix, source=row.source)
+    if not row.ucx:
+        title = (
+            f"{mpi_name(case.image.mpi)} sends by UCX, which has no module for {row.shown}: it would use TCP"
+        )
+    fix = row.fix if row.ucx else _another_mpi(row)
+    return Hit(evidence, title=title, fix=fix, source=row.source)
 
 
 @rule(

@@ -185,6 +185,23 @@ def test_no_libfabric_of_the_host_mends_one_inside_mpich():
         assert ("bind the host's libfabric" in found.fix) is not inside
 
 
+@pytest.mark.parametrize(
+    ("on", "of", "opens"),
+    [
+        (SLINGSHOT, mpi(components=UCX_ALONE), "use an image whose MPI opens libfabric (Open MPI --with-ofi"),
+        (SLINGSHOT, image(mpi=MPICH), "use an image whose MPI opens libfabric"),
+        (HOST, mpi(components=TCP_ALONE), "use an image whose MPI opens UCX (Open MPI --with-ucx"),
+        (SLINGSHOT, IMAGE, "bind the host's libfabric"),
+        (OMNI_PATH, mpi(components=TCP_ALONE), "put libpsm2 into the image"),
+        (OMNI_PATH, image(mpi=MPICH), "put libpsm2 into the image"),
+    ],
+)
+def test_a_library_is_no_fix_for_an_mpi_that_never_opens_it(on, of, opens):
+    rules = tuple(r for r in RULES if r.id.endswith(("lacks-fabric", "lacks-provider")))
+    _, (found,) = judge(case(on, of), rules)
+    assert found.fix.startswith(opens)
+
+
 def test_roce_is_called_so():
     rules = tuple(r for r in RULES if r.id == "mpi-lacks-fabric")
     for of, shown in ((ROCE, "RoCE"), (HOST, "InfiniBand"), (host(link_layers={}), "InfiniBand or RoCE")):
