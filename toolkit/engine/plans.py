@@ -7,7 +7,7 @@ from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.fabric import fabrics_of
 from toolkit.knowledge.mpi import Namespaces
-from toolkit.knowledge.pmix import Pair, is_plugin
+from toolkit.knowledge.pmix import Pair, is_plugin, release_of
 from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Mode, Plan, Request
@@ -84,7 +84,7 @@ def pmix_type(host: HostFacts) -> str | None:
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     plugins = [t for t in types if is_plugin(t)]
     # Slurm's own come first, the one that it takes for plain pmix before those of a release.
-    return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), t), default=None)
+    return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
 
 
 def launcher_pair(

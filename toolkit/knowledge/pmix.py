@@ -104,3 +104,9 @@ def is_plugin(name: str) -> bool:
     ``pmix`` and ``pmix_v5`` are Slurm's own, ``pspmix`` is that of ParaStation (slurm/sites/juwels.toml).
     """
     return _PLUGIN.fullmatch(name) is not None
+
+
+def release_of(plugin: str) -> int:
+    """Return the release that the name of a plugin tells, 5 of ``pmix_v5``; 0 where it tells none."""
+    number = plugin.partition("_v")[2]
+    return int(number) if number.isdecimal() and len(number) < 4 else 0

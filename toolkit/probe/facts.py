@@ -143,7 +143,7 @@ def _launchers(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     found = launcher.launchers(asked, section("launcher-environment"), libraries)
     if not found:
-        book.note("mpis", "mpirun, mpiexec: not found on PATH")
+        book.note("mpis", "mpirun, mpiexec: not found on PATH, as it is before any module is loaded")
         return found
     first = found[0]
     leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not seen")

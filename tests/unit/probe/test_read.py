@@ -152,6 +152,13 @@ def test_of_two_releases_none_is_guessed():
     assert pmix.server(section, ()) is None
 
 
+def test_the_newest_plugin_of_pmix_is_told_by_its_number():
+    section = said("file /a/libpmix.so.2.13.7\nfile /b/libpmix.so.9\nsays OpenPMIx 10.0.0")
+    found = pmix.server(section, ("pmix_v5", "pmix_v10"))
+    assert found is not None
+    assert found.version == "10.0.0"
+
+
 def test_a_library_of_unknown_name_is_asked_for_its_own_word():
     (found,) = pmix.libraries(said("file /opt/lib/libpmix.so.2.99.0\nsays OpenPMIx 9.1.0"))
     assert (found.version, found.how) == ("9.1.0", "what it says of itself")

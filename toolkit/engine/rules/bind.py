@@ -16,7 +16,7 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 
 @rule(
     "bind-nothing-to-mount",
-    "There is no MPI on the host that could be mounted into the container",
+    "No MPI of the host was found that could be mounted into the container",
     severity="error",
     fix="use srun with the MPI of the image; or load an MPI module before the job",
     source=_SOURCE,
@@ -24,12 +24,14 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     modes=("bind",),
 )
 def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
-    """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image. A
-    folder that bears the name of whoever asked cannot be named: facts are mailed, and hold no such names.
+    """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image. The MPI
+    is looked for by its mpirun on PATH: one that a module brings, or that srun alone starts, is not seen.
+    A folder that bears the name of whoever asked cannot be named: facts are mailed, and hold no such names.
     """
     host = host_launcher(case.host)
     if host is None:
-        return Hit(case.cite("host.mpis"), "unavailable")
+        title = "No mpirun is on PATH here whose MPI could be mounted; other folders were not looked into"
+        return Hit(case.cite("host.mpis"), "unavailable", title=title)
     if host.library is None:
         return Lacks(("host.mpis.library",))
     if mounted_folders(host):

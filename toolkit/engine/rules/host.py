@@ -3,6 +3,7 @@
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher, pmix_type
 from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rules.wireup import or_by_srun
 from toolkit.model.prediction import Mode
 
 OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "gloo"})
@@ -141,23 +142,26 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     "host-launcher-absent",
     "The host has no mpirun",
     severity="error",
-    fix="use srun-pmix, which needs no MPI on the host; or load an MPI module before the job",
+    fix="use srun, which needs no MPI on the host; or load an MPI module before the job",
     source="Apptainer user guide, MPI: hybrid model",
     needs=("host.mpis",),
     modes=("mpirun-host",),
 )
 def host_launcher_absent(case: Case) -> Hit | None:
-    """The hybrid model needs an mpirun outside the container."""
+    """The hybrid model needs an mpirun outside the container, on PATH as a job finds it."""
     if host_launcher(case.host):
         return None
-    return Hit(case.cite("host.mpis"), "unavailable")
+    return Hit(case.cite("host.mpis"), "unavailable", fix=or_by_srun(case, _MODULE))
+
+
+_MODULE = "load an MPI module before the job"
 
 
 @rule(
     "host-launcher-broken",
     "The host's mpirun does not start",
     severity="error",
-    fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH; or use srun-pmix",
+    fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH; or use srun",
     source="ld.so(8): 'error while loading shared libraries'",
     needs=("host.mpis",),
     modes=("mpirun-host",),
@@ -168,7 +172,8 @@ def host_launcher_broken(case: Case) -> Hit | None:
     if host is None or not host.lacks:
         return None
     because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
-    return Hit(case.cite("host.mpis"), "loader-failure", because, anyway=True)
+    fix = or_by_srun(case, "load its module whole, or name its lib folder in LD_LIBRARY_PATH")
+    return Hit(case.cite("host.mpis"), "loader-failure", because, fix=fix, anyway=True)
 
 
 @rule(

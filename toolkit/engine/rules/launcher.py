@@ -6,7 +6,7 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.rules.wireup import of_its_daemons, unanswered, unfound
+from toolkit.engine.rules.wireup import of_its_daemons, or_by_srun, unanswered, unfound
 from toolkit.engine.settings import effect
 from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
@@ -94,7 +94,7 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     "launcher-pmix-pair",
     "The PMIx of the host's mpirun and the PMIx in the image do not get on",
     severity="error",
-    fix="use srun-pmix: Slurm's PMIx plugin serves this client",
+    fix="use srun, if it serves what the image speaks; or load an Open MPI that serves this client",
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
     needs=("host.mpis", "image.mpi.interfaces", "image.pmix"),
     then=("image.ssh", "host.munge"),
@@ -111,17 +111,18 @@ def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
     if host.implementation != "openmpi":
         return None  # Hydra serves no PMIx
     evidence = case.cite("host.mpis", "image.pmix")
+    fix = or_by_srun(case, "load an Open MPI that serves this client")
     row = launcher_pair(host, client, case.request, case.plan.unset)
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
         because = f"{pair} has not been measured on {shape}"
-        return Hit(evidence, "unknown", because)
+        return Hit(evidence, "unknown", because, fix=fix)
     if row.outcome == "ok":
         return None
     if not row.found:  # its MPI goes on without
         return unfound(case, mpi, row, "host.mpis", "image.pmix")
-    return Hit(evidence, row.outcome, row.because, source=row.source, late=row.late)
+    return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, late=row.late)
 
 
 @rule(
@@ -148,7 +149,7 @@ def container_launcher_absent(case: Case) -> Hit | None:
     "container-launcher-fails",
     "mpirun inside the container cannot start these ranks",
     severity="error",
-    fix="on several nodes use srun-pmix or srun-pmi2, or the script of toolkit launch; one node: --nodes 1",
+    fix="on several nodes use srun, or the script of toolkit launch; one node: --nodes 1",
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
     then=("image.mpirun", "host.munge"),
@@ -174,7 +175,8 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
-        return Hit(evidence, row.outcome, row.because, source=row.source, anyway=True)
+        fix = or_by_srun(case, "let the script of toolkit launch start it; one node: --nodes 1")
+        return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, anyway=True)
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
     orte = starter.implementation == "openmpi"
     if orte and knows_orte_alone(mpi):

@@ -70,18 +70,34 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
 
 
+def ways_of_srun(case: Case) -> tuple[str, ...] | None:
+    """Return what srun serves here and this MPI speaks, any where no image is asked about.
+
+    ``None`` where it is not known what srun serves.
+    """
+    types = case.host.slurm.mpi_types if case.host.slurm else None
+    if types is None:
+        return None
+    speaks = spoken(case) if case.image.mpi else {"pmix", *PMI}
+    return (
+        *(("srun --mpi=pmix (mode srun-pmix)",) if "pmix" in speaks and any(map(is_plugin, types)) else ()),
+        *(("srun --mpi=pmi2 (mode srun-pmi2)",) if PMI & speaks and "pmi2" in types else ()),
+    )
+
+
+def or_by_srun(case: Case, fix: str) -> str:
+    """Return a fix, with the ways of srun in front where there are any."""
+    ways = ways_of_srun(case)
+    return f"use {' or '.join(ways)}; or {fix}" if ways else fix
+
+
 def _by_srun(case: Case, said: Hit | Lacks) -> Hit | Lacks:
     """Name in the fix what srun serves here and this MPI speaks; leave it alone where that is not known."""
-    types = case.host.slurm.mpi_types if case.host.slurm else None
-    if isinstance(said, Lacks) or types is None:
+    ways = ways_of_srun(case)
+    if isinstance(said, Lacks) or ways is None:
         return said
-    speaks = spoken(case)
-    served = [
-        *(["srun --mpi=pmix (mode srun-pmix)"] if "pmix" in speaks and any(map(is_plugin, types)) else []),
-        *(["srun --mpi=pmi2 (mode srun-pmi2)"] if PMI & speaks and "pmi2" in types else []),
-    ]
     other = "use a mode without srun, or an image with another MPI: srun serves nothing that this one speaks"
-    return replace(said, fix=f"use {' or '.join(served)}" if served else other)
+    return replace(said, fix=f"use {' or '.join(ways)}" if ways else other)
 
 
 def _munge_named(case: Case) -> bool | None:

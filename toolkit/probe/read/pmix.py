@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from toolkit import knowledge
+from toolkit.knowledge.pmix import release_of
 from toolkit.probe.evidence import Section
 
 
@@ -47,10 +48,10 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> Library | None:
         chosen = [library for library in found if library.path in named]
         one = len(chosen) == len(named) and len({library.version for library in chosen}) == 1
         return chosen[0] if one else None
-    majors = sorted((m[1] for t in mpi_types if (m := re.fullmatch(r"pmix_v(\d+)", t))), reverse=True)
+    majors = sorted({release_of(name) for name in mpi_types} - {0}, reverse=True)
     for major in majors:
         for library in found:
-            if library.version.split(".")[0] == major:
+            if library.version.split(".")[0] == str(major):
                 return library
     if majors or not found:
         return None

@@ -1,8 +1,12 @@
 """The place: what has to be there before any rank starts."""
 
 import msgspec
+import pytest
 
-from tests.unit.engine.whole import HOST, SLURM, absent, case, host, image, runtime, unread
+from tests.unit.engine.whole import HOST, MPICH, SLURM, absent, case, host, image, runtime, unread
+from toolkit.engine.judge import judge
+from toolkit.engine.plans import pmix_type
+from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostMpi
 
 
@@ -73,3 +77,41 @@ OUTCOMES = {
     "host-launcher-absent": "unavailable",
     "host-launcher-broken": "loader-failure",
 }
+
+
+MODULE = "load an MPI module before the job"
+BY_PMIX, BY_PMI2 = "srun --mpi=pmix (mode srun-pmix)", "srun --mpi=pmi2 (mode srun-pmi2)"
+
+
+@pytest.mark.parametrize(
+    ("types", "of", "fix"),
+    [
+        (("none", "pmix", "pmi2"), {}, f"use {BY_PMIX}; or {MODULE}"),
+        (("none", "cray_shasta", "pmi2"), {}, MODULE),
+        (("none", "cray_shasta", "pmi2"), {"of": image(mpi=MPICH)}, f"use {BY_PMI2}; or {MODULE}"),
+        (("pmix_v5", "pmi2"), {"of": absent(image(), "mpi")}, f"use {BY_PMIX} or {BY_PMI2}; or {MODULE}"),
+        (("none",), {}, MODULE),
+        (None, {}, MODULE),
+    ],
+)
+def test_a_host_without_mpirun_is_told_the_ways_that_it_has(types, of, fix):
+    """A Cray EX has no PMIx plugin as a rule, and no mpirun."""
+    without = host(mpis=(), slurm=msgspec.structs.replace(SLURM, mpi_types=types))
+    _, (found,) = judge(
+        case(without, mode="mpirun-host", **of), tuple(r for r in RULES if r.id == "host-launcher-absent")
+    )
+    assert found.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("types", "chosen"),
+    [
+        (("none", "pmix_v5", "pmix_v10"), "pmix_v10"),
+        (("pmix_v10", "pmix", "pmix_v5"), "pmix"),
+        (("pspmix", "pmix_v4"), "pmix_v4"),
+        (("pspmix",), "pspmix"),
+        (("pmi2", "none"), None),
+    ],
+)
+def test_the_newest_plugin_is_that_of_the_greatest_number(types, chosen):
+    assert pmix_type(slurm(mpi_types=types)) == chosen
