@@ -87,6 +87,19 @@ def pmix_type(host: HostFacts) -> str | None:
     return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
 
 
+def pmix_major(host: HostFacts) -> int:
+    """Return the major release of the PMIx that Slurm serves; 0 where the names of its plugins do not tell.
+
+    A plugin refuses a library of another one than that of its name (SchedMD/slurm:src/plugins/mpi/pmix/
+    mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is the only one that there is.
+    """
+    types = (host.slurm.mpi_types if host.slurm else None) or ()
+    if pmix_type(host) == "pmix":
+        told = {release_of(t) for t in types if is_plugin(t)} - {0}
+        return told.pop() if len(told) == 1 else 0
+    return release_of(pmix_type(host) or "")
+
+
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:

@@ -7,9 +7,10 @@ import msgspec
 from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
-from toolkit.engine.plans import propose
+from toolkit.engine.plans import pmix_major, propose
 from toolkit.engine.registry import RULES
 from toolkit.engine.searched import searched
+from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import MODES, Mode, Plan, Prediction, Request, Verdict
@@ -35,7 +36,7 @@ def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
     ``request.mode`` narrows the choice to one mode; all are judged, so that a person sees the others.
     """
     plans = (_proposed(host, image, request, mode) for mode in MODES)
-    judged = [judge(case_of(host, image, request, plan), RULES) for plan in plans]
+    judged = [_judged(host, image, request, plan) for plan in plans]
     predictions = tuple(prediction for prediction, _ in judged)
     findings = _merged(finding for _, found in judged for finding in found)
     return Verdict(predictions=predictions, findings=findings, chosen=_choose(predictions, request))
@@ -49,8 +50,43 @@ def _proposed(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Prediction:
     """Judge one launch with words that somebody else chose."""
-    prediction, _ = judge(case_of(host, image, request, plan), RULES)
+    prediction, _ = _judged(host, image, request, plan)
     return prediction
+
+
+def _judged(
+    host: HostFacts, image: ImageFacts, request: Request, plan: Plan
+) -> tuple[Prediction, tuple[Finding, ...]]:
+    """Judge one launch; where of Slurm's PMIx only the major release is known, by all of its releases.
+
+    What becomes of the launch is then known if it is the same under all of them, and so is what every one
+    of them says.
+    """
+    said = judge(case_of(host, image, request, plan), RULES)
+    major = pmix_major(host)
+    if said[0].outcome != "unknown" or "host.pmix" not in said[0].missing or not major:
+        return said
+    first, *others = [
+        judge(case_of(_serving(host, release), image, request, plan), RULES)
+        for release in (str(major), *releases(major))
+    ]
+    if any(prediction.outcome != first[0].outcome for prediction, _ in others):
+        return said
+    always = set(first[0].findings).intersection(*(prediction.findings for prediction, _ in others))
+    findings = tuple(name for name in first[0].findings if name in always)
+    kept = tuple(finding for finding in first[1] if finding.id in always)
+    return msgspec.structs.replace(first[0], findings=findings), kept
+
+
+def _serving(host: HostFacts, release: str) -> HostFacts:
+    """Return the facts of a host with this release of Slurm's PMIx."""
+    line = f"{host.cite('slurm.mpi_types')}; of which release it is was not told, and all of them do this"
+    return msgspec.structs.replace(
+        host,
+        pmix=release,
+        evidence={**host.evidence, "pmix": line},
+        unknown={name: why for name, why in host.unknown.items() if name != "pmix"},
+    )
 
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Case:

@@ -110,3 +110,9 @@ def release_of(plugin: str) -> int:
     """Return the release that the name of a plugin tells, 5 of ``pmix_v5``; 0 where it tells none."""
     number = plugin.partition("_v")[2]
     return int(number) if number.isdecimal() and len(number) < 4 else 0
+
+
+def releases(major: int) -> tuple[str, ...]:
+    """Return the releases of one major release that are known, and its first."""
+    known = {name for name in pmix().library_file.values() if name.startswith(f"{major}.")}
+    return tuple(sorted({f"{major}.0.0", *known}))

@@ -128,8 +128,11 @@ def _pmix(section: Section, found: SlurmFacts | None, book: Book) -> str | None:
     if library:
         book.note("pmix", f"{library.path} is PMIx {library.version}, by {library.how}")
         return library.version
-    if section.ok and not section.lines:
+    if section.ok and not section.lines and not plugins:
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
+    elif section.ok and not section.lines:
+        # The plugin loads one, wherever that is: on compute nodes, or in a folder that nothing names.
+        book.unknown["pmix"] = f"no libpmix was found here, and Slurm serves {' '.join(plugins)}"
     else:
         book.unknown["pmix"] = section.trouble or "which libpmix Slurm's plugin loads could not be told"
     return None

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.engine import whole
 from tests.unit.engine.examples import (
     HOST,
     IMAGE,
@@ -19,7 +20,7 @@ from tests.unit.engine.examples import (
 from toolkit.engine.plans import pmix_type
 from toolkit.engine.predict import examine, predict
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
-from toolkit.model.prediction import MODES, Request, Verdict
+from toolkit.model.prediction import MODES, Prediction, Request, Verdict
 
 
 def outcomes(verdict: Verdict) -> dict[str, str]:
@@ -191,7 +192,8 @@ def test_a_client_without_munge_is_not_asked_for_it(ways, munge, env):
 
 
 def test_a_missing_fact_makes_the_outcome_unknown_and_says_which():
-    verdict = predict(unread(HOST, "pmix", "ldconfig: no answer in time"), IMAGE, Request())
+    untold = with_(HOST, slurm=with_(SLURM, mpi_types=("none", "pmix", "pmi2")))
+    verdict = predict(unread(untold, "pmix", "ldconfig: no answer in time"), IMAGE, Request())
     prediction = verdict.of("srun-pmix")
     assert prediction.outcome == "unknown"
     assert "host.pmix" in prediction.missing
@@ -283,3 +285,35 @@ def test_the_engine_never_raises_and_never_leaves_a_finding_without_evidence(
 @pytest.mark.parametrize("name", ["architecture", "mpi", "pmix"])
 def test_an_image_that_could_not_be_read_is_never_called_ok(name: str):
     assert outcomes(predict(HOST, unread(IMAGE, name), Request()))["srun-pmix"] == "unknown"
+
+
+def of_major(*types: str, client: str = "4.2.9") -> Prediction:
+    """Return what becomes of srun-pmix where of Slurm's PMIx the names of the plugins alone are known."""
+    slurm = whole.with_(whole.HOST.slurm, mpi_types=("none", *types))
+    host = whole.unread(whole.with_(whole.HOST, slurm=slurm), "pmix")
+    return predict(host, whole.with_(whole.IMAGE, pmix=client), Request(nodes=2)).of("srun-pmix")
+
+
+@pytest.mark.parametrize(
+    ("types", "client", "outcome"),
+    [
+        (("pmix_v4",), "4.2.9", "ok"),
+        (("pmix", "pmix_v5"), "4.2.9", "ok"),
+        (("pmix", "pmix_v3", "pmix_v5"), "4.2.9", "unknown"),
+        (("pmix_v3", "pmix_v5"), "4.2.9", "ok"),
+        (("pspmix",), "4.2.9", "unknown"),
+        (("pmix",), "4.2.9", "unknown"),
+        (("pmix_v4",), "3.1.5", "unknown"),
+        (("pmix_v4",), "1.2.5", "init-failure"),
+    ],
+)
+def test_all_releases_of_one_major_may_decide(types: tuple[str, ...], client: str, outcome: str):
+    """PMIx 4.0 and 4.2 part ways with a client of 3.1, and with no later one."""
+    found = of_major(*types, client=client)
+    assert found.outcome == outcome
+    assert ("host.pmix" in found.missing) is (outcome == "unknown")
+
+
+def test_a_server_of_which_only_the_major_release_is_known_is_called_by_that():
+    assert of_major("pmix_v4").because.endswith("Slurm serves PMIx 4")
+    assert "pmix-store-of-early-5" not in of_major("pmix_v5", client="5.0.7").findings
