@@ -6,7 +6,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.praise import praise
 from toolkit.engine.rule import Hit, Lacks, Rule
 from toolkit.model.finding import Finding
-from toolkit.model.prediction import Outcome, Prediction
+from toolkit.model.prediction import Mode, Outcome, Prediction
 
 _STAGE: dict[Outcome, int] = {
     "unavailable": 0,
@@ -32,29 +32,50 @@ class Answer:
     missing: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One launch, what the rules said of it, and what becomes of it."""
+
+    case: Case
+    answers: tuple[Answer, ...]
+    prediction: Prediction
+
+    def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
+        """Return what was found; ``works`` are the ways of which a fix may name one, the best first."""
+        return tuple(_finding(self.case, answer, works) for answer in self.answers)
+
+
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Return the outcome of a launch and the findings that led to it.
+    """Return the outcome of one launch and the findings that led to it, as if there were no other way."""
+    judged = weigh(case, rules)
+    return judged.prediction, judged.findings()
+
+
+def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
+    """Ask the rules about one launch; its findings wait until it is known which other ways work."""
+    answers = tuple(a for r in rules if case.mode in r.modes if (a := _ask(case, r)))
+    return Judged(case, answers, _outcome(case, answers, rules))
+
+
+def _outcome(case: Case, answers: tuple[Answer, ...], rules: tuple[Rule, ...]) -> Prediction:
+    """Return what becomes of a launch.
 
     A failure that is certain counts even where other facts are missing, unless the rule that
     lacks them stands before it: then something else may happen first, and nobody can say what.
     """
-    answers = [a for r in rules if case.mode in r.modes if (a := _ask(case, r))]
     failures = [a for a in answers if a.hit and a.hit.outcome]
     undecided = [a for a in answers if a.missing and not a.rule.advice]
-    findings = tuple(_finding(case, a) for a in answers)
-    ids = tuple(dict.fromkeys(f.id for f in findings))
+    ids = tuple(dict.fromkeys(a.rule.id for a in answers))
     missing = tuple(dict.fromkeys(m for a in undecided for m in a.missing))
     if first := min(failures, key=_stage, default=None):
         doubts = [a for a in failures if a.hit and a.hit.outcome == "unknown"]
-        return _failed(case, first, undecided + doubts, ids, missing, rules), findings
+        return _failed(case, first, undecided + doubts, ids, missing, rules)
     if missing:
         because = "what is not known: " + "; ".join(case.why_unknown(m) for m in missing)
-        prediction = Prediction(
+        return Prediction(
             mode=case.mode, outcome="unknown", because=because, findings=ids, missing=missing, plan=case.plan
         )
-        return prediction, findings
-    because = praise(case)
-    return Prediction(mode=case.mode, outcome="ok", because=because, findings=ids, plan=case.plan), findings
+    return Prediction(mode=case.mode, outcome="ok", because=praise(case), findings=ids, plan=case.plan)
 
 
 def _ask(case: Case, rule: Rule) -> Answer | None:
@@ -109,7 +130,7 @@ def _doubts(case: Case, answer: Answer) -> tuple[str, ...]:
     return tuple(case.why_unknown(name) for name in answer.missing)
 
 
-def _finding(case: Case, answer: Answer) -> Finding:
+def _finding(case: Case, answer: Answer, works: tuple[Mode, ...]) -> Finding:
     rule, hit = answer.rule, answer.hit
     if hit is None:
         return Finding(
@@ -127,7 +148,15 @@ def _finding(case: Case, answer: Answer) -> Finding:
         severity=hit.severity or rule.severity,
         title=hit.title or rule.title,
         evidence=hit.evidence,
-        fix=hit.fix or rule.fix,
+        fix=_fix(case, rule, hit, works),
         source=hit.source or rule.source,
         modes=(case.mode,),
     )
+
+
+def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
+    """Return what mends it, beginning with another way of launching where one that works does."""
+    instead = rule.instead if hit.instead is None else hit.instead
+    other = next((mode for mode in works if mode in instead and mode != case.mode), None)
+    fix = hit.fix or rule.fix
+    return f"use mode {other}; or {fix}" if other else fix

@@ -6,7 +6,7 @@ import msgspec
 
 from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
-from toolkit.engine.judge import judge
+from toolkit.engine.judge import Judged, weigh
 from toolkit.engine.plans import pmix_major, propose
 from toolkit.engine.registry import RULES
 from toolkit.engine.searched import searched
@@ -28,6 +28,8 @@ leaves placement to Slurm. Gloo serves Horovod alone: it is taken only where it 
 knows here what the command is."""
 
 _SEVERITIES = ("error", "warning", "info")
+_OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
+"""Ways that a host offers or not, whatever is in an image."""
 
 
 def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
@@ -37,9 +39,11 @@ def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
     """
     plans = (_proposed(host, image, request, mode) for mode in MODES)
     judged = [_judged(host, image, request, plan) for plan in plans]
-    predictions = tuple(prediction for prediction, _ in judged)
-    findings = _merged(finding for _, found in judged for finding in found)
-    return Verdict(predictions=predictions, findings=findings, chosen=_choose(predictions, request))
+    predictions = tuple(one.prediction for one in judged)
+    # Only now is it known which other way a fix may name.
+    works = _working(predictions)
+    found = _merged(finding for one in judged for finding in one.findings(works))
+    return Verdict(predictions=predictions, findings=found, chosen=_choose(works, request))
 
 
 def _proposed(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
@@ -50,32 +54,29 @@ def _proposed(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Prediction:
     """Judge one launch with words that somebody else chose."""
-    prediction, _ = _judged(host, image, request, plan)
-    return prediction
+    return _judged(host, image, request, plan).prediction
 
 
-def _judged(
-    host: HostFacts, image: ImageFacts, request: Request, plan: Plan
-) -> tuple[Prediction, tuple[Finding, ...]]:
+def _judged(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Judged:
     """Judge one launch; where of Slurm's PMIx only the major release is known, by all of its releases.
 
     What becomes of the launch is then known if it is the same under all of them, and so is what every one
     of them says.
     """
-    said = judge(case_of(host, image, request, plan), RULES)
+    said = weigh(case_of(host, image, request, plan), RULES)
     major = pmix_major(host)
-    if said[0].outcome != "unknown" or "host.pmix" not in said[0].missing or not major:
+    if said.prediction.outcome != "unknown" or "host.pmix" not in said.prediction.missing or not major:
         return said
     first, *others = [
-        judge(case_of(_serving(host, release), image, request, plan), RULES)
+        weigh(case_of(_serving(host, release), image, request, plan), RULES)
         for release in (str(major), *releases(major))
     ]
-    if any(prediction.outcome != first[0].outcome for prediction, _ in others):
+    if any(other.prediction.outcome != first.prediction.outcome for other in others):
         return said
-    always = set(first[0].findings).intersection(*(prediction.findings for prediction, _ in others))
-    findings = tuple(name for name in first[0].findings if name in always)
-    kept = tuple(finding for finding in first[1] if finding.id in always)
-    return msgspec.structs.replace(first[0], findings=findings), kept
+    always = set(first.prediction.findings).intersection(*(other.prediction.findings for other in others))
+    findings = tuple(name for name in first.prediction.findings if name in always)
+    kept = tuple(answer for answer in first.answers if answer.rule.id in always)
+    return Judged(first.case, kept, msgspec.structs.replace(first.prediction, findings=findings))
 
 
 def _serving(host: HostFacts, release: str) -> HostFacts:
@@ -97,10 +98,15 @@ def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) ->
     return Case(host, loaded(host, found, plan), request, plan, mounted_over=found)
 
 
-def _choose(predictions: tuple[Prediction, ...], request: Request) -> Mode | None:
+def _working(predictions: tuple[Prediction, ...]) -> tuple[Mode, ...]:
+    """Return the ways that are predicted to work, best first."""
     works = {p.mode for p in predictions if p.outcome == "ok"}
+    return tuple(mode for mode in (*RANKING, "gloo") if mode in works)
+
+
+def _choose(works: tuple[Mode, ...], request: Request) -> Mode | None:
     wanted = (request.mode,) if request.mode else RANKING
-    return next((mode for mode in wanted if mode in works), None)
+    return next((mode for mode in works if mode in wanted), None)
 
 
 def _merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -134,9 +140,11 @@ def examine(host: HostFacts) -> tuple[Finding, ...]:
     rules = tuple(r for r in RULES if r.needs and all(n.startswith("host.") for n in r.needs))
     # The smallest job that needs its ranks to find each other: what else is asked for is not known here.
     request = Request(nodes=1, ranks_per_node=2)
-    judged = [judge(Case(host, image, request, propose(host, image, request, m)), rules) for m in MODES]
+    judged = [weigh(Case(host, image, request, propose(host, image, request, m)), rules) for m in MODES]
     advice = {r.id for r in rules if r.advice}
-    found = _merged(f for _, findings in judged for f in findings)
+    # Whatever else works is a matter of the image, too.
+    offers = tuple(m for m in _working(tuple(one.prediction for one in judged)) if m in _OFFERED)
+    found = _merged(f for one in judged for f in one.findings(offers))
     # What nobody could tell of one way, or for advice, is no news of the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merged(_milder(finding) for finding in told)

@@ -17,7 +17,8 @@ class Hit:
     """A rule has fired: the evidence, what it makes of the launch, and why, in one clause.
 
     ``outcome`` is ``None`` where the launch still works; ``title``, ``fix``, ``source`` and
-    ``severity`` replace the rule's own where a row of knowledge or the case says it better.
+    ``severity`` replace the rule's own where a row of knowledge or the case says it better, ``instead`` too
+    where it is not ``None``.
     ``anyway`` says that it comes before anything that a rank makes of its surroundings: it ends one that
     believes to be alone as well, or no rank ever starts; ``late`` that the ranks do their work, and fail as
     they end.
@@ -30,6 +31,7 @@ class Hit:
     fix: str = ""
     source: str = ""
     severity: Severity | None = None
+    instead: tuple[Mode, ...] | None = None
     anyway: bool = False
     late: bool = False
 
@@ -52,6 +54,8 @@ class Rule:
     GPU rule on a host without a GPU; else it is undecided where one is unknown. ``then`` are those that are
     looked at only where the others make them matter; where one of them is missing the rule says so itself.
     ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
+    ``instead`` are other ways of launching that mend it: the best of them that works is named before ``fix``,
+    which names none, as a rule sees one way only and does not know whether another works.
     """
 
     id: str
@@ -65,6 +69,7 @@ class Rule:
     advice: bool = False
     about: tuple[str, ...] = ()
     then: tuple[str, ...] = ()
+    instead: tuple[Mode, ...] = ()
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -84,12 +89,13 @@ def rule(
     then: tuple[str, ...] = (),
     modes: tuple[Mode, ...] = MODES,
     advice: bool = False,
+    instead: tuple[Mode, ...] = (),
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
         asked = _where_known(about, check) if about else check
-        return Rule(id, title, severity, fix, source, asked, needs, modes, advice, about, then)
+        return Rule(id, title, severity, fix, source, asked, needs, modes, advice, about, then, instead)
 
     return made
 

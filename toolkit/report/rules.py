@@ -40,6 +40,14 @@ def consequence(rule: Rule, shown: Example | None) -> str:
     return f"It decides what becomes of a launch in {where}.{ends}"
 
 
+def mends(rule: Rule) -> str:
+    """Say what mends it where nothing is known of a launch; a finding names the way that works there."""
+    if not rule.instead:
+        return rule.fix
+    other = f"mode {rule.instead[0]}" if len(rule.instead) == 1 else "another mode"
+    return f"use {other}, where it is predicted to work; or {rule.fix}"
+
+
 def rule_page(rule: Rule) -> str:
     """Return what a rule finds and why, how it is recognised, what mends it and where it was learnt."""
     shown = example(rule.id)
@@ -53,7 +61,7 @@ def rule_page(rule: Rule) -> str:
         parts.append("For example\n" + "\n".join(_example(shown)))
     if lines := related(rule):
         parts.append("In the output of a job\n" + "\n".join(_sample(s) for s in lines))
-    parts += ["What mends it\n" + _filled(rule.fix, _INDENT), "Source\n" + _filled(rule.source, _INDENT)]
+    parts += ["What mends it\n" + _filled(mends(rule), _INDENT), "Source\n" + _filled(rule.source, _INDENT)]
     return "\n\n".join(parts)
 
 
@@ -100,7 +108,7 @@ def _section(rule: Rule) -> Iterator[str]:
         yield from (f"  - `{_plain(line)}`" for line in shown.evidence)
     for signature in related(rule):
         yield f"- in the output of a job: `{_plain(signature.sample)}`"
-    yield f"- fix: {rule.fix}"
+    yield f"- fix: {mends(rule)}"
     yield f"- source: {rule.source}"
 
 

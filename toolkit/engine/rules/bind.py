@@ -4,7 +4,7 @@ from toolkit import knowledge
 from toolkit.engine.bound import SPEAKERS, brought, first, halves, replaces, targets_of
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, host_launcher, is_masked, mounted_folders
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.wireup import HYDRA, offer
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
@@ -18,7 +18,8 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     "bind-nothing-to-mount",
     "No MPI of the host was found that could be mounted into the container",
     severity="error",
-    fix="use srun with the MPI of the image; or load an MPI module before the job",
+    fix="load an MPI module before the job",
+    instead=MPI_MODES,
     source=_SOURCE,
     needs=("host.mpis",),
     modes=("bind",),
@@ -47,7 +48,8 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
     "bind-has-no-effect",
     "Programs in the image do not load the library that is mounted",
     severity="warning",
-    fix="mount an MPI of the same family and ABI as the image's, or none",
+    fix="mount an MPI of the same family and ABI as the image's",
+    instead=MPI_MODES,
     source=_SOURCE,
     needs=("host.mpis", "image.mpi"),
     then=("image.mpi.plugins",),
@@ -83,7 +85,8 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     "bind-name-of-another",
     "The library that is mounted has the name of the image's MPI, and is of another family",
     severity="error",
-    fix="mount an MPI of the same family as the image's, or none",
+    fix="mount an MPI of the same family as the image's",
+    instead=MPI_MODES,
     source=f"truth.json: bind of MPICH 4.1.3 over Open MPI 1.10.2, both libmpi.so.12; {_SOURCE}",
     needs=("host.mpis", "image.mpi"),
     modes=("bind",),
@@ -110,7 +113,8 @@ def bind_name_of_another(case: Case) -> Hit | None:
     "bind-glibc-older",
     "The host's MPI needs a newer C library than the image has",
     severity="error",
-    fix="use an image of a distribution as new as the host's, with glibc; or the MPI of the image",
+    fix="use an image of a distribution as new as the host's, with glibc",
+    instead=MPI_MODES,
     source='tests/matrix: set bind, "version `GLIBC_2.38\' not found"',
     needs=("host.mpis", "image.mpi", "image.glibc"),
     modes=("bind",),
@@ -144,7 +148,8 @@ def _touched(case: Case) -> bool:
     "bind-library-older",
     "A libfabric that is mounted stands before a newer one of the image",
     severity="error",
-    fix="mount an MPI of the same family and ABI as the image's, or none",
+    fix="mount an MPI of the same family and ABI as the image's",
+    instead=MPI_MODES,
     source=(
         "ld.so(8): LD_LIBRARY_PATH before DT_RUNPATH; ofiwg/libfabric:libfabric.map.in; "
         "truth.json: bind of MPICH 4.1.3 over Open MPI 5.0.10"
@@ -180,7 +185,8 @@ def bind_library_older(case: Case) -> Hit | Lacks | None:
     "bind-library-missing",
     "The host's MPI needs a library that the image does not have",
     severity="error",
-    fix="mount the folder of that library too, or use the MPI of the image",
+    fix="mount the folder of that library too",
+    instead=MPI_MODES,
     source="tests/matrix: set bind, 'libfabric.so.1: cannot open shared object file'",
     needs=("host.mpis", "image.mpi"),
     then=("image.libraries",),
@@ -231,7 +237,8 @@ def _beside(case: Case, host: HostMpi) -> set[str]:
     "bind-component-lacks-library",
     "A component of the mounted MPI needs a library that the image does not have",
     severity="error",
-    fix="mount the folder of that library too, or use the MPI of the image",
+    fix="mount the folder of that library too",
+    instead=MPI_MODES,
     source="open-mpi/ompi:opal/mca/base/mca_base_component_repository.c at v4.1; truth.json: bind",
     needs=("host.mpis", "image.mpi"),
     then=("image.libraries",),
@@ -269,7 +276,8 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     "bind-modules-differ",
     "Modules of the image would be loaded by a library of the host",
     severity="error",
-    fix="use the MPI of the image, or an image with the host's UCX",
+    fix="use an image with the host's UCX",
+    instead=MPI_MODES,
     source="tests/matrix: set bind, 'symbol lookup error: libucs_fuse.so.0'",
     needs=("host.mpis", "image.mpi"),
     modes=("bind",),
@@ -339,7 +347,8 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
     "bind-abi-split",
     "The program needs a second library of Open MPI that the host's release does not have",
     severity="error",
-    fix="use the MPI of the image",
+    fix="mount an Open MPI of the image's own release",
+    instead=MPI_MODES,
     source="open-mpi/ompi:docs 6.0, libopen_mpi; tests/matrix: set bind with Open MPI 6.0.0rc2",
     needs=("host.mpis", "image.mpi"),
     modes=("bind",),

@@ -1,7 +1,7 @@
 """Rules about Horovod without MPI: ranks that find each other through Gloo."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 
 _SOURCE = "horovod/horovod:docs/gloo.rst"
 
@@ -10,7 +10,8 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
     "gloo-lacks-horovod",
     "There is no Horovod in the image, which alone can do without MPI",
     severity="error",
-    fix="use a mode of MPI; or an image with Horovod",
+    fix="use an image with Horovod",
+    instead=MPI_MODES,
     source=_SOURCE,
     needs=("image.horovod",),
     modes=("gloo",),
@@ -26,7 +27,8 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
     "horovod-lacks-gloo",
     "Horovod in the image was built without Gloo",
     severity="error",
-    fix="build it with HOROVOD_WITH_GLOO=1 (toolkit image build does), or use a mode of MPI",
+    fix="build it with HOROVOD_WITH_GLOO=1 (toolkit image build does)",
+    instead=MPI_MODES,
     source=_SOURCE,
     needs=("image.horovod",),
     then=("image.horovod_built",),

@@ -2,8 +2,7 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher, pmix_type
-from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.rules.wireup import or_by_srun
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.model.prediction import Mode
 
 OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "gloo"})
@@ -109,7 +108,8 @@ def architecture_differs(case: Case) -> Hit | None:
     "slurm-lacks-pmix",
     "Slurm has no PMIx plugin",
     severity="error",
-    fix="use another mode, or ask the administrator for Slurm's PMIx plugin (configure --with-pmix)",
+    fix="ask the administrator for Slurm's PMIx plugin (configure --with-pmix)",
+    instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     needs=("host.slurm.mpi_types",),
     modes=("srun-pmix",),
@@ -125,7 +125,8 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
     "slurm-lacks-pmi2",
     "Slurm has no PMI-2 plugin",
     severity="error",
-    fix="use another mode, or ask the administrator for Slurm's pmi2 plugin",
+    fix="ask the administrator for Slurm's pmi2 plugin",
+    instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     needs=("host.slurm.mpi_types",),
     modes=("srun-pmi2",),
@@ -142,7 +143,8 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     "host-launcher-absent",
     "The host has no mpirun",
     severity="error",
-    fix="use srun, which needs no MPI on the host; or load an MPI module before the job",
+    fix="load an MPI module before the job",
+    instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model",
     needs=("host.mpis",),
     modes=("mpirun-host",),
@@ -151,17 +153,15 @@ def host_launcher_absent(case: Case) -> Hit | None:
     """The hybrid model needs an mpirun outside the container, on PATH as a job finds it."""
     if host_launcher(case.host):
         return None
-    return Hit(case.cite("host.mpis"), "unavailable", fix=or_by_srun(case, _MODULE))
-
-
-_MODULE = "load an MPI module before the job"
+    return Hit(case.cite("host.mpis"), "unavailable")
 
 
 @rule(
     "host-launcher-broken",
     "The host's mpirun does not start",
     severity="error",
-    fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH; or use srun",
+    fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH",
+    instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",
     needs=("host.mpis",),
     modes=("mpirun-host",),
@@ -172,15 +172,14 @@ def host_launcher_broken(case: Case) -> Hit | None:
     if host is None or not host.lacks:
         return None
     because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
-    fix = or_by_srun(case, "load its module whole, or name its lib folder in LD_LIBRARY_PATH")
-    return Hit(case.cite("host.mpis"), "loader-failure", because, fix=fix, anyway=True)
+    return Hit(case.cite("host.mpis"), "loader-failure", because, anyway=True)
 
 
 @rule(
     "mpi-default-none",
     "srun without --mpi offers no PMI here",
     severity="info",
-    fix="always write --mpi=pmix (toolkit launch does)",
+    fix="always name an interface: srun --mpi=… (toolkit launch does)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
     needs=("host.slurm.mpi_default",),
     modes=("srun-pmix",),

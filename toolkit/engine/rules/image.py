@@ -25,7 +25,8 @@ _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/li
     "image-lacks-mpi",
     "There is no MPI library in the image",
     severity="error",
-    fix="build an image with MPI: toolkit image build, or bind the host's MPI",
+    fix="build an image with MPI: toolkit image build",
+    instead=("bind",),
     source="Apptainer user guide, MPI",
     needs=("image.mpi",),
     modes=MPI_MODES,
@@ -35,9 +36,8 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     if case.image.mpi is not None:
         return None
     if case.request.alone and case.mode != "mpirun-container":
-        return Hit(
-            case.cite("image.mpi"), severity="warning", fix="nothing, if the program does not call MPI"
-        )
+        fix = "nothing, if the program does not call MPI"
+        return Hit(case.cite("image.mpi"), severity="warning", fix=fix, instead=())
     return Hit(
         case.cite("image.mpi"), "loader-failure", "a program that needs libmpi does not start in this image"
     )
@@ -136,6 +136,7 @@ def brings_libfabric(case: Case) -> bool:
     "This release of MPI has a fault that shows here",
     severity="error",
     fix="use another release",
+    instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[defect]]",
     needs=("image.mpi.version",),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),

@@ -5,8 +5,8 @@ import posixpath
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
-from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.rules.wireup import of_its_daemons, or_by_srun, unanswered, unfound
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rules.wireup import of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
 from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
@@ -94,7 +94,8 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     "launcher-pmix-pair",
     "The PMIx of the host's mpirun and the PMIx in the image do not get on",
     severity="error",
-    fix="use srun, if it serves what the image speaks; or load an Open MPI that serves this client",
+    fix="load another release of the host's Open MPI, or rebuild the image with the one that is there",
+    instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
     needs=("host.mpis", "image.mpi.interfaces", "image.pmix"),
     then=("image.ssh", "host.munge"),
@@ -111,25 +112,25 @@ def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
     if host.implementation != "openmpi":
         return None  # Hydra serves no PMIx
     evidence = case.cite("host.mpis", "image.pmix")
-    fix = or_by_srun(case, "load an Open MPI that serves this client")
     row = launcher_pair(host, client, case.request, case.plan.unset)
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
         because = f"{pair} has not been measured on {shape}"
-        return Hit(evidence, "unknown", because, fix=fix)
+        return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
     if not row.found:  # its MPI goes on without
         return unfound(case, mpi, row, "host.mpis", "image.pmix")
-    return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, late=row.late)
+    return Hit(evidence, row.outcome, row.because, source=row.source, late=row.late)
 
 
 @rule(
     "container-launcher-absent",
     "The image has no mpirun",
     severity="error",
-    fix="use srun, which needs none; or add the MPI's own launcher to the image",
+    fix="add the MPI's own launcher to the image",
+    instead=MPI_MODES,
     source="Apptainer user guide, MPI",
     needs=("image.mpi", "image.mpi.launcher"),
     modes=("mpirun-container",),
@@ -149,7 +150,8 @@ def container_launcher_absent(case: Case) -> Hit | None:
     "container-launcher-fails",
     "mpirun inside the container cannot start these ranks",
     severity="error",
-    fix="on several nodes use srun, or the script of toolkit launch; one node: --nodes 1",
+    fix="use an image with Open MPI 4.1 or 5: toolkit launch starts its daemons on the other nodes",
+    instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
     then=("image.mpirun", "host.munge"),
@@ -175,7 +177,8 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
-        fix = or_by_srun(case, "let the script of toolkit launch start it; one node: --nodes 1")
+        # On several nodes ssh is not enough: what it would call there is outside the container.
+        fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, anyway=True)
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
     orte = starter.implementation == "openmpi"

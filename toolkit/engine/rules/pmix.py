@@ -3,7 +3,7 @@
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import PLAIN_PMIX, host_launcher, insists
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import unfound
 from toolkit.engine.wireup import offer, waits_for_the_dead
 from toolkit.engine.words import plain
@@ -28,6 +28,7 @@ def _pair(server: str, client: str) -> Pair | None:
     "Slurm's PMIx server and the image's PMIx client do not get on",
     severity="error",
     fix="rebuild the image with PMIx 4.2 or 5.0",
+    instead=MPI_MODES,
     source="openpmix/openpmix:docs/versions.rst; tests/matrix: srun-pmix",
     needs=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix"),
     then=("image.ssh", "host.munge"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, host_launcher, insists, launcher_pair
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import (
     HYDRA,
@@ -70,36 +70,6 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
 
 
-def ways_of_srun(case: Case) -> tuple[str, ...] | None:
-    """Return what srun serves here and this MPI speaks, any where no image is asked about.
-
-    ``None`` where it is not known what srun serves.
-    """
-    types = case.host.slurm.mpi_types if case.host.slurm else None
-    if types is None:
-        return None
-    speaks = spoken(case) if case.image.mpi else {"pmix", *PMI}
-    return (
-        *(("srun --mpi=pmix (mode srun-pmix)",) if "pmix" in speaks and any(map(is_plugin, types)) else ()),
-        *(("srun --mpi=pmi2 (mode srun-pmi2)",) if PMI & speaks and "pmi2" in types else ()),
-    )
-
-
-def or_by_srun(case: Case, fix: str) -> str:
-    """Return a fix, with the ways of srun in front where there are any."""
-    ways = ways_of_srun(case)
-    return f"use {' or '.join(ways)}; or {fix}" if ways else fix
-
-
-def _by_srun(case: Case, said: Hit | Lacks) -> Hit | Lacks:
-    """Name in the fix what srun serves here and this MPI speaks; leave it alone where that is not known."""
-    ways = ways_of_srun(case)
-    if isinstance(said, Lacks) or ways is None:
-        return said
-    other = "use a mode without srun, or an image with another MPI: srun serves nothing that this one speaks"
-    return replace(said, fix=f"use {' or '.join(ways)}" if ways else other)
-
-
 def _munge_named(case: Case) -> bool | None:
     """Tell whether ranks are told to prove themselves by munge; ``None`` where that is the server's word."""
     if cleaned(case):
@@ -156,7 +126,8 @@ def environment_cleaned(case: Case) -> Hit | Lacks | None:
     "image-lacks-pmix",
     "The MPI in the image does not speak PMIx",
     severity="error",
-    fix="use an interface that it speaks (srun --mpi=pmi2), or rebuild the image with PMIx",
+    fix="rebuild the image with an MPI that speaks PMIx",
+    instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
     needs=("image.mpi.interfaces",),
     then=("image.ssh", "host.munge"),
@@ -171,14 +142,15 @@ def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     if mpi is None or "pmix" in spoken(case):
         return None
-    return _by_srun(case, unanswered(case, mpi, "pmix", "image.mpi.interfaces"))
+    return unanswered(case, mpi, "pmix", "image.mpi.interfaces")
 
 
 @rule(
     "image-lacks-pmi2",
     "The MPI in the image speaks neither PMI-1 nor PMI-2",
     severity="error",
-    fix="use srun --mpi=pmix (mode srun-pmix)",
+    fix="rebuild the image with an MPI that speaks PMI",
+    instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
     needs=("image.mpi.interfaces",),
     then=("image.ssh", "host.munge"),
@@ -189,14 +161,15 @@ def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     if mpi is None or PMI & spoken(case):
         return None
-    return _by_srun(case, unanswered(case, mpi, "pmi2", "image.mpi.interfaces"))
+    return unanswered(case, mpi, "pmi2", "image.mpi.interfaces")
 
 
 @rule(
     "nothing-offered",
     "srun offers no interface by which ranks could find each other",
     severity="error",
-    fix="name one: srun --mpi=pmix or --mpi=pmi2 (mode srun-pmix or srun-pmi2)",
+    fix="start one rank; several need an interface that their MPI speaks: srun --mpi=list names them",
+    instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
     needs=("image.mpi",),
     then=("image.ssh", "host.munge"),
@@ -207,14 +180,15 @@ def nothing_offered(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     if mpi is None:
         return None
-    return _by_srun(case, unanswered(case, mpi, "none"))
+    return unanswered(case, mpi, "none")
 
 
 @rule(
     "bind-interface-differs",
     "srun does not offer what the MPI that is loaded speaks",
     severity="error",
-    fix="start it by the interface that the host's MPI speaks",
+    fix="mount an MPI of the same family and ABI as the image's",
+    instead=MPI_MODES,
     source="tests/matrix: set bind, cells where the image's own MPI is loaded",
     needs=("image.mpi.interfaces",),
     then=("image.ssh", "host.munge"),
@@ -232,7 +206,8 @@ def bind_interface_differs(case: Case) -> Hit | Lacks | None:
     "host-launcher-other-family",
     "The host's mpirun and the MPI in the image are of different families",
     severity="error",
-    fix="use srun with the interface that the image speaks, or an image with the host's MPI family",
+    fix="use an image with an MPI of the family that the host has",
+    instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
     needs=("host.mpis", "image.mpi.interfaces"),
     then=("host.slurm.mpi_default", "image.ssh", "host.munge"),
@@ -297,7 +272,8 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     "pmix-refused",
     "The MPI in the image refuses a launcher that offers PMIx beside PMI",
     severity="error",
-    fix="mpirun's proxies must not inherit PMIx: SLURM_MPI_TYPE=none mpirun …; or use srun --mpi=pmi2",
+    fix="mpirun's proxies must not inherit PMIx: SLURM_MPI_TYPE=none mpirun …",
+    instead=MPI_MODES,
     source="pmodels/mpich:src/util/mpir_pmi.c; tests/matrix: hybrid-hydra against -mpinone of MPICH 5.0.2",
     needs=("host.mpis", "image.mpi.interfaces"),
     then=("host.slurm.mpi_default",),
@@ -371,7 +347,8 @@ def _others_are_refused(case: Case) -> bool:
     "host-launcher-not-known",
     "The host's launcher is not one that is known here",
     severity="warning",
-    fix="use srun, or try it: toolkit launch --force, with the preflight on",
+    fix="try it: toolkit launch --force, with the preflight on",
+    instead=MPI_MODES,
     source="tests/matrix covers the launchers of Open MPI, MPICH and Intel MPI",
     needs=("host.mpis",),
     modes=("mpirun-host",),

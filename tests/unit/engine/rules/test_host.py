@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import HOST, MPICH, SLURM, absent, case, host, image, runtime, unread
-from toolkit.engine.judge import judge
 from toolkit.engine.plans import pmix_type
-from toolkit.engine.registry import RULES
+from toolkit.engine.predict import examine, predict
 from toolkit.model.facts import HostMpi
+from toolkit.model.prediction import Request
 
 
 def slurm(**changes):
@@ -80,26 +80,25 @@ OUTCOMES = {
 
 
 MODULE = "load an MPI module before the job"
-BY_PMIX, BY_PMI2 = "srun --mpi=pmix (mode srun-pmix)", "srun --mpi=pmi2 (mode srun-pmi2)"
 
 
 @pytest.mark.parametrize(
     ("types", "of", "fix"),
     [
-        (("none", "pmix", "pmi2"), {}, f"use {BY_PMIX}; or {MODULE}"),
-        (("none", "cray_shasta", "pmi2"), {}, MODULE),
-        (("none", "cray_shasta", "pmi2"), {"of": image(mpi=MPICH)}, f"use {BY_PMI2}; or {MODULE}"),
-        (("pmix_v5", "pmi2"), {"of": absent(image(), "mpi")}, f"use {BY_PMIX} or {BY_PMI2}; or {MODULE}"),
-        (("none",), {}, MODULE),
-        (None, {}, MODULE),
+        (("none", "pmix", "pmi2"), image(), f"use mode srun-pmix; or {MODULE}"),
+        (("none", "cray_shasta", "pmi2"), absent(image(), "ssh"), MODULE),
+        (("none", "cray_shasta", "pmi2"), image(mpi=MPICH), f"use mode srun-pmi2; or {MODULE}"),
+        (("pmix_v5", "pmi2"), None, f"use mode srun-pmix; or {MODULE}"),
+        (("none", "pmi2"), None, f"use mode srun-pmi2; or {MODULE}"),
+        (("none",), None, MODULE),
+        (None, None, MODULE),
     ],
 )
-def test_a_host_without_mpirun_is_told_the_ways_that_it_has(types, of, fix):
+def test_a_host_without_mpirun_is_told_a_way_that_it_has(types, of, fix):
     """A Cray EX has no PMIx plugin as a rule, and no mpirun."""
     without = host(mpis=(), slurm=msgspec.structs.replace(SLURM, mpi_types=types))
-    _, (found,) = judge(
-        case(without, mode="mpirun-host", **of), tuple(r for r in RULES if r.id == "host-launcher-absent")
-    )
+    findings = predict(without, of, Request(nodes=1, ranks_per_node=2)).findings if of else examine(without)
+    (found,) = [f for f in findings if f.id == "host-launcher-absent"]
     assert found.fix == fix
 
 

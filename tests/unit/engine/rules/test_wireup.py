@@ -181,20 +181,6 @@ def test_mpich_that_knows_pmix_variables_aborts_where_another_runs_alone():
     assert [judge(of, RULES)[0].outcome for of in FIRES["image-lacks-pmix"]] == wanted
 
 
-def test_the_fix_names_what_srun_serves_here_and_this_mpi_speaks():
-    def fixes(name):
-        (rule,) = [rule for rule in RULES if rule.id == name]
-        return [judge(of, (rule,))[1][0].fix for of in FIRES[name]]
-
-    pmix, pmi2 = "srun --mpi=pmix (mode srun-pmix)", "srun --mpi=pmi2 (mode srun-pmi2)"
-    assert fixes("image-lacks-pmix")[0] == f"use {pmi2}"
-    assert fixes("image-lacks-pmi2")[0] == f"use {pmix}"
-    assert fixes("image-lacks-pmi2")[2].startswith("use a mode without srun")
-    both = f"use {pmix} or {pmi2}"
-    unread = "name one: srun --mpi=pmix or --mpi=pmi2 (mode srun-pmix or srun-pmi2)"
-    assert fixes("nothing-offered") == [f"use {pmix}", f"use {pmi2}", both, unread]
-
-
 def test_every_plugin_for_pmix_offers_it():
     for name in ("pmix", "pmix_v5", "pspmix"):
         bound = case(host(mpis=(OPT,)), mode="bind", launcher=("srun", f"--mpi={name}"))

@@ -1,0 +1,79 @@
+"""What a finding says to do: never what the same verdict says fails."""
+
+import re
+from functools import cache
+
+import pytest
+
+from tests.matrix.record import Truth, load
+from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, MPICH, SLURM, image_with, with_
+from toolkit.engine.predict import predict
+from toolkit.engine.registry import RULES
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import MODES, Request, Verdict
+from toolkit.report.rules import mends
+
+NAMED = re.compile(rf"(?<![\w-])({'|'.join(sorted(MODES, key=len, reverse=True))})(?![\w-])")
+"""The name of a mode as a word, except ``bind``, which is a word of its own: ``--bind /tmp`` is no mode."""
+BIND = re.compile(r"\bmode bind\b")
+BY_SRUN = {"--mpi=pmix": "srun-pmix", "--mpi=pmi2": "srun-pmi2", "--mpi=none": "srun-none"}
+
+
+def named(text: str) -> set[str]:
+    """Return the modes that a text names, by their names or by their words for srun."""
+    by_name = set(NAMED.findall(text)) - {"bind"} | ({"bind"} if BIND.search(text) else set())
+    return by_name | {mode for word, mode in BY_SRUN.items() if word in text}
+
+
+def outcomes(verdict: Verdict) -> dict[str, str]:
+    return {p.mode: p.outcome for p in verdict.predictions}
+
+
+@cache
+def truth() -> Truth:
+    return load()
+
+
+@pytest.mark.parametrize("place", sorted(load().hosts))
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_no_fix_names_a_way_that_fails_in_the_same_verdict(place: str, nodes: int):
+    for name, record in truth().images.items():
+        verdict = predict(truth().hosts[place], record.facts, Request(nodes=nodes, ranks_per_node=2))
+        becomes = outcomes(verdict)
+        wrong = [(f.id, m, becomes[m]) for f in verdict.findings for m in named(f.fix) if becomes[m] != "ok"]
+        assert not wrong, f"{name} on {place}: {wrong}"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+def test_a_rule_that_knows_no_launch_names_no_way_but_as_one_that_may_work(rule):
+    assert not named(rule.fix)
+    assert set(rule.instead) <= set(MODES)
+    assert named(mends(rule)) <= set(rule.instead)
+
+
+def the(verdict: Verdict, name: str) -> Finding:
+    (found,) = [f for f in verdict.findings if f.id == name]
+    return found
+
+
+def test_the_best_way_that_works_is_named_first():
+    verdict = predict(HOST, IMAGE, Request())
+    assert the(verdict, "image-lacks-pmi2").fix.startswith("use mode srun-pmix; or rebuild the image")
+    without_srun = with_(HOST, slurm=with_(SLURM, mpi_types=("none",)))
+    other = predict(without_srun, IMAGE, Request(nodes=1))
+    assert the(other, "slurm-lacks-pmix").fix.startswith("use mode mpirun-host; or ask the administrator")
+
+
+def test_where_no_way_works_none_is_named():
+    verdict = predict(
+        HOST, with_(image_with(INTEL_MPI), libfabric=None, absent={"libfabric": "x"}), Request()
+    )
+    assert "ok" not in outcomes(verdict).values()
+    assert the(verdict, "image-lacks-pmix").fix == "rebuild the image with an MPI that speaks PMIx"
+    assert not {m for f in verdict.findings for m in named(f.fix)}
+
+
+def test_a_mode_that_was_asked_for_keeps_the_others_in_the_fixes():
+    verdict = predict(HOST, image_with(MPICH), Request(mode="srun-pmix"))
+    assert verdict.chosen is None
+    assert the(verdict, "image-lacks-pmix").fix.startswith("use mode srun-pmi2; or ")
