@@ -1,6 +1,5 @@
 """``toolkit doctor``: compare an image with a cluster, and say how it will run there."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,11 +7,12 @@ import click
 
 from toolkit.cli.places import open_runner, place_options
 from toolkit.errors import BadInput
-from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
 from toolkit.near import near
 
 if TYPE_CHECKING:
+    from toolkit.cli.doctor_advice import Asked
     from toolkit.model.finding import Finding
 
 _COUNT = click.IntRange(min=1)
@@ -95,8 +95,8 @@ def command(
     if live and image is not None:
         from toolkit.cli import doctor_live
 
-        asked = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, partition, account, as_json)
-        ctx.exit(doctor_live.command(asked, doctor_live.Place(host, cluster, ssh_config), ctx.obj))
+        trial = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, partition, account, as_json)
+        ctx.exit(doctor_live.command(trial, doctor_live.Place(host, cluster, ssh_config), ctx.obj))
     from toolkit.engine.predict import examine, predict
 
     known = _host(facts, host, cluster, ssh_config, partition)
@@ -122,7 +122,10 @@ def command(
             known, inside, request, verdict, output or doctor_fix.DEFAULT, place, as_json=as_json
         )
         return
-    _show(known, inside, verdict, request, _next(verdict, known, inside, request, place), as_json=as_json)
+    from toolkit.cli.doctor_advice import Asked
+
+    asked = Asked(known, inside, request, tuple(place), ("--facts", str(facts)) if facts else tuple(place))
+    _show(asked, verdict, as_json=as_json)
     ctx.exit(0 if verdict.chosen else 1)
 
 
@@ -178,31 +181,25 @@ def _host(
         runner.close()
 
 
-def _show(
-    host: HostFacts,
-    image: ImageFacts,
-    verdict: Verdict,
-    request: Request,
-    next_command: str,
-    *,
-    as_json: bool,
-) -> None:
+def _show(asked: "Asked", verdict: Verdict, *, as_json: bool) -> None:
     if as_json:
         from toolkit.report.doctor_json import verdict_json
 
-        click.echo(verdict_json(host, image, verdict))
+        click.echo(verdict_json(asked.host, asked.image, verdict))
         return
+    from toolkit.cli.doctor_advice import advise
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor import page
 
+    advice = advise(asked, verdict)
     click.echo(
         page(
-            host,
-            image,
+            asked.host,
+            asked.image,
             verdict,
-            request,
-            next_command=next_command,
-            advice=_advice(verdict, request),
+            asked.request,
+            next_command=advice.command,
+            advice=advice.text,
             style=style_of_stdout(),
             width=width_of_stdout(),
         )
@@ -219,42 +216,6 @@ def _show_host(host: HostFacts, found: "tuple[Finding, ...]", *, as_json: bool) 
     from toolkit.report.doctor import host_page
 
     click.echo(host_page(host, found, style_of_stdout(), width_of_stdout()))
-
-
-def _next(verdict: Verdict, host: HostFacts, image: ImageFacts, request: Request, place: list[str]) -> str:
-    """Return the command to type next, or empty text where no command helps."""
-    if verdict.chosen is None:
-        return (
-            shlex.join(["toolkit", "probe", *place, "-o", "facts.json"]) if _missing(verdict, request) else ""
-        )
-    mode = ["--mode", request.mode] if request.mode else []
-    ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
-    from toolkit.engine.plans import computes_on_gpus
-
-    if image.format not in {"sif", "squashfs", "sandbox"}:  # launch takes no layers
-        from toolkit.image.reference import for_apptainer
-
-        return shlex.join(["apptainer", "build", *for_apptainer(image)])
-    what = ["mnist"] if image.stack and image.horovod else []
-    words = ["toolkit", "launch", *what, "--image", image.path, "--nodes", str(request.nodes), *ranks]
-    gpus = ["--gpus-per-node", str(len(host.gpus or ()))] if computes_on_gpus(host, image) else []
-    return shlex.join([*words, *gpus, *mode, *place]) + ("" if what else " -- COMMAND")
-
-
-def _advice(verdict: Verdict, request: Request) -> str:
-    """Say what stands in the way where nothing works: the facts that are missing, or the worst finding."""
-    if verdict.chosen is not None:
-        return ""
-    if missing := _missing(verdict, request):
-        return f"These facts decide, and are not known: {', '.join(missing)}. Probe the cluster's login node."
-    asked = [p.findings for p in verdict.predictions if request.mode in {None, p.mode}]
-    ids = {name for names in asked for name in names}
-    return next((f.fix for f in verdict.findings if f.severity != "info" and f.id in ids), "")
-
-
-def _missing(verdict: Verdict, request: Request) -> tuple[str, ...]:
-    asked = [p for p in verdict.predictions if request.mode in {None, p.mode} and p.outcome == "unknown"]
-    return tuple(dict.fromkeys(name for p in asked for name in p.missing))
 
 
 def _tell_rules(page: str | None, *, as_json: bool) -> None:

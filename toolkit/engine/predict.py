@@ -41,9 +41,15 @@ def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
     judged = [_judged(host, image, request, plan) for plan in plans]
     predictions = tuple(one.prediction for one in judged)
     # Only now is it known which other way a fix may name.
-    works = _working(predictions)
+    works = working(predictions)
     found = _merged(finding for one in judged for finding in one.findings(works))
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, request))
+
+
+def working(predictions: tuple[Prediction, ...]) -> tuple[Mode, ...]:
+    """Return the ways that are predicted to work, best first."""
+    works = {p.mode for p in predictions if p.outcome == "ok"}
+    return tuple(mode for mode in (*RANKING, "gloo") if mode in works)
 
 
 def _proposed(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
@@ -98,12 +104,6 @@ def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) ->
     return Case(host, loaded(host, found, plan), request, plan, mounted_over=found)
 
 
-def _working(predictions: tuple[Prediction, ...]) -> tuple[Mode, ...]:
-    """Return the ways that are predicted to work, best first."""
-    works = {p.mode for p in predictions if p.outcome == "ok"}
-    return tuple(mode for mode in (*RANKING, "gloo") if mode in works)
-
-
 def _choose(works: tuple[Mode, ...], request: Request) -> Mode | None:
     wanted = (request.mode,) if request.mode else RANKING
     return next((mode for mode in works if mode in wanted), None)
@@ -143,7 +143,7 @@ def examine(host: HostFacts) -> tuple[Finding, ...]:
     judged = [weigh(Case(host, image, request, propose(host, image, request, m)), rules) for m in MODES]
     advice = {r.id for r in rules if r.advice}
     # Whatever else works is a matter of the image, too.
-    offers = tuple(m for m in _working(tuple(one.prediction for one in judged)) if m in _OFFERED)
+    offers = tuple(m for m in working(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merged(f for one in judged for f in one.findings(offers))
     # What nobody could tell of one way, or for advice, is no news of the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from toolkit.engine.hindrance import hindrance
 from toolkit.errors import CheckFailed
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Plan, Prediction, Verdict
@@ -67,5 +68,5 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     open_ones = [p.mode for p in verdict.predictions if p.outcome == "unknown"]
     if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
         return f"name the one that is to be tried: --mode {open_ones[0]} --force"
-    errors = [f.fix for f in verdict.findings if f.severity == "error" and f.fix]
-    return errors[0] if errors else "toolkit doctor IMAGE tells more"
+    found = hindrance(verdict, wanted)
+    return found.fix if found else "toolkit doctor IMAGE tells more"

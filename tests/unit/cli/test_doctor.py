@@ -9,18 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.unit.engine.examples import with_
-from tests.unit.engine.whole import HOST, IMAGE, absent
 from tests.unit.image.sifs import sandbox
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
-from toolkit.cli.doctor import _next as next_command
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.explain import command as explain
 from toolkit.cli.explain import ends
 from toolkit.cli.places import open_runner
-from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.model.prediction import Request
 from toolkit.probe.probe import load
 from toolkit.run.command import Command, Completed
 
@@ -75,15 +71,6 @@ def test_the_json_has_its_schema(image):
     assert by_mode["srun-pmix"]["plan"]["srun"] == ["--mpi=pmix"]
     assert by_mode["mpirun-host"]["plan"]["unset"] == ["OMPI_MCA_mca_base_component_path"]
     assert all({"id", "severity", "title", "evidence", "fix", "source"} <= set(f) for f in found["findings"])
-
-
-def test_gpus_are_asked_for_where_the_image_computes_on_them():
-    place = ["--host", "login"]
-    verdict = predict(HOST, IMAGE, Request())
-    said = next_command(verdict, HOST, IMAGE, Request(), place)
-    assert f"--gpus-per-node {len(HOST.gpus)}" in said
-    on_processors = absent(HOST, "gpu_driver")
-    assert "--gpus-per-node" not in next_command(verdict, on_processors, IMAGE, Request(), place)
 
 
 def test_a_host_alone():
@@ -166,9 +153,20 @@ def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_comman
     assert result.stdout.splitlines()[-1] == "  toolkit probe --host LOGIN_NODE -o facts.json"
 
 
-def test_where_no_command_helps_the_advice_is_wrapped_and_no_command_is_promised(image):
+def test_a_mode_that_fails_is_answered_with_one_that_works_and_its_command(image):
     result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2")
-    assert "What would mend it" in result.stdout
+    assert "Use mode srun-pmix in place of srun-pmi2: it is predicted to work." in result.stdout
+    launch = f"toolkit launch --image {image} --nodes 2 --host LOGIN_NODE -- COMMAND"
+    assert result.stdout.rstrip().endswith(launch)
+
+
+def test_where_no_command_helps_none_is_promised(image, tmp_path):
+    host = with_(load(Path(CLUSTER)), runtime=None)
+    facts = tmp_path / "facts.json"
+    facts.write_bytes(msgspec.json.encode(with_(host, absent={**host.absent, "runtime": "not found"})))
+    result = run(image, "--facts", str(facts))
+    assert result.exit_code == 1
+    assert "\nWhat would mend it\n  Load its module (module avail" in result.stdout
     assert "\nNext\n" not in result.stdout
 
 

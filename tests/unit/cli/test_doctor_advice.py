@@ -1,0 +1,112 @@
+"""What the doctor advises: never what the same page says fails."""
+
+import shlex
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from tests.matrix.record import Truth, load
+from tests.unit.engine import whole
+from tests.unit.engine.examples import HOST, IMAGE, MPICH, OPEN_MPI_4, image_with, with_, without
+from tests.unit.engine.test_fixes import named, outcomes
+from toolkit.cli import doctor_advice
+from toolkit.cli.doctor_advice import Advice, Asked, advise
+from toolkit.engine.predict import predict
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import MODES, Request
+
+PLACE, FACTS = ("--host", "login"), ("--facts", "facts.json")
+
+
+@cache
+def truth() -> Truth:
+    return load()
+
+
+def advice(host: HostFacts, image: ImageFacts, **request) -> Advice:
+    asked = Request(**request)
+    return advise(Asked(host, image, asked, PLACE, FACTS), predict(host, image, asked))
+
+
+@pytest.mark.parametrize("place", sorted(load().hosts))
+@pytest.mark.parametrize("mode", [None, *MODES])
+def test_nothing_is_advised_that_the_verdict_says_fails(place: str, mode):
+    host = truth().hosts[place]
+    for name, record in truth().images.items():
+        asked = Request(mode=mode)
+        verdict = predict(host, record.facts, asked)
+        said = advise(Asked(host, record.facts, asked, PLACE, FACTS), verdict)
+        assert bool(said.text) == (verdict.chosen is None), name
+        becomes = outcomes(verdict)
+        wrong = {m for m in named(said.text) if becomes[m] != "ok" and m != mode}
+        assert not wrong, f"{name} on {place}: {said.text}"
+        assert said.command.startswith("toolkit ")
+        _holds(host, record.facts, said.command)
+
+
+def _holds(host: HostFacts, image: ImageFacts, command: str) -> None:
+    """Check that a launch that is to be typed is predicted to work."""
+    words = shlex.split(command)
+    if words[1] != "launch":
+        return
+    given = dict(pairwise(words))
+    shape = {"nodes": int(given["--nodes"]), "ranks_per_node": int(given.get("--ranks-per-node", "1"))}
+    assert predict(host, image, Request(**shape, mode=given.get("--mode"))).chosen, command
+
+
+def test_a_mode_that_works_stands_in_for_the_one_that_was_asked_for():
+    said = advice(HOST, image_with(MPICH), mode="srun-pmix")
+    assert said.text == "Use mode srun-pmi2 in place of srun-pmix: it is predicted to work."
+    assert said.command == "toolkit launch --image /images/train.sif --nodes 2 --host login -- COMMAND"
+
+
+def test_gloo_has_to_be_named_as_a_launch_takes_it_only_then():
+    no_mpi = with_(
+        without(image_with(OPEN_MPI_4), "mpi"), horovod="0.28.1", horovod_built=("gloo",), programs={}
+    )
+    said = advice(HOST, no_mpi)
+    assert said.text.startswith("Use mode gloo, which serves Horovod and no other MPI program")
+    assert "--mode gloo" in said.command
+
+
+def test_what_fails_every_mode_comes_before_what_fails_one():
+    image = truth().images["venv-impi-2021.6.0"].facts
+    said = advice(truth().hosts["pmix"], image)
+    assert said.text.startswith("Add libfabric to the image's loader path")
+
+
+def test_one_node_is_named_where_it_is_predicted_to_work():
+    old = truth().images["ubuntu-openmpi-2.1.1-ssh"].facts
+    said = advice(truth().hosts["pmix"], old)
+    assert said.text.startswith("With both ranks on one node it is predicted to work.")
+    assert "--nodes 1 --ranks-per-node 2" in said.command
+    assert "one node" not in advice(truth().hosts["pmix"], old, nodes=1, mode="srun-pmi2").text
+
+
+def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
+    """The remedies that are known are in the engine's plans already; one is made up."""
+    host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
+    monkeypatch.setattr(doctor_advice, "mend", lambda *_: object())
+    said = advice(host, image)
+    assert said.text.endswith("Options that --fix writes are predicted to make it work.")
+    assert said.command == f"toolkit doctor {image.path} --nodes 2 --facts facts.json --fix"
+
+
+def test_facts_that_are_missing_are_asked_for_first():
+    silent = with_(HOST, unknown={"slurm": "no answer in time"}, slurm=None)
+    said = advice(silent, IMAGE)
+    assert "host.slurm" in said.text
+    assert said.command == "toolkit probe --host login -o facts.json"
+
+
+def test_layers_are_made_a_sif_first():
+    said = advice(HOST, with_(IMAGE, format="docker-archive", path="train.tar"))
+    assert said == Advice(command="apptainer build train.sif docker-archive:train.tar")
+
+
+def test_gpus_are_asked_for_where_the_image_computes_on_them():
+    said = advice(whole.HOST, whole.IMAGE).command
+    assert f"--gpus-per-node {len(whole.HOST.gpus)}" in said
+    on_processors = whole.absent(whole.HOST, "gpu_driver")
+    assert "--gpus-per-node" not in advice(on_processors, whole.IMAGE).command

@@ -1,0 +1,135 @@
+"""What the doctor says to do: a command to type where a launch works, else what would mend it."""
+
+import shlex
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.engine.hindrance import concerns_all, hindrance
+from toolkit.engine.plans import computes_on_gpus
+from toolkit.engine.predict import predict, working
+from toolkit.image.matched import matched
+from toolkit.image.reference import for_apptainer
+from toolkit.launch.fix import mend
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Mode, Request, Verdict
+
+_LAUNCHABLE = frozenset({"sif", "squashfs", "sandbox"})
+"""Forms of an image that ``toolkit launch`` takes; layers it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the doctor was asked about, and the words that lead to the place again.
+
+    ``place`` are options for a command that goes there, ``looked`` those that the doctor was given: facts of
+    a file are of a place that only the person knows how to reach.
+    """
+
+    host: HostFacts
+    image: ImageFacts
+    request: Request
+    place: tuple[str, ...] = ()
+    looked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A sentence for a person, empty where nothing has to be mended; and the command to type next, if any."""
+
+    text: str = ""
+    command: str = ""
+
+
+def advise(asked: Asked, verdict: Verdict) -> Advice:
+    """Say what to do: never what the same verdict says fails."""
+    mode = asked.request.mode
+    if verdict.chosen is not None:
+        return Advice(command=_launch(asked, asked.request, mode))
+    works = working(verdict.predictions)
+    missing = _missing(verdict, mode)
+    if works:
+        return Advice(_other_mode(works[0], mode, missing), _launch(asked, asked.request, _named(works[0])))
+    if missing:
+        text = f"These facts decide, and are not known: {', '.join(missing)}. Probe the cluster's login node."
+        return Advice(text, shlex.join(["toolkit", "probe", *asked.place, "-o", "facts.json"]))
+    return _mending(asked, verdict)
+
+
+def _mending(asked: Asked, verdict: Verdict) -> Advice:
+    """Say what would mend it where no way works: what fails them all, options, one node, another image."""
+    request = asked.request
+    found = hindrance(verdict, request.mode)
+    of_all = found is not None and concerns_all(found, verdict)
+    if mend(asked.host, asked.image, request) is not None:
+        text = "Options that --fix writes are predicted to make it work."
+        return Advice(f"{_sentence(found.fix)} {text}" if found and of_all else text, _fix_command(asked))
+    if not of_all and (one := _on_one_node(asked)) is not None:
+        ranks = "both" if one.ranks_per_node == 2 else f"all {one.ranks_per_node}"
+        text = f"With {ranks} ranks on one node it is predicted to work."
+        return Advice(_or_another_image(asked, text), _launch(asked, one, one.mode))
+    text = _sentence(found.fix) if found else ""
+    with_image = _or_another_image(asked, text)
+    return Advice(with_image, "" if with_image == text else _fix_command(asked))
+
+
+def _or_another_image(asked: Asked, text: str) -> str:
+    if matched(asked.host, asked.image, asked.request) is None:
+        return text
+    return f"{text} Or let --fix write the recipe of an image that is predicted to work.".strip()
+
+
+def _on_one_node(asked: Asked) -> Request | None:
+    """Return the same ranks on one node, if they work there, in the mode that was asked for or in another."""
+    request = asked.request
+    if request.nodes == 1:
+        return None
+    one = msgspec.structs.replace(request, nodes=1, ranks_per_node=request.nodes * request.ranks_per_node)
+    shapes = dict.fromkeys((one.mode, None))
+    tries = (msgspec.structs.replace(one, mode=mode) for mode in shapes)
+    return next((shape for shape in tries if predict(asked.host, asked.image, shape).chosen), None)
+
+
+def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> str:
+    instead = f" in place of {asked}" if asked else ""
+    whom = ", which serves Horovod and no other MPI program" if works == "gloo" else ""
+    unknown = f" Facts that decide about {asked} are not known: {', '.join(missing)}." if missing else ""
+    return f"Use mode {works}{instead}{whom}: it is predicted to work.{unknown}"
+
+
+def _named(mode: Mode) -> Mode | None:
+    """Return a mode where it has to be named: a launch takes Gloo only where it is told to."""
+    return mode if mode == "gloo" else None
+
+
+def _launch(asked: Asked, request: Request, mode: Mode | None) -> str:
+    image = asked.image
+    if image.format not in _LAUNCHABLE:
+        return shlex.join(["apptainer", "build", *for_apptainer(image)])
+    what = ["mnist"] if image.stack and image.horovod else []
+    words = ["toolkit", "launch", *what, "--image", image.path, *_shape(request)]
+    words += (
+        ["--gpus-per-node", str(len(asked.host.gpus or ()))] if computes_on_gpus(asked.host, image) else []
+    )
+    words += ["--mode", mode] if mode else []
+    return shlex.join([*words, *asked.place]) + ("" if what else " -- COMMAND")
+
+
+def _shape(request: Request) -> list[str]:
+    ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
+    return ["--nodes", str(request.nodes), *ranks]
+
+
+def _fix_command(asked: Asked) -> str:
+    mode = ["--mode", asked.request.mode] if asked.request.mode else []
+    words = ["toolkit", "doctor", asked.image.path, *_shape(asked.request), *mode, *asked.looked, "--fix"]
+    return shlex.join(words)
+
+
+def _missing(verdict: Verdict, mode: Mode | None) -> tuple[str, ...]:
+    asked = [p for p in verdict.predictions if mode in {None, p.mode} and p.outcome == "unknown"]
+    return tuple(dict.fromkeys(name for p in asked for name in p.missing))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
