@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from toolkit.engine.words import mpi_name, plain
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.finding import Finding
-from toolkit.model.prediction import Prediction, Request, Verdict
+from toolkit.model.prediction import Request, Verdict
 from toolkit.probe.group import shown
+from toolkit.report.lines import command_lines, wrapped
+from toolkit.report.ways import ways
 from toolkit.versions import parse
 
 Style = Callable[[str, str], str]
 """Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
 
-_MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", "dim")}
-_FAILED = ("✘", "bad")
 _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 _WIDEST = 100
 _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
@@ -40,7 +40,7 @@ def page(
     """Return the whole page for an image on a host; ``advice`` stands where no command can be given."""
     width = min(width, _WIDEST)
     lines = [*_heading(host, image, request, style), "", *side_by_side(host, image, style, width), ""]
-    lines += [style("Ways to launch", "bold"), *_ways(verdict, style, width), ""]
+    lines += [style("Ways to launch", "bold"), *ways(verdict, host, request, style, width), ""]
     here = tuple(f for f in verdict.findings if _concerns(f, verdict))
     others = tuple(f for f in verdict.findings if f not in here)
     if here:
@@ -48,9 +48,9 @@ def page(
     if others:
         lines += [style("Why not the other ways", "bold"), *findings(others, style, width)]
     if advice:
-        lines += [style("What would mend it", "bold"), *_wrapped(advice, 2, width), ""]
+        lines += [style("What would mend it", "bold"), *wrapped(advice, 2, width), ""]
     if next_command:
-        lines += [style("Next", "bold"), f"  {next_command}"]
+        lines += [style("Next", "bold"), *command_lines(shlex.split(next_command), 2, width)]
     return "\n".join(lines).rstrip()
 
 
@@ -73,7 +73,7 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
     column = max(24, (width - name_width - 6) // 2)
     yield style(f"  {'':{name_width}}  {'HOST':{column}}  {'IMAGE' if image else ''}".rstrip(), "dim")
     for name, left, right in rows:
-        lefts, rights = textwrap.wrap(left, column) or [""], textwrap.wrap(right, column) or [""]
+        lefts, rights = _cell(left, column), _cell(right, column)
         for number in range(max(len(lefts), len(rights))):
             label = name if number == 0 else ""
             one = lefts[number] if number < len(lefts) else ""
@@ -81,25 +81,42 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
             yield f"  {style(f'{label:{name_width}}', 'dim')}  {one:{column}}  {two}".rstrip()
 
 
+def _cell(text: str, column: int) -> list[str]:
+    """Return the lines of a cell; a path that is wider is broken, as another column stands beside it."""
+    lines = textwrap.wrap(text, column, break_long_words=False, break_on_hyphens=False) or [""]
+    return [line[at : at + column] for line in lines for at in range(0, len(line) or 1, column)]
+
+
 def findings(found: tuple[Finding, ...], style: Style, width: int) -> Iterator[str]:
     """Yield each finding: what is so, the lines that show it, what mends it; the undecided in one."""
     undecided = [finding for finding in found if finding.undecided]
     for finding in (f for f in found if not f.undecided):
-        modes = f"  ({', '.join(finding.modes)})" if finding.modes else ""
-        head = style(f"{finding.severity:8}", _SEVERITY_STYLE[finding.severity])
-        yield f"  {head} {style(finding.id, 'bold')}{style(modes, 'dim')}"
-        yield from _wrapped(finding.title, 11, width)
+        yield from _head(finding, style, width)
+        yield from wrapped(finding.title, 11, width)
         for line in finding.evidence:
-            yield from (style(part, "dim") for part in _wrapped(line, 13, width, first="· "))
-        yield from _wrapped(finding.fix, 16, width, first="fix: ", hang=5)
+            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
+        yield from wrapped(finding.fix, 16, width, first="fix: ", hang=5)
         yield ""
     if undecided:
         head = style("info    ", "dim")
         yield f"  {head} not decided, as facts are missing"
-        yield from _wrapped(", ".join(finding.id for finding in undecided), 11, width)
+        yield from wrapped(", ".join(finding.id for finding in undecided), 11, width)
         for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
-            yield from (style(part, "dim") for part in _wrapped(line, 13, width, first="· "))
+            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
         yield ""
+
+
+def _head(finding: Finding, style: Style, width: int) -> Iterator[str]:
+    """Yield severity, id and the modes that a finding is about, which take a line of their own if need be."""
+    head = (
+        f"  {style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} {style(finding.id, 'bold')}"
+    )
+    modes = f"({', '.join(finding.modes)})" if finding.modes else ""
+    if 11 + len(finding.id) + 2 + len(modes) <= width:
+        yield f"{head}{style(f'  {modes}', 'dim')}" if modes else head
+        return
+    yield head
+    yield from (style(line, "dim") for line in wrapped(modes, 11, width))
 
 
 def _concerns(finding: Finding, verdict: Verdict) -> bool:
@@ -217,36 +234,3 @@ def _image(image: ImageFacts | None, name: str, before: str = "") -> str:
 
 def _none(facts: HostFacts | ImageFacts, name: str, *, empty: bool = False) -> str:
     return "none" if empty or name in facts.absent else "not known"
-
-
-def _ways(verdict: Verdict, style: Style, width: int) -> Iterator[str]:
-    for prediction in verdict.predictions:
-        mark, colour = _MARKS.get(prediction.outcome, _FAILED)
-        chosen = prediction.mode == verdict.chosen
-        name = style(f"{prediction.mode:17}", "bold" if chosen else "")
-        outcome = style(f"{prediction.outcome:13}", colour)
-        first, *rest = textwrap.wrap(prediction.because, max(30, width - 36)) or [""]
-        yield f"  {style(mark, colour)} {name} {outcome} {first}".rstrip()
-        yield from (f"{'':35} {line}" for line in rest)
-        if chosen:
-            yield from (
-                style(line, "good") for line in _wrapped(_plan(prediction), 36, width, first="→ ", hang=2)
-            )
-
-
-def _plan(prediction: Prediction) -> str:
-    plan = prediction.plan
-    if plan is None:
-        return ""
-    without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
-    binds = [w for bind in plan.binds for w in ("--bind", bind)]
-    container = ["singularity", "exec", *plan.container, *binds, "IMAGE"]
-    env = [*(["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []), *plan.wrapper]
-    words = [*without, *container, *plan.launcher] if plan.inside else [*plan.launcher, *without, *container]
-    return shlex.join([*words, *env, "COMMAND"])
-
-
-def _wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
-    after = " " * (indent + (len(first) if hang is None else 0))
-    start = " " * (indent - (hang or 0)) + first
-    return textwrap.wrap(text, width, initial_indent=start, subsequent_indent=after)

@@ -30,7 +30,8 @@ def test_doctor_judges_an_archive_and_tells_how_it_becomes_a_sif(archive):
     for text in (str(archive), f"docker-archive:{archive}"):
         result = CliRunner().invoke(doctor, [text, "--facts", CLUSTER], obj=OBJ)
         assert result.exit_code == 0
-        assert result.stdout.rstrip().endswith(f"apptainer build my.sif docker-archive:{archive}")
+        pasted = " ".join(result.stdout.replace("\\\n", "").split())
+        assert pasted.endswith(f"apptainer build my.sif docker-archive:{archive}")
 
 
 def test_inspect_prints_the_facts_of_a_layout(tmp_path):

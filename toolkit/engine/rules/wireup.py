@@ -168,7 +168,7 @@ def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
     "nothing-offered",
     "srun offers no interface by which ranks could find each other",
     severity="error",
-    fix="start one rank; several need an interface that their MPI speaks: srun --mpi=list names them",
+    fix="start one rank, as several need an interface that their MPI speaks (srun --mpi=list names them)",
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
     needs=("image.mpi",),

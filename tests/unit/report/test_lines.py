@@ -1,0 +1,38 @@
+"""Lines of text that keep words whole, and of a command that a shell reads as one."""
+
+import shlex
+
+import pytest
+
+from toolkit.report.lines import command_lines, wrapped
+
+LONG = "PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
+COMMAND = ("srun", "-n", "2", "apptainer", "exec", "--bind", "/a b", "my image.sif", "env", LONG, "COMMAND")
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 100, 200])
+def test_a_command_in_lines_is_the_same_command(width):
+    lines = command_lines(COMMAND, 4, width)
+    # A shell takes a backslash and the line break behind it away.
+    assert tuple(shlex.split("\n".join(lines).replace("\\\n", ""))) == COMMAND
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    assert not lines[-1].endswith("\\")
+    assert all(len(line) <= width or len(shlex.split(line.rstrip(" \\"))) <= 2 for line in lines)
+
+
+def test_an_option_stays_with_its_value():
+    lines = command_lines(("apptainer", "exec", "--bind", "/data", "IMAGE"), 2, 20)
+    assert lines == ["  apptainer exec \\", "    --bind /data \\", "    IMAGE"]
+    assert command_lines(("a", "--", "COMMAND"), 0, 6) == ["a -- \\", "  COMMAND"]
+
+
+def test_what_stands_first_is_followed_by_lines_that_are_indented_behind_it():
+    assert command_lines(("srun", "IMAGE"), 2, 9, first="→ ") == ["  → srun \\", "      IMAGE"]
+
+
+def test_no_word_is_broken_in_a_sentence():
+    lines = wrapped(f"set {LONG} and see rule host-launcher-other-family", 4, 30, first="· ")
+    assert LONG in lines[1]
+    assert any(line.endswith("host-launcher-other-family") for line in lines)
+    assert lines[0] == "    · set"
+    assert lines[1].startswith("      ")

@@ -1,0 +1,56 @@
+"""Text in lines that fit a terminal: sentences at their spaces, commands so that they can be pasted."""
+
+import shlex
+import textwrap
+from collections.abc import Iterable
+
+
+def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
+    """Return a text in lines; paths, options and ids stay whole, also where one is wider than a line.
+
+    ``first`` stands before the first line, and the others under the text behind it; ``hang`` says how far it
+    sticks out to the left instead.
+    """
+    after = " " * (indent + (len(first) if hang is None else 0))
+    start = " " * (indent - (hang or 0)) + first
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=start,
+        subsequent_indent=after,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def command_lines(words: Iterable[str], indent: int, width: int, *, first: str = "") -> list[str]:
+    """Return a command in lines that a shell reads as one: each but the last ends in a backslash.
+
+    An option stays with its value, as far as that can be told from the words.
+    """
+    lines = [" " * indent + first]
+    for number, group in enumerate(_groups([shlex.quote(word) for word in words])):
+        behind = f"{lines[-1]} {group}" if number else f"{lines[-1]}{group}"
+        if number and len(behind) + len(_GOES_ON) > width:
+            lines[-1] += _GOES_ON
+            lines.append(f"{' ' * (indent + len(first) + 2)}{group}")
+        else:
+            lines[-1] = behind
+    return lines
+
+
+_GOES_ON = " \\"
+
+
+def _groups(words: list[str]) -> list[str]:
+    """Join options with the word behind them where that may be their value."""
+    groups: list[str] = []
+    takes = False
+    for word in words:
+        if takes and not word.startswith("-"):
+            groups[-1] += f" {word}"
+            takes = False
+        else:
+            groups.append(word)
+            takes = word.startswith("-") and word != "--" and "=" not in word
+    return groups

@@ -1,0 +1,69 @@
+"""The doctor's table of the ways to launch: what becomes of each, and the command of the chosen one."""
+
+from collections.abc import Callable, Iterator
+from typing import get_args
+
+from toolkit.engine.plans import AGENT, GLOO_FILE
+from toolkit.launch.plan import runtime_of
+from toolkit.model.facts import HostFacts
+from toolkit.model.prediction import MODES, Outcome, Plan, Request, Verdict
+from toolkit.report.lines import command_lines, wrapped
+
+_MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", "dim")}
+_FAILED = ("✘", "bad")
+_MODE = max(map(len, MODES)) + 1
+_OUTCOME = max(map(len, get_args(Outcome)))
+_INDENT = 2 + 2 + _MODE + 1 + _OUTCOME + 1
+"""Where the reasons stand: behind a mark, a mode and an outcome."""
+_NEAR = 4
+_ARROW = "→ "
+
+
+def ways(
+    verdict: Verdict, host: HostFacts, request: Request, style: Callable[[str, str], str], width: int
+) -> Iterator[str]:
+    """Yield a line for each way, or more where its reason is long."""
+    for prediction in verdict.predictions:
+        mark, colour = _MARKS.get(prediction.outcome, _FAILED)
+        chosen = prediction.mode == verdict.chosen
+        name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
+        outcome = style(f"{prediction.outcome:{_OUTCOME}}", colour)
+        first, *rest = [line[_INDENT:] for line in wrapped(prediction.because, _INDENT, width)] or [""]
+        yield f"  {style(mark, colour)} {name} {outcome} {first}".rstrip()
+        yield from (f"{'':{_INDENT}}{line}" for line in rest)
+        if chosen and prediction.plan:
+            words = typed(prediction.plan, host, request)
+            yield from (style(line, "good") for line in _arrow(words, width))
+
+
+def _arrow(words: list[str], width: int) -> list[str]:
+    """Return the command under its reason, or farther left where it would take more than one line there."""
+    beside = command_lines(words, _INDENT - 2, width, first=_ARROW)
+    return beside if len(beside) == 1 else command_lines(words, _NEAR, width, first=_ARROW)
+
+
+def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:
+    """Return the words to type in an allocation of that shape.
+
+    Where a launch needs files that a job script makes in its folder, it is toolkit that has to be called.
+    """
+    if AGENT in plan.launcher or GLOO_FILE in plan.wrapper:
+        ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
+        gpus = ["--gpus-per-node", str(len(host.gpus))] if host.gpus and "--nv" in plan.container else []
+        shape = ["--nodes", str(request.nodes), *ranks, *gpus]
+        return ["toolkit", "launch", "--mode", plan.mode, "--image", "IMAGE", *shape, "--", "COMMAND"]
+    without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
+    binds = [w for bind in plan.binds for w in ("--bind", bind)]
+    container = [runtime_of(host), "exec", *plan.container, *binds, "IMAGE"]
+    env = ["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []
+    launcher = [plan.launcher[0], *_counts(plan.launcher[0], request), *plan.launcher[1:]]
+    words = [*without, *container, *launcher] if plan.inside else [*launcher, *without, *container]
+    return [*words, *env, *plan.wrapper, "COMMAND"]
+
+
+def _counts(launcher: str, request: Request) -> list[str]:
+    ranks = ["-n", str(request.nodes * request.ranks_per_node)]
+    if launcher != "srun":
+        return ranks
+    each = [f"--ntasks-per-node={request.ranks_per_node}"] if request.ranks_per_node > 1 else []
+    return ["-N", str(request.nodes), *ranks, *each]
