@@ -35,4 +35,4 @@ def _failing(verdict: Verdict) -> tuple[Mode, ...]:
 
 def _in_the_way(verdict: Verdict) -> list[Finding]:
     """Return the findings that can have led to an outcome, the worst first."""
-    return [f for f in verdict.findings if f.severity != "info" and not f.undecided and f.id not in _ADVICE]
+    return [f for f in verdict.findings if f.severity != "info" and f.id not in _ADVICE]

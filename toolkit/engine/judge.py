@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from toolkit.engine.case import Case
 from toolkit.engine.praise import praise
-from toolkit.engine.rule import Hit, Lacks, Rule
+from toolkit.engine.rule import TRY_IT, Hit, Lacks, Rule
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Outcome, Prediction
 
@@ -143,14 +143,18 @@ def _finding(case: Case, answer: Answer, works: tuple[Mode, ...]) -> Finding:
             modes=(case.mode,),
             undecided=True,
         )
+    open_one = hit.outcome == "unknown"
+    severity = hit.severity or rule.severity
+    doubt = f"Not decided: {hit.because}" if open_one and hit.because else ""
     return Finding(
         id=rule.id,
-        severity=hit.severity or rule.severity,
-        title=hit.title or rule.title,
+        severity="warning" if open_one and severity == "error" else severity,
+        title=hit.title or doubt or rule.title,
         evidence=hit.evidence,
         fix=_fix(case, rule, hit, works),
         source=hit.source or rule.source,
         modes=(case.mode,),
+        undecided=open_one,
     )
 
 
@@ -158,5 +162,6 @@ def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
     """Return what mends it, beginning with another way of launching where one that works does."""
     instead = rule.instead if hit.instead is None else hit.instead
     other = next((mode for mode in works if mode in instead and mode != case.mode), None)
-    fix = hit.fix or rule.fix
+    # What mends a failure is unfounded where nobody knows whether there is one.
+    fix = hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)
     return f"use mode {other}; or {fix}" if other else fix

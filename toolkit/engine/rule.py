@@ -11,14 +11,18 @@ from toolkit.model.prediction import MODES, Mode, Outcome
 MPI_MODES: tuple[Mode, ...] = tuple(mode for mode in MODES if mode != "gloo")
 """Modes in which ranks find each other through MPI."""
 
+TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
+"""What to do about a launch of which nobody knows what becomes of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A rule has fired: the evidence, what it makes of the launch, and why, in one clause.
 
-    ``outcome`` is ``None`` where the launch still works; ``title``, ``fix``, ``source`` and
-    ``severity`` replace the rule's own where a row of knowledge or the case says it better, ``instead`` too
-    where it is not ``None``.
+    ``outcome`` is ``None`` where the launch still works. It is ``unknown`` where nobody measured such a case:
+    ``because`` then says so, and the rule's own fix is left out, as nobody knows whether there is a fault.
+    ``title``, ``fix``, ``source`` and ``severity`` replace the rule's own where a row of knowledge or the
+    case says it better, ``instead`` too where it is not ``None``.
     ``anyway`` says that it comes before anything that a rank makes of its surroundings: it ends one that
     believes to be alone as well, or no rank ever starts; ``late`` that the ranks do their work, and fail as
     they end.

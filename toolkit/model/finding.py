@@ -13,7 +13,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     ``id`` is a slug that names the rule in logs, tickets and documentation.
     ``evidence`` holds one line a fact: where it was read and what was read there; never empty.
     ``modes`` names the launch modes that it speaks of; empty means all.
-    ``undecided`` says that a fact was missing, so that the rule could not judge.
+    ``undecided`` says that the rule could not judge: a fact was missing, or nobody measured such a case.
     """
 
     id: str

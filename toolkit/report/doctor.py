@@ -88,9 +88,9 @@ def _cell(text: str, column: int) -> list[str]:
 
 
 def findings(found: tuple[Finding, ...], style: Style, width: int) -> Iterator[str]:
-    """Yield each finding: what is so, the lines that show it, what mends it; the undecided in one."""
-    undecided = [finding for finding in found if finding.undecided]
-    for finding in (f for f in found if not f.undecided):
+    """Yield each finding: what is so, the lines that show it, what mends it; what lacks facts in one."""
+    undecided = [f for f in found if f.undecided and f.severity == "info"]
+    for finding in (f for f in found if f not in undecided):
         yield from _head(finding, style, width)
         yield from wrapped(finding.title, 11, width)
         for line in finding.evidence:

@@ -73,6 +73,14 @@ def test_where_no_way_works_none_is_named():
     assert not {m for f in verdict.findings for m in named(f.fix)}
 
 
+def test_a_pair_that_nobody_measured_is_no_fault_and_is_not_mended():
+    verdict = predict(with_(HOST, pmix="1.2.5"), IMAGE, Request())
+    found = the(verdict, "pmix-pair-fails")
+    assert (found.severity, found.undecided, outcomes(verdict)["srun-pmix"]) == ("warning", True, "unknown")
+    assert found.title == "Not decided: nothing is known of a PMIx 1.2.5 server with a PMIx 4.2.2 client"
+    assert found.fix == "use mode mpirun-host; or try it: toolkit doctor IMAGE --live --mode MODE"
+
+
 def test_a_mode_that_was_asked_for_keeps_the_others_in_the_fixes():
     verdict = predict(HOST, image_with(MPICH), Request(mode="srun-pmix"))
     assert verdict.chosen is None

@@ -65,13 +65,23 @@ def test_a_rule_fires_and_says_on_what_it_rests(name: str, of: Case):
     rule = BY_ID[name]
     finding = said(rule, of)
     assert finding is not None
-    assert not finding.undecided, finding.evidence
+    assert not finding.undecided or finding.severity != "info", finding.evidence
     assert finding.evidence
     assert all(finding.evidence)
     assert not [line for line in finding.evidence if "it was not asked" in line]
     assert finding.title
     assert finding.fix
     assert finding.source
+
+
+@pytest.mark.parametrize(("name", "of"), numbered(FIRES))
+def test_what_nobody_measured_is_told_as_not_decided_and_no_fault(name: str, of: Case):
+    prediction, (finding, *_) = judge(of, (BY_ID[name],))
+    assert finding.undecided == (prediction.outcome == "unknown")
+    if finding.undecided:
+        assert finding.severity == "warning"
+        assert finding.title.startswith("Not decided: ") or finding.title.endswith("is not known")
+        assert "try it: toolkit" in finding.fix
 
 
 @pytest.mark.parametrize("rule", [r for r in RULES if not r.advice], ids=lambda r: r.id)

@@ -294,8 +294,10 @@ def bind_modules_differ(case: Case) -> Hit | Lacks | None:
     if same(host.ucx, inside):
         return None
     because = f"UCX {plain(host.ucx)} of the host would load modules of UCX {plain(inside)} of the image"
-    newer = older(host.ucx, inside)
-    return Hit(case.cite("host.mpis", "image.ucx"), "loader-failure" if newer else "unknown", because)
+    evidence = case.cite("host.mpis", "image.ucx")
+    if older(host.ucx, inside):
+        return Hit(evidence, "loader-failure", because)
+    return Hit(evidence, "unknown", f"{because}; what becomes of them has not been measured")
 
 
 @rule(

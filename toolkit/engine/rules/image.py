@@ -7,7 +7,7 @@ from toolkit import knowledge
 from toolkit.engine.bound import first
 from toolkit.engine.case import Case
 from toolkit.engine.plans import bind_target, host_launcher
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
 from toolkit.engine.words import family, mpi_name
@@ -47,7 +47,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     "image-mpi-not-measured",
     "How this MPI is started has not been measured",
     severity="warning",
-    fix="try it: toolkit launch --force, with the preflight on",
+    fix=TRY_IT,
     source="tests/matrix covers Open MPI, MPICH and Intel MPI",
     needs=("image.mpi.version",),
     modes=MPI_MODES,

@@ -169,7 +169,7 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
     if starter is None:
         return Lacks(("image.mpirun",))
     if starter == _NOBODY:
-        because = f"{case.image.mpirun} is of no MPI that was found in the image"
+        because = f"{case.image.mpirun} is of no MPI that was found in the image; what it starts is not known"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     row = next((r for r in knowledge.mpi().inside if _inside_fits(r, case, starter)), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")

@@ -7,12 +7,14 @@ from toolkit.engine.asked import missing, unread
 from toolkit.engine.bound import first, replaces
 from toolkit.engine.case import Case
 from toolkit.engine.plans import host_launcher
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import TRY_IT, Hit, Lacks, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
 from toolkit.engine.searched import path_given
 from toolkit.engine.words import mpi_name
 from toolkit.model.facts import ImageMpi
 
+_NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder"
+_NAME_LIBRARY = "install it in the image, or set LD_LIBRARY_PATH in the image to its folder"
 _SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
 _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 """What ``--nv`` brings of the host's driver (apptainer/apptainer:etc/nvliblist.conf)."""
@@ -39,7 +41,7 @@ def _searched(case: Case) -> str | None:
     "programs-find-no-mpi",
     "Programs in the image need an MPI that the image's loader does not find",
     severity="error",
-    fix="build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder",
+    fix=_NAME_MPI,
     source=_SOURCE,
     then=("image.programs",),
 )
@@ -63,18 +65,23 @@ def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
     who = f"{first} and {len(others)} more" if others else first
     because = f"{who}: it needs an MPI that the loader of the image does not find"
     evidence = case.cite("image.programs", *(("image.mpi",) if mpi else ()))
+    doubt = f"{TRY_IT}; or {_NAME_MPI}"
     if any(map(MPI4PY.match, users)):
-        return Hit(evidence, "unknown", f"{because}; whether mpi4py finds one by itself is not known")
+        return Hit(
+            evidence, "unknown", f"{because}; whether mpi4py finds one by itself is not known", fix=doubt
+        )
     if searched is None:
         return Hit(evidence, "loader-failure", because)
-    return Hit(evidence, "unknown", f"{because}; whether it is in LD_LIBRARY_PATH={searched} is not known")
+    return Hit(
+        evidence, "unknown", f"{because}; whether it is in LD_LIBRARY_PATH={searched} is not known", fix=doubt
+    )
 
 
 @rule(
     "mpi-lacks-library",
     "The MPI in the image needs a library that the image's loader does not find",
     severity="error",
-    fix="install it in the image, or set LD_LIBRARY_PATH in the image to its folder",
+    fix=_NAME_LIBRARY,
     source=_SOURCE,
     then=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
 )
@@ -106,13 +113,14 @@ def mpi_lacks_library(case: Case) -> Hit | Lacks | None:
 
 def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:
     because = f"{mpi_name(mpi)} needs {', '.join(lacking)}, which the loader of the image does not find"
+    doubt = f"{TRY_IT}; or {_NAME_LIBRARY}"
     searched = _searched(case)
     if searched is not None:
         because = f"{because}; whether LD_LIBRARY_PATH={searched} has it is not known"
-        return Hit(evidence, "unknown", because)
+        return Hit(evidence, "unknown", because, fix=doubt)
     if mpi.library in _users(case).values() or mpi.soname in (case.image.libraries or ()):
         return Hit(evidence, "loader-failure", because)
-    return Hit(evidence, "unknown", f"{because}; whether a program names its folder is not known")
+    return Hit(evidence, "unknown", f"{because}; whether a program names its folder is not known", fix=doubt)
 
 
 def _mounted(case: Case) -> set[str]:

@@ -5,7 +5,7 @@ from toolkit.engine import paths
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
 from toolkit.engine.plans import copies_blindly, sends_by_ucx
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import alone_in_namespace, options
 from toolkit.engine.words import mpi_name
@@ -18,6 +18,7 @@ _SPARED = 41 / 55
 """How many launches of two ranks whose processes are numbered apart came through."""
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
+_LARGER = "make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or take another transport"
 _OWN_SHM = {"-c", "--contain", "-C", "--containall"}
 
 
@@ -182,7 +183,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     "mpi-shared-memory-small",
     "The shared memory of the host is too small for the MPI in the image",
     severity="error",
-    fix="make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or take another transport",
+    fix=_LARGER,
     source="recipes/knowledge/mpi.toml, [[shared_memory]]; tests/matrix: set shm",
     needs=("image.mpi",),
     then=("host.shm", "image.mpi.device", "image.mpi.own_shm", "image.ucx"),
@@ -209,8 +210,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
             return _lacking(mpi, case)
         evidence = (*case.cite("image.mpi"), f"host: /dev/shm has {there} bytes")
         if there > row.least * share:
-            return Hit(
-                evidence, "unknown", f"whether {there} bytes are enough for {mpi_name(mpi)} is not known"
-            )
+            because = f"whether {there} bytes are enough for {mpi_name(mpi)} is not known"
+            return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or {_LARGER}")
         return Hit(evidence, row.outcome, f"{mpi_name(mpi)} needs more than {there} bytes", source=row.source)
     return None

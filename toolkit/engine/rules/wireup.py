@@ -6,7 +6,7 @@ from dataclasses import replace
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import brings_orte, host_launcher, insists, launcher_pair
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.wireup import (
     HYDRA,
@@ -347,7 +347,7 @@ def _others_are_refused(case: Case) -> bool:
     "host-launcher-not-known",
     "The host's launcher is not one that is known here",
     severity="warning",
-    fix="try it: toolkit launch --force, with the preflight on",
+    fix=TRY_IT,
     instead=MPI_MODES,
     source="tests/matrix covers the launchers of Open MPI, MPICH and Intel MPI",
     needs=("host.mpis",),
