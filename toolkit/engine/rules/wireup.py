@@ -214,7 +214,8 @@ def bind_interface_differs(case: Case) -> Hit | Lacks | None:
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
-    """Open MPI's launcher speaks PMIx, Hydra speaks PMI; neither is understood by the other's library.
+    """Open MPI's launcher speaks PMIx, Hydra speaks PMI; neither is understood by the other's library, nor by
+    an MPICH that was built for PMIx alone, or an Open MPI 1, which is older than PMIx.
 
     In an allocation Hydra starts its proxies by srun, and where Slurm's default is PMIx they inherit the
     PMIx identity of one process a node: with one rank a node an Open MPI finds itself by accident.
@@ -226,10 +227,25 @@ def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
         return Lacks(("host.slurm.mpi_default",))
     by = served(case, found)
     if not by and knows_orte_alone(mpi) and brings_orte(host):
-        return of_its_daemons(case, host, mpi, "host.mpis")
+        return _of_one_family(host, mpi, of_its_daemons(case, host, mpi, "host.mpis"))
     if not by:
-        return unanswered(case, mpi, found.sees, "host.mpis")
-    return _shared(case, mpi) if by == "pmix" and found.shared else None
+        return _of_one_family(host, mpi, unanswered(case, mpi, found.sees, "host.mpis"))
+    return _of_one_family(host, mpi, _shared(case, mpi)) if by == "pmix" and found.shared else None
+
+
+def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | Lacks | None) -> Hit | Lacks | None:
+    """Say what keeps two of one family apart: an MPICH that was built for PMIx alone, an Open MPI 1."""
+    pair = {host.implementation, mpi.implementation}
+    if not isinstance(said, Hit) or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
+        return said
+    serves = "PMI" if pair <= HYDRA else "PMIx"
+    title = f"The host's {mpi_name(host)} serves {serves}, which {mpi_name(mpi)} in the image does not speak"
+    fix = (
+        "use an image whose MPICH was built for PMI"
+        if pair <= HYDRA
+        else "use an image with Open MPI 4.1 or 5"
+    )
+    return replace(said, title=said.title or title, fix=fix)
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:

@@ -181,6 +181,19 @@ def test_mpich_that_knows_pmix_variables_aborts_where_another_runs_alone():
     assert [judge(of, RULES)[0].outcome for of in FIRES["image-lacks-pmix"]] == wanted
 
 
+def test_two_of_one_family_are_told_what_keeps_them_apart():
+    pmix_alone = with_(image(mpi=msgspec.structs.replace(MPICH, interfaces=("pmix",))), pmix="5.0.1")
+    plain = host(mpis=(HYDRA,), slurm=PLAIN)
+    (rule,) = [rule for rule in RULES if rule.id == "host-launcher-other-family"]
+    pairs = {"mpich": (plain, pmix_alone), "openmpi": (host(), OPEN_MPI_1), "other": (host(), MPICH_IMAGE)}
+    said = {name: judge(case(there, of, "mpirun-host"), (rule,))[1][0] for name, (there, of) in pairs.items()}
+    hydra = f"The host's MPICH 4.2.1 serves PMI, which MPICH {MPICH.version} in the image does not speak"
+    assert (said["mpich"].title, said["mpich"].fix) == (hydra, "use an image whose MPICH was built for PMI")
+    assert said["openmpi"].title.endswith("serves PMIx, which Open MPI 1.10.2 in the image does not speak")
+    assert said["openmpi"].fix == "use an image with Open MPI 4.1 or 5"
+    assert said["other"].title == rule.title
+
+
 def test_every_plugin_for_pmix_offers_it():
     for name in ("pmix", "pmix_v5", "pspmix"):
         bound = case(host(mpis=(OPT,)), mode="bind", launcher=("srun", f"--mpi={name}"))
