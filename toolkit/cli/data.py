@@ -65,6 +65,7 @@ def list_datasets(as_json: bool) -> None:
     """
     import msgspec
 
+    from toolkit.cli.styles import width_of_terminal
     from toolkit.dataset import catalogue
     from toolkit.report.table import table
 
@@ -74,4 +75,4 @@ def list_datasets(as_json: bool) -> None:
         click.echo(msgspec.json.encode({"schema": "toolkit.datasets/1", "datasets": listed}).decode())
         return
     rows = [(one.name, f"{one.size / 1e6:.0f}", len(one.files), one.title) for one in found]
-    click.echo(table(("name", "MB", "files", "what it is"), rows))
+    click.echo(table(("name", "MB", "files", "what it is"), rows, width_of_terminal()))

@@ -63,6 +63,7 @@ def list_jobs(
         listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
         click.echo(msgspec.json.encode({"schema": "toolkit.jobs/1", "jobs": listed}).decode())
         return
+    from toolkit.cli.styles import width_of_terminal
     from toolkit.report.job import state
     from toolkit.report.table import table
 
@@ -78,7 +79,8 @@ def list_jobs(
         )
         for r, ok in found
     ]
-    click.echo(table(("job", "slurm", "state", "mode", "nodes x ranks", "where", "submitted"), rows))
+    titles = ("job", "slurm", "state", "mode", "nodes x ranks", "where", "submitted")
+    click.echo(table(titles, rows, width_of_terminal()))
 
 
 @command.command("show")

@@ -28,6 +28,7 @@ def list_sites(as_json: bool) -> None:
     """
     import msgspec
 
+    from toolkit.cli.styles import width_of_terminal
     from toolkit.knowledge import sites
     from toolkit.report.site import listed, row
 
@@ -43,7 +44,7 @@ def list_sites(as_json: bool) -> None:
         rows = [row(name, one, own=name in own) for name, one in found.items()]
         click.echo(msgspec.json.encode({"schema": "toolkit.sites/1", "sites": rows}).decode())
     else:
-        click.echo(listed(found, own))
+        click.echo(listed(found, own, width_of_terminal()))
     for more in trouble[1:]:
         click.echo(f"toolkit: {more.message}", err=True)
     if trouble:
@@ -61,6 +62,7 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
     """
     import msgspec
 
+    from toolkit.cli.styles import width_of_terminal
     from toolkit.knowledge import sites
     from toolkit.knowledge.strict import text_of
     from toolkit.report.site import as_json as told
@@ -74,7 +76,7 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
     elif as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(told(plain, site)), indent=2).decode())
     else:
-        click.echo("\n".join(page(plain, str(file), site)))
+        click.echo("\n".join(page(plain, str(file), site, width_of_terminal())))
 
 
 @command.command("check")

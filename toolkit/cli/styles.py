@@ -8,6 +8,8 @@ import click
 
 from toolkit.report.doctor import Style, unstyled
 
+_LEAST = 30
+"""Below it no page can be laid out; a terminal breaks what is wider."""
 _COLOURS = {"good": "green", "bad": "red", "warn": "yellow"}
 
 
@@ -19,8 +21,13 @@ def style_of_stdout() -> Style:
 
 
 def width_of_stdout() -> int:
-    """Return how many characters fit a line."""
-    return max(60, shutil.get_terminal_size((100, 24)).columns)
+    """Return how many characters fit a line; of a line that is not on a terminal, how many it should have."""
+    return max(_LEAST, shutil.get_terminal_size((100, 24)).columns)
+
+
+def width_of_terminal() -> int | None:
+    """Return the same where somebody looks; ``None`` for a file or a pipe, whose rows stay whole."""
+    return width_of_stdout() if sys.stdout.isatty() else None
 
 
 def _coloured(text: str, style: str) -> str:

@@ -18,6 +18,8 @@ Style = Callable[[str, str], str]
 
 _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 _WIDEST = 100
+_NARROWEST = 20
+"""As narrow as a column of the table may be."""
 _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
 
 
@@ -39,7 +41,7 @@ def page(
 ) -> str:
     """Return the whole page for an image on a host; ``advice`` stands where no command can be given."""
     width = min(width, _WIDEST)
-    lines = [*_heading(host, image, request, style), "", *side_by_side(host, image, style, width), ""]
+    lines = [*_heading(host, image, request, style, width), "", *side_by_side(host, image, style, width), ""]
     lines += [style("Ways to launch", "bold"), *ways(verdict, host, request, style, width), ""]
     here = tuple(f for f in verdict.findings if _concerns(f, verdict))
     others = tuple(f for f in verdict.findings if f not in here)
@@ -70,7 +72,10 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
     """Yield the table of what the host and the image have."""
     rows = list(_rows(host, image))
     name_width = max(len(name) for name, _, _ in rows)
-    column = max(24, (width - name_width - 6) // 2)
+    column = (width - name_width - 6) // 2
+    if column < _NARROWEST:
+        yield from _one_below_the_other(rows, image is not None, style, width)
+        return
     yield style(f"  {'':{name_width}}  {'HOST':{column}}  {'IMAGE' if image else ''}".rstrip(), "dim")
     for name, left, right in rows:
         lefts, rights = _cell(left, column), _cell(right, column)
@@ -79,6 +84,16 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
             one = lefts[number] if number < len(lefts) else ""
             two = rights[number] if number < len(rights) else ""
             yield f"  {style(f'{label:{name_width}}', 'dim')}  {one:{column}}  {two}".rstrip()
+
+
+def _one_below_the_other(
+    rows: list[tuple[str, str, str]], with_image: bool, style: Style, width: int
+) -> Iterator[str]:
+    """Yield the same where two columns have no room beside each other."""
+    for name, left, right in rows:
+        yield f"  {style(name, 'dim')}"
+        for side, text in (("host   ", left), ("image  ", right if with_image else "")):
+            yield from wrapped(text, 4 + len(side), width, first=f"    {side}", hang=4 + len(side))
 
 
 def _cell(text: str, column: int) -> list[str]:
@@ -124,11 +139,15 @@ def _concerns(finding: Finding, verdict: Verdict) -> bool:
     return verdict.chosen is None or not finding.modes or verdict.chosen in finding.modes
 
 
-def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style) -> Iterator[str]:
+def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style, width: int) -> Iterator[str]:
     name = image.path.rpartition("/")[2] or image.path
     nodes = f"{request.nodes} node{'s' if request.nodes > 1 else ''}"
     ranks = f"{request.ranks_per_node} rank{'s' if request.ranks_per_node > 1 else ''}"
-    yield f"{style(name, 'bold')} on {style(host.place, 'bold')}, {nodes} \N{MULTIPLICATION SIGN} {ranks}"
+    shape = f"{nodes} \N{MULTIPLICATION SIGN} {ranks}"
+    if len(f"{name} on {host.place}, {shape}") <= width:
+        yield f"{style(name, 'bold')} on {style(host.place, 'bold')}, {shape}"
+        return
+    yield from (style(line, "bold") for line in wrapped(f"{name} on {host.place}, {shape}", 0, width))
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:

@@ -4,17 +4,21 @@ from collections.abc import Iterator
 
 from toolkit.engine.words import mpi_name, plain
 from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.report.lines import hung
 
 _TELLING = ("pmix", "pml", "mtl", "btl")
 """Frameworks of Open MPI that tell what it can be started by and send through."""
 
 
-def lines(facts: ImageFacts) -> Iterator[str]:
-    """Yield a line a fact; what is not known says why, what is not there is left out or ``-``."""
+def lines(facts: ImageFacts, width: int | None = None) -> Iterator[str]:
+    """Yield a line a fact, or more where it has to fit a ``width``.
+
+    What is not known says why, what is not there is left out or ``-``.
+    """
     for name, value in _rows(facts):
-        yield f"{name:<13} {value}"
+        yield from hung(f"{name:<13} ", value, width)
     for line in facts.disagreements:
-        yield f"disagreement: {line}"
+        yield from hung("disagreement: ", line, width)
 
 
 def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,14 @@ def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | 
     )
 
 
+def hung(label: str, text: str, width: int | None) -> list[str]:
+    """Return a label with the text behind it, on lines that begin there; one line without a width."""
+    if width is None:
+        return [f"{label}{text}"]
+    near = len(label) if width - len(label) >= _ROOM else 4
+    return wrapped(text, near, width, first=label, hang=near) or [label.rstrip()]
+
+
 def command_lines(words: Iterable[str], indent: int, width: int, *, first: str = "") -> list[str]:
     """Return a command in lines that a shell reads as one: each but the last ends in a backslash.
 
@@ -40,6 +48,8 @@ def command_lines(words: Iterable[str], indent: int, width: int, *, first: str =
 
 
 _GOES_ON = " \\"
+_ROOM = 20
+"""As narrow as a column of text may be; else it stands farther left."""
 
 
 def _groups(words: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ import msgspec
 
 from toolkit.launch.sitecheck import Point, State
 from toolkit.model.site import Partition, Site
+from toolkit.report.lines import hung, wrapped
 from toolkit.report.table import table
 from toolkit.report.toml import toml
 
@@ -39,7 +40,7 @@ def _said(value: msgspec.Struct) -> dict[str, Any]:
     return found
 
 
-def listed(sites: Mapping[str, Site], own: Collection[str]) -> str:
+def listed(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
     """Return the table of all profiles; ``own`` are names of the person's."""
     rows = [
         (
@@ -51,7 +52,7 @@ def listed(sites: Mapping[str, Site], own: Collection[str]) -> str:
         )
         for name, one in sites.items()
     ]
-    return table(("name", "processor", "scheduler", "tested", "what it is"), rows)
+    return table(("name", "processor", "scheduler", "tested", "what it is"), rows, width)
 
 
 def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
@@ -73,23 +74,35 @@ def as_json(name: str, site: Site) -> dict[str, Any]:
     return {"name": name, **msgspec.to_builtins(site)}
 
 
-def page(name: str, file: str, site: Site) -> Iterator[str]:
-    """Yield the lines of what a person wants to know of a site."""
-    yield f"{name}: {site.title}" + (f", {site.centre}" if site.centre else "")
+def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator[str]:
+    """Yield the lines of what a person wants to know of a site, within a ``width`` if there is one."""
+    yield from hung(f"{name}: ", site.title + (f", {site.centre}" if site.centre else ""), width)
     yield f"  {file}"
     yield ""
     for label, value in _facts(site):
         if value:
-            yield f"  {label:11}{value}"
+            yield from hung(f"  {label:11}", value, width)
     if site.partitions:
         yield ""
-        yield from (f"  {line}" for line in _partitions(site.partitions).splitlines())
+        room = None if width is None else width - 2
+        yield from (f"  {line}" for line in _partitions(site.partitions, room).splitlines())
     if site.notes.strip():
         yield ""
-        yield from (f"  {line}".rstrip() for line in site.notes.strip().splitlines())
+        yield from _notes(site.notes.strip(), width)
     if site.sources:
         yield ""
-        yield from (f"  source: {source}" for source in site.sources)
+        yield from (line for source in site.sources for line in hung("  source: ", source, width))
+
+
+def _notes(text: str, width: int | None) -> Iterator[str]:
+    """Yield the notes as they were written; where the terminal is narrower, each paragraph anew."""
+    if width is None or max(map(len, text.splitlines())) + 2 <= width:
+        yield from (f"  {line}".rstrip() for line in text.splitlines())
+        return
+    for number, paragraph in enumerate(text.split("\n\n")):
+        if number:
+            yield ""
+        yield from wrapped(" ".join(paragraph.split()), 2, width)
 
 
 def _facts(site: Site) -> Iterator[tuple[str, str]]:
@@ -115,7 +128,7 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "usually", " ".join((*(f"{key}={value}" for key, value in said.items()), *extra))
 
 
-def _partitions(parts: tuple[Partition, ...]) -> str:
+def _partitions(parts: tuple[Partition, ...], width: int | None) -> str:
     titles = ("partition", "time", "nodes", "cores", "threads", "memory MB", "GPUs", "features")
     rows = [
         (
@@ -128,7 +141,7 @@ def _partitions(parts: tuple[Partition, ...]) -> str:
         )
         for part in parts
     ]
-    return table(titles, rows)
+    return table(titles, rows, width)
 
 
 def _most(part: Partition) -> str:

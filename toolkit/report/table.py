@@ -1,18 +1,59 @@
 """Plain tables that fit a terminal and a log file alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from toolkit.report.lines import wrapped
+
+_ROOM = 20
+"""As narrow as the last column may be; else it stands below the others."""
+_BELOW = 4
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Align columns with two spaces between them; numbers stand at the right."""
+def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
+    """Align columns with two spaces between them; numbers stand at the right.
+
+    Within a ``width`` the last column is wrapped; what has no room beside the others stands below them.
+    """
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     numeric = [
         bool(cells) and all(row[i].replace(".", "").isdigit() for row in cells) for i in range(len(titles))
     ]
-    lines = [_line(titles, widths, numeric), _line(["-" * w for w in widths], widths, numeric)]
-    lines += [_line(row, widths, numeric) for row in cells]
-    return "\n".join(lines)
+    lines = [_line(row, widths, numeric) for row in (titles, ["-" * w for w in widths], *cells)]
+    if width is None or max(map(len, lines)) <= width:
+        return "\n".join(lines)
+    return "\n".join(_within(titles, cells, widths, numeric, width))
+
+
+def _within(
+    titles: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    right: Sequence[bool],
+    width: int,
+) -> Iterator[str]:
+    """Yield the lines of a table that is wider than ``width``."""
+    beside = _beside(widths, width)
+    start = sum(widths[:beside]) + 2 * beside
+    column = start if width - start >= _ROOM and beside == len(widths) - 1 else _BELOW
+    ruler = ["-" * w for w in widths[:beside]]
+    for row in (titles, ruler, *cells):
+        first = _line(row[:beside], widths[:beside], right[:beside])
+        if row is ruler:
+            yield f"{first}  {'-' * min(widths[-1], width - start)}" if column == start else first
+            continue
+        below = wrapped("  ".join(cell for cell in row[beside:] if cell), column, width)
+        if column == start and below:
+            yield f"{first:{start}}{below.pop(0).strip()}".rstrip()
+        else:
+            yield first
+        yield from below
+
+
+def _beside(widths: Sequence[int], width: int) -> int:
+    """Return how many columns stand beside each other, before the last."""
+    fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
+    return max(fitting, default=1)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -15,6 +15,8 @@ _MODE = max(map(len, MODES)) + 1
 _OUTCOME = max(map(len, get_args(Outcome)))
 _INDENT = 2 + 2 + _MODE + 1 + _OUTCOME + 1
 """Where the reasons stand: behind a mark, a mode and an outcome."""
+_ROOM = 20
+"""As narrow as the reasons may be; else they stand below, like a command that is long."""
 _NEAR = 4
 _ARROW = "→ "
 
@@ -28,9 +30,14 @@ def ways(
         chosen = prediction.mode == verdict.chosen
         name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
         outcome = style(f"{prediction.outcome:{_OUTCOME}}", colour)
-        first, *rest = [line[_INDENT:] for line in wrapped(prediction.because, _INDENT, width)] or [""]
-        yield f"  {style(mark, colour)} {name} {outcome} {first}".rstrip()
-        yield from (f"{'':{_INDENT}}{line}" for line in rest)
+        head = f"  {style(mark, colour)} {name} {outcome}"
+        if width - _INDENT < _ROOM:
+            yield head.rstrip()
+            yield from wrapped(prediction.because, _NEAR, width)
+        else:
+            first, *rest = wrapped(prediction.because, _INDENT, width) or [""]
+            yield f"{head} {first.lstrip()}".rstrip()
+            yield from rest
         if chosen and prediction.plan:
             words = typed(prediction.plan, host, request)
             yield from (style(line, "good") for line in _arrow(words, width))
@@ -38,8 +45,12 @@ def ways(
 
 def _arrow(words: list[str], width: int) -> list[str]:
     """Return the command under its reason, or farther left where it would take more than one line there."""
-    beside = command_lines(words, _INDENT - 2, width, first=_ARROW)
-    return beside if len(beside) == 1 else command_lines(words, _NEAR, width, first=_ARROW)
+    beside = command_lines(words, _INDENT - len(_ARROW), width, first=_ARROW)
+    return (
+        beside
+        if len(beside) == 1 and len(beside[0]) <= width
+        else command_lines(words, _NEAR, width, first=_ARROW)
+    )
 
 
 def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:

@@ -85,3 +85,15 @@ def test_an_image_of_toolkit_is_named_by_its_recipe():
     assert "describes     itself, recipe tf2.15-cpu" in shown(stack={"recipe": "tf2.15-cpu"})
     assert "describes     itself not" in shown()
     assert "mpi           libmpi: not there" in shown(unknown={"mpi": "libmpi: not there"})
+
+
+def test_values_are_wrapped_where_there_is_a_width():
+    facts = ImageFacts(path="a.sif", format="sif", mpi=MPI)
+    narrow = list(lines(facts, 40))
+    assert "components    pmix ext3x; btl self tcp" in narrow
+    assert "speaks        pmix (component ext3x)" in narrow
+    assert [line for line in narrow if "MPI" in line or "libmpi" in line] == [
+        "mpi           Open MPI 4.1.8",
+        "              (/opt/x/lib/libmpi.so.40)",
+    ]
+    assert max(map(len, narrow)) <= 40

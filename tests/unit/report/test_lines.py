@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from toolkit.report.lines import command_lines, wrapped
+from toolkit.report.lines import command_lines, hung, wrapped
 
 LONG = "PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 COMMAND = ("srun", "-n", "2", "apptainer", "exec", "--bind", "/a b", "my image.sif", "env", LONG, "COMMAND")
@@ -36,3 +36,11 @@ def test_no_word_is_broken_in_a_sentence():
     assert any(line.endswith("host-launcher-other-family") for line in lines)
     assert lines[0] == "    · set"
     assert lines[1].startswith("      ")
+
+
+def test_a_label_has_its_text_beside_it_or_below_where_there_is_no_room():
+    text = "a text of some words that is wider than a line"
+    assert hung("label  ", text, None) == [f"label  {text}"]
+    assert hung("label  ", text, 30)[1].startswith("       that is")
+    assert hung("a label that is wide  ", text, 30)[1] == "    of some words that is"
+    assert hung("label  ", "", 30) == ["label"]

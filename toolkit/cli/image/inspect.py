@@ -3,6 +3,7 @@
 import click
 
 from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.styles import width_of_terminal
 from toolkit.image.inspect import inspect
 from toolkit.report.inspected import lines
 from toolkit.report.progress import Progress
@@ -33,5 +34,5 @@ def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> Non
     if as_json:
         print_json(facts)
         return
-    for line in lines(facts):
+    for line in lines(facts, width_of_terminal()):
         click.echo(line)

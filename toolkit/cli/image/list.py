@@ -20,11 +20,11 @@ def command(as_json: bool) -> None:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
         print_json({"schema": "toolkit.recipes/1", "recipes": listed})
         return
+    from toolkit.cli.styles import width_of_terminal
     from toolkit.report.table import table
 
-    click.echo(
-        table(("recipe", *_TITLES[1:6]), [(*map(str, row[:5]), str(row[6] or row[5])) for row in rows])
-    )
+    shown = [(*map(str, row[:5]), str(row[6] or row[5])) for row in rows]
+    click.echo(table(("recipe", *_TITLES[1:6]), shown, width_of_terminal()))
 
 
 def _listed(name: str) -> tuple[object, ...]:

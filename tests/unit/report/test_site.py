@@ -1,0 +1,31 @@
+"""The page of a site, and the list of all, at the widths of terminals."""
+
+import pytest
+
+from toolkit.knowledge import sites
+from toolkit.report.site import listed, page
+
+NAMES = sites.names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_fits_a_terminal_and_says_the_same_as_in_a_pipe(name):
+    site = sites.site(name)
+    whole = list(page(name, "FILE", site))
+    narrow = list(page(name, "FILE", site, 60))
+    assert all(len(line) <= 60 or len(line.split()) <= 2 for line in narrow)
+    assert set(" ".join(narrow).replace("-", "").split()) >= {
+        word for line in whole for word in line.replace("-", "").split()
+    }
+
+
+def test_notes_that_fit_stay_as_they_were_written():
+    site = sites.site("cori-knl")
+    assert list(page("cori-knl", "FILE", site, 200)) == list(page("cori-knl", "FILE", site))
+
+
+def test_the_list_fits_a_terminal():
+    found = {name: sites.site(name) for name in NAMES}
+    assert max(map(len, listed(found, ()).splitlines())) > 80
+    for width in (80, 40):
+        assert max(map(len, listed(found, (), width).splitlines())) <= width
