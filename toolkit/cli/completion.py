@@ -11,7 +11,9 @@ from toolkit.cli.main import cli
 def command(shell: str) -> None:
     """Print the completion script for SHELL.
 
-    Example: toolkit completion bash > ~/.local/share/bash-completion/completions/toolkit
+    \b
+    Example:
+      toolkit completion bash > ~/.local/share/bash-completion/completions/toolkit
     """
     kind = get_completion_class(shell)
     if kind is None:  # click registers all three choices

@@ -49,6 +49,16 @@ def test_nothing_of_the_help_is_left_unread(ctx):
     assert all(meaning for _, meaning in options(ctx))
 
 
+@pytest.mark.parametrize("ctx", CONTEXTS, ids=lambda c: c.command_path)
+def test_an_example_can_be_copied_from_the_help_of_a_terminal(ctx):
+    page = click.Context(
+        ctx.command, info_name=ctx.info_name, parent=ctx.parent, terminal_width=80
+    ).get_help()
+    for part in blocks(ctx):
+        for line in part.text.splitlines() if part.kind == "examples" else ():
+            assert line in page
+
+
 def test_paragraphs_lines_and_examples_are_told_apart():
     text = (
         "Do it,\n    now.\n\n\b\n  kept as\n    it is\n\n\b\nExamples:\n  x one\n  x two\n\nExample: x three"
