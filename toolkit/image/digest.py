@@ -2,11 +2,30 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import workspace
+
+_LINE = re.compile(
+    r"\\?(?P<plain>[0-9a-fA-F]{64})(?:\s+\*?(?P<file>\S.*))?"
+    r"|SHA256 \((?P<tagged>.+)\) = (?P<sum>[0-9a-fA-F]{64})"
+)
+"""As sha256sum writes it, with or without ``--tag``; many write the sum alone."""
+_MOST = 1 << 20
+"""Bytes of a checksum file that are read; one of a whole folder has fewer."""
+
+
+class _Noted(NamedTuple):
+    """A line of a checksum file; ``name`` is empty where it is about whatever it lies beside."""
+
+    digest: str
+    name: str
 
 
 def check_digest(sif: Path) -> str:
@@ -14,18 +33,51 @@ def check_digest(sif: Path) -> str:
 
     Raises:
         CheckFailed: if they differ.
+        BadInput: if what is beside it holds no checksum of it.
     """
-    noted = digest_file(sif)
-    if not sif.is_file() or not noted.is_file():
+    if not sif.is_file() or not digest_file(sif).is_file():
         return ""
-    wanted = noted.read_text("utf-8", "replace").partition(" ")[0].strip()
-    if (found := sha256(sif)) != wanted:
+    found = sha256(sif)
+    if found != (wanted := noted_digest(sif, found)):
         raise CheckFailed(
             f"{sif}: its content has changed since it was made: sha256 {found[:12]}…, "
             f"{digest_file(sif).name} says {wanted[:12]}…",
             fix="make or copy it again",
         )
     return wanted
+
+
+def noted_digest(sif: Path, found: str) -> str:
+    """Return what the file beside a SIF says of it; ``found`` is its real SHA-256.
+
+    A SIF and its checksum may have been renamed together, so that a line that names another file and has
+    the real sum is of this one.
+
+    Raises:
+        BadInput: if nothing in it is about the SIF.
+    """
+    noted = digest_file(sif)
+    lines = tuple(_read(noted))
+    names = {"", sif.name, behind_links(sif).name}
+    own = [line.digest for line in lines if line.name in names or line.digest == found]
+    if not own:
+        raise BadInput(
+            f"{noted}: holds no SHA-256 of {sif.name}",
+            fix=f"take it anew from where the image is from, or remove it: rm {shlex.quote(str(noted))}",
+        )
+    return own[0]
+
+
+def _read(noted: Path) -> Iterator[_Noted]:
+    try:
+        with noted.open("rb") as file:
+            text = file.read(_MOST).decode("utf-8", "replace")
+    except OSError as error:
+        raise BadInput(f"{noted}: {error.strerror}", fix="make it readable for you") from error
+    for line in text.splitlines():
+        if match := _LINE.fullmatch(line.strip()):
+            name = match["file"] or match["tagged"] or ""
+            yield _Noted((match["plain"] or match["sum"]).lower(), posixpath.basename(name))
 
 
 def digest_file(sif: Path) -> Path:

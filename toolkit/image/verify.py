@@ -10,7 +10,7 @@ from toolkit.image import audit
 from toolkit.image import tree as files
 from toolkit.image.bounded import Budget
 from toolkit.image.describe import describe
-from toolkit.image.digest import digest_file, sha256
+from toolkit.image.digest import digest_file, noted_digest, sha256
 from toolkit.image.manifest import MANIFEST_PATH, read_manifest
 from toolkit.image.siffile import read_sif
 from toolkit.image.signing import Checked, is_signed, signatures, uncovered
@@ -54,7 +54,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
 
     Raises:
         CheckFailed: if the file is so damaged that nothing in it can be read.
-        BadInput: if there is no such file, or it is no SIF.
+        BadInput: if there is no such file, it is no SIF, or its checksum file holds no checksum of it.
     """
     if not sif.is_file():
         raise BadInput(f"{sif}: no such file")
@@ -113,7 +113,7 @@ def _digest(sif: Path, digest: str) -> Check:
     noted = digest_file(sif)
     if not noted.is_file():
         return _unchecked("digest", f"sha256:{digest}; {noted.name} is not there to compare it with")
-    wanted = noted.read_text("utf-8", "replace").partition(" ")[0].strip()
+    wanted = noted_digest(sif, digest)
     if wanted == digest:
         return Check(name="digest", outcome="ok", told=f"sha256:{digest}, as {noted.name} says")
     return Check(

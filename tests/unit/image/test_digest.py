@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from toolkit.errors import CheckFailed
-from toolkit.image.digest import check_digest, digest_file, note, publish
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.image.digest import check_digest, digest_file, note, noted_digest, publish
 
 
 @pytest.fixture
@@ -30,6 +30,53 @@ def test_one_changed_byte_is_told(sif):
 def test_a_file_without_a_checksum_is_not_judged(sif):
     digest_file(sif).unlink()
     assert check_digest(sif) == ""
+
+
+REAL = hashlib.sha256(b"content").hexdigest()
+OTHER = "0" * 64
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "deadbeef", "deadbeef  a.sif\n", f"{OTHER}  b.sif\n", "\0" * 200]
+)
+def test_a_checksum_file_that_says_nothing_of_the_sif_is_no_changed_image(sif, text):
+    digest_file(sif).write_text(text)
+    with pytest.raises(BadInput) as caught:
+        check_digest(sif)
+    assert caught.value.message == f"{digest_file(sif)}: holds no SHA-256 of a.sif"
+    assert "rm " in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        REAL,
+        f"{REAL.upper()} *a.sif",
+        f"{REAL}  images/a.sif\n",
+        f"SHA256 (a.sif) = {REAL}\n",
+        f"{OTHER}  b.sif\n{REAL}  a.sif\n",
+        f"{REAL}  its-name-before-both-were-renamed.sif\n",
+    ],
+)
+def test_a_checksum_is_read_in_every_form_that_it_is_written_in(sif, text):
+    digest_file(sif).write_text(text)
+    assert check_digest(sif) == REAL
+
+
+@pytest.mark.parametrize("text", [OTHER, f"{OTHER}  a.sif\n", f"SHA256 (a.sif) = {OTHER}"])
+def test_in_every_form_another_sum_is_a_changed_image(sif, text):
+    digest_file(sif).write_text(text)
+    with pytest.raises(CheckFailed, match="its content has changed"):
+        check_digest(sif)
+
+
+def test_a_checksum_that_cannot_be_read_is_named(sif, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(sif), "open", refuse)
+    with pytest.raises(BadInput, match=r"a\.sif\.sha256: Permission denied"):
+        noted_digest(sif, REAL)
 
 
 @pytest.fixture
