@@ -15,7 +15,7 @@ from toolkit.dataset.sources import opened
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
-from toolkit.run.folders import writable
+from toolkit.run.folders import in_cache, writable
 
 _CHUNK = 1 << 20
 
@@ -37,13 +37,17 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
         BadInput: if the folder takes no files.
         CheckFailed: if a source gave other bytes than it should, and no source gave the right ones; or if
             the disk is full.
-        Missing: if no source could be reached.
+        Missing: if no source could be reached, or the cache takes no files.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")
     wanted = [file for file in dataset.files if not is_right(folder / file.name, file)]
     missing = tuple(file.name for file in wanted)
     if wanted:  # what is all there may lie where nothing can be written
-        writable(folder, "-o")
+        if folder.is_relative_to(kept := cache_dir().absolute()):
+            in_cache(*folder.relative_to(kept).parts)
+        else:
+            writable(folder, "-o")
+        in_cache("downloads")
     failures: list[CheckFailed | Missing] = []
     store = cache_dir() / "downloads" / hashlib.sha256(dataset.name.encode()).hexdigest()[:16]
     for source in dataset.sources:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.data import cache_dir
 from toolkit.image.emit import base_name
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.run.base import pull_digest
 from toolkit.run.bootstrap import imported, rootfs
 from toolkit.run.engine import find_image
+from toolkit.run.folders import in_cache
 from toolkit.run.mirrors import Mirrors, of_image
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def ensure_locked_base(
         return lock.base.published
     name = base_name(lock)
     if fresh or find_image(client, name) is None:
-        cache_dir().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="base.", dir=cache_dir()) as work:
+        with tempfile.TemporaryDirectory(prefix="base.", dir=in_cache()) as work:
             tar = Path(work) / "base.tar"
             write_base(lock, files, tar, tell)
             imported(client, tar, name, tell)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from toolkit import __version__
-from toolkit.data import cache_dir, shipped
+from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.image import workspace
 from toolkit.image.based import ensure_locked_base
@@ -27,7 +27,7 @@ from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.run.builder import ensure_builder
 from toolkit.run.engine_images import named_image, save
-from toolkit.run.folders import writable
+from toolkit.run.folders import in_cache, writable
 from toolkit.run.wheelhouse import gather
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ def bundle(
                 f"{place}: its lock starts from {lock.base.published}, which no file can bring by that name",
                 fix="pull that image where the bundle goes, by a registry there, and build from the lock",
             )
-    cache_dir().mkdir(parents=True, exist_ok=True)
+    kept = in_cache()
     with (
-        tempfile.TemporaryDirectory(prefix="bundle.", dir=cache_dir()) as work,
-        full_disks(cache_dir()),
+        tempfile.TemporaryDirectory(prefix="bundle.", dir=kept) as work,
+        full_disks(kept),
         workspace.beside(target) as part,
     ):
         files: dict[str, Path] = {INSTALL: shipped("containers") / INSTALL}

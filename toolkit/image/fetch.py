@@ -18,6 +18,7 @@ from toolkit.image.digest import sha256
 from toolkit.image.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
+from toolkit.run.folders import in_cache
 from toolkit.run.http import Body, Busy, Refused, opened, pause_before, without_login
 from toolkit.run.mirrors import Mirrors, joined, of_machine
 
@@ -44,7 +45,7 @@ def fetched(
     Raises:
         CheckFailed: if a source gave other bytes than it should and none gave the right ones, or the disk
             is full.
-        Missing: if no source gave a file.
+        Missing: if no source gave a file, or the cache takes none.
     """
     wanted = {file.sha256: file for file in files}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -53,6 +54,7 @@ def fetched(
         )
     absent = [wanted[digest] for digest, there in right.items() if not there]
     if absent:
+        in_cache("files")
         size = sum(file.size for file in absent)
         tell.step(f"Fetching {len(absent)} files ({size / 1e6:.0f} MB) into {cache_dir() / 'files'}")
         _fetch(absent, addresses(absent, joined(of_machine(), mirrors or {})), tell, recipe)

@@ -19,6 +19,7 @@ from toolkit.image.digest import sha256
 from toolkit.image.lock import SUFFIX
 from toolkit.image.sif import full_disks
 from toolkit.model.progress import Tell
+from toolkit.run.folders import in_cache
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -138,8 +139,8 @@ def _folder(source: Path, tell: Tell) -> Iterator[Path]:
     if source.is_dir():
         yield source
         return
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="unbundle.", dir=cache_dir()) as work, full_disks(cache_dir()):
+    kept = in_cache()
+    with tempfile.TemporaryDirectory(prefix="unbundle.", dir=kept) as work, full_disks(kept):
         tell.step(f"Unpacking {source.name}")
         try:
             with tarfile.open(source, "r:") as archive:

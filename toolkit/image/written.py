@@ -14,6 +14,7 @@ from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.identity import labels
 from toolkit.model.progress import Tell
 from toolkit.run.engine import Files
+from toolkit.run.folders import would_take
 
 DEFINITION = "Singularity.def"
 
@@ -26,14 +27,10 @@ def write_folder(
     A folder that is there and empty is filled, and stays the same one: a shell may stand in it.
 
     Raises:
-        BadInput: if there is a file of that name, or the folder is not empty.
+        BadInput: as :func:`new_folder` does.
         CheckFailed: if it cannot be written.
     """
-    real = behind_links(folder)
-    if real.exists() and not real.is_dir():
-        raise BadInput(f"-o: {folder} is a file", fix="name a new folder")
-    if real.exists() and any(real.iterdir()):
-        raise BadInput(f"-o: {folder} is not empty", fix="name a new folder")
+    real = new_folder(folder)
     text = (
         definition(making, labels(making), context=f"{real}/", jobs=jobs)
         if singularity
@@ -52,6 +49,21 @@ def write_folder(
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return folder / name
+
+
+def new_folder(folder: Path) -> Path:
+    """Return the folder that a name leads to, which can be made or is there and empty; nothing is made.
+
+    Raises:
+        BadInput: if there is a file of that name, the folder is not empty, or nothing can be written there.
+    """
+    real = behind_links(folder)
+    if real.exists() and not real.is_dir():
+        raise BadInput(f"-o: {folder} is a file", fix="name a new folder")
+    would_take(real, "-o")
+    if real.exists() and any(real.iterdir()):
+        raise BadInput(f"-o: {folder} is not empty", fix="name a new folder")
+    return real
 
 
 def _settle(part: Path, folder: Path) -> None:

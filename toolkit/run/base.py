@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.data import cache_dir
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command
 from toolkit.run.engine import connect, find_image
 from toolkit.run.engine_errors import speaking
+from toolkit.run.folders import in_cache, writable
 from toolkit.run.http import without_login
 from toolkit.run.local import LocalRunner
 from toolkit.run.mirrors import MIRROR
@@ -130,8 +130,8 @@ def _said(error: Exception) -> str:
 
 
 def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "Image":
-    folder = Path(os.environ.get("TMPDIR") or cache_dir())
-    folder.mkdir(parents=True, exist_ok=True)
+    chosen = os.environ.get("TMPDIR")
+    folder = writable(Path(chosen), "TMPDIR") if chosen else in_cache()
     with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
         Path(work).chmod(0o755)  # mmdebstrap in a user namespace has to reach its output
         tar = Path(work) / "base.tar"

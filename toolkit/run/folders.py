@@ -1,10 +1,11 @@
-"""Folders that a person named: made, and seen to take files, before any work is done for them."""
+"""Folders that a person named, and the cache: seen to take files before any work is done for them."""
 
 import contextlib
 import tempfile
 from pathlib import Path
 
-from toolkit.errors import BadInput
+from toolkit.data import cache_dir
+from toolkit.errors import BadInput, Missing
 
 PRIVATE = 0o700
 
@@ -23,9 +24,38 @@ def writable(folder: Path, option: str) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
-        raise BadInput(
-            f"{option}: {folder} cannot be written to: {error.strerror}",
-            fix=f"name a folder of yours with {option}",
+        raise _refused(folder, option, error) from error
+
+
+def would_take(folder: Path, option: str) -> Path:
+    """Return ``folder``, which need not be there; nothing is made, and what it would be made in is tried.
+
+    Raises:
+        BadInput: if it could not be made, or nothing can be written to it.
+    """
+    try:
+        there = next((one for one in (folder, *folder.absolute().parents) if one.exists()), folder)
+        with tempfile.TemporaryFile(dir=there):
+            return folder
+    except OSError as error:
+        raise _refused(folder, option, error) from error
+
+
+def in_cache(*below: str) -> Path:
+    """Return a folder of the cache, made and tried; whoever did not choose it is told what moves it.
+
+    Raises:
+        Missing: if it cannot be made, or nothing can be written to it.
+    """
+    folder = cache_dir().joinpath(*below)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise Missing(
+            f"the cache folder {folder} cannot be written to: {error.strerror}",
+            fix="set TOOLKIT_CACHE_DIR to a folder of yours",
         ) from error
 
 
@@ -41,6 +71,13 @@ def check_folder(folder: Path, option: str) -> None:
                 f"{option}: {folder} cannot be written to: it is no folder",
                 fix=f"name a folder of yours with {option}",
             )
+
+
+def _refused(folder: Path, option: str, error: OSError) -> BadInput:
+    return BadInput(
+        f"{option}: {folder} cannot be written to: {error.strerror}",
+        fix=f"name a folder of yours with {option}",
+    )
 
 
 def folder_mode(mode: int) -> int:

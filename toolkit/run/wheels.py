@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolkit.data import cache_dir
 from toolkit.errors import Missing
 from toolkit.run.command import Command
+from toolkit.run.folders import in_cache
 from toolkit.run.local import LocalRunner
 
 _SECONDS = 300.0
@@ -23,7 +23,7 @@ def locked(
 
     Raises:
         CheckFailed: if nothing satisfies the requirements, with uv's reasons.
-        Missing: if uv is not installed.
+        Missing: if uv is not installed, or the cache takes no files.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
     return _compiled(requirements, constraints, options, what)
@@ -34,7 +34,7 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
 
     Raises:
         CheckFailed: if there is none, with uv's reasons.
-        Missing: if uv is not installed.
+        Missing: if uv is not installed, or the cache takes no files.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
     return _compiled(requirements, (), options, what)
@@ -45,7 +45,7 @@ def offered(pins: Sequence[str], *, python: str) -> bytes:
 
     Raises:
         CheckFailed: if a release is not there, with uv's reasons.
-        Missing: if uv is not installed.
+        Missing: if uv is not installed, or the cache takes no files.
     """
     options = ("--no-deps", "--universal", "--python-version", python)
     return _compiled(pins, (), options, "the addresses of wheels")
@@ -54,12 +54,13 @@ def offered(pins: Sequence[str], *, python: str) -> bytes:
 def _compiled(
     requirements: Sequence[str], constraints: Sequence[str], options: tuple[str, ...], what: str
 ) -> bytes:
+    cache = str(in_cache("uv"))  # uv would say of a cache that takes nothing that there is no such wheel
     with tempfile.TemporaryDirectory(prefix="toolkit-lock.") as work:
         asked, bound, out = (Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml"))
         asked.write_text("".join(f"{one}\n" for one in requirements))
         bound.write_text("".join(f"{one}\n" for one in constraints))
         words = (
-            *(_uv(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", str(cache_dir() / "uv")),
+            *(_uv(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", cache),
             *("--format", "pylock.toml", "--no-header", "--output-file", str(out)),
             *("--constraints", str(bound), *options, str(asked)),
         )

@@ -63,6 +63,18 @@ def test_the_dockerfile_is_the_one_that_people_have_read():
     assert run("render", "tf2.15-cpu") == (ROOT / "tests" / "golden" / "tf2.15-cpu.Dockerfile").read_text()
 
 
+def test_a_place_that_takes_no_folder_is_told_before_anything_is_fetched(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("toolkit.cli.image.render.fetched", refuse)
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", "/proc/new"):
+        words = ["render", "tf2.15-cpu", "-o", str(place)]
+        with pytest.raises(BadInput, match=f"^-o: {place}"):
+            CliRunner().invoke(command, words, obj={"verbose": 0, "quiet": 0}, catch_exceptions=False)
+
+
 @pytest.mark.parametrize("verb", ["show", "render", "build", "sif"])
 def test_a_recipe_that_is_not_there_is_refused_before_anything_else(verb):
     with pytest.raises(BadInput, match="there is no recipe 'nope'"):

@@ -245,3 +245,11 @@ def test_an_interrupt_leaves_no_part(folder):
 def test_only_http_addresses_are_opened():
     with pytest.raises(Missing, match="only http and https"), http.opened("file:///etc/passwd"):
         pass
+
+
+def test_a_cache_that_takes_no_files_is_no_fault_of_an_option(folder, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/proc/cache")
+    for into, named in ((folder, "/proc/cache/downloads"), (Path("/proc/cache/data/tiny"),) * 2):
+        with pytest.raises(Missing, match=f"^the cache folder {named} cannot be written to") as caught:
+            fetched(into)
+        assert "TOOLKIT_CACHE_DIR" in caught.value.fix

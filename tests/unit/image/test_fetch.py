@@ -219,7 +219,7 @@ def test_where_it_is_gone_everywhere_the_mend_is_told(server):
 
 def test_a_cache_that_takes_no_file_is_told_with_the_variable_that_moves_it(server, tmp_path):
     (tmp_path / "cache").write_text("no folder")
-    with pytest.raises(CheckFailed, match="cannot be written to") as caught:
+    with pytest.raises(Missing, match=r"the cache folder .* cannot be written to") as caught:
         fetched([locked(server, "/a")], Silent())
     assert "TOOLKIT_CACHE_DIR" in caught.value.fix
 

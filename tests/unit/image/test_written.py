@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.unit.image.test_emit import every_file, making
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput
 from toolkit.image import written
 from toolkit.model.progress import Silent
 
@@ -54,8 +54,9 @@ def test_a_folder_that_has_something_in_it_is_left_alone(bare, tmp_path):
 
 def test_a_place_that_takes_no_folder_is_told(bare, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckFailed, match="cannot be written"):
+    with pytest.raises(BadInput, match=r"^-o: .* cannot be written to") as caught:
         write(bare, tmp_path / "file" / "new")
+    assert "-o" in caught.value.fix
 
 
 def test_the_folder_is_the_same_whenever_it_is_written(bare, tmp_path):

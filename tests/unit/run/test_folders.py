@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.errors import BadInput
-from toolkit.run.folders import folder_mode, writable
+from toolkit.errors import BadInput, Missing
+from toolkit.run.folders import folder_mode, in_cache, would_take, writable
 
 
 def test_a_folder_is_made_and_left_empty(tmp_path):
@@ -22,11 +22,39 @@ def test_a_place_that_takes_no_files_is_named_with_its_option(below):
     assert "-o" in caught.value.fix
 
 
-def test_a_file_in_the_way_is_told(tmp_path):
+@pytest.mark.parametrize("tried", [writable, would_take])
+def test_a_file_in_the_way_is_told(tmp_path, tried):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(BadInput, match=f"{folder} cannot be written to"):
-            writable(folder, "-o")
+            tried(folder, "-o")
+
+
+def test_what_would_be_made_is_not_made_by_asking(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path, tmp_path / "new", tmp_path / "new" / "folder", Path("new"), Path("a") / "b"):
+        assert would_take(folder, "-o") == folder
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", ["/proc", "/proc/new", "/proc/several/folders", f"/tmp/{'x' * 300}"])
+def test_what_could_not_be_made_is_told_by_asking(folder):
+    with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written to: ") as caught:
+        would_take(Path(folder), "-o")
+    assert "-o" in caught.value.fix
+
+
+def test_a_folder_of_the_cache_is_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
+    assert in_cache("a", "b") == tmp_path / "cache" / "a" / "b"
+    assert in_cache("a", "b").is_dir()
+
+
+def test_a_cache_that_takes_no_files_is_named_with_the_variable_that_moves_it(monkeypatch):
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/proc/cache")
+    with pytest.raises(Missing, match=r"^the cache folder /proc/cache/uv cannot be written to: ") as caught:
+        in_cache("uv")
+    assert caught.value.fix == "set TOOLKIT_CACHE_DIR to a folder of yours"
 
 
 @pytest.mark.parametrize(("mode", "folder"), [(0o600, 0o700), (0o700, 0o700), (0o640, 0o777), (0o644, 0o777)])

@@ -12,7 +12,6 @@ import msgspec
 from toolkit.cli.files import write_whole
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.cli.image.registry import access, registry_options
-from toolkit.data import cache_dir
 from toolkit.errors import BadInput
 from toolkit.files import require_own
 from toolkit.image.adopt import Adopted, adopted, recipe_like
@@ -22,7 +21,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.report.toml import toml
-from toolkit.run.folders import writable
+from toolkit.run.folders import in_cache, writable
 from toolkit.run.registry.name import is_registry_name, parse_name
 from toolkit.run.registry.session import Access
 
@@ -129,8 +128,7 @@ def _here(image: str, how: Access, platform: str, tell: Tell) -> Iterator[str]:
         return
     from toolkit.image.pull import pull
 
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="adopt.", dir=cache_dir()) as work:
+    with tempfile.TemporaryDirectory(prefix="adopt.", dir=in_cache()) as work:
         yield pull(parse_name(image), Path(work) / "image", how, tell, platform=platform).path
 
 

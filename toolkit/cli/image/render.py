@@ -14,7 +14,7 @@ from toolkit.image.lock import fitting_lock
 from toolkit.image.outline import outline
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
-from toolkit.image.written import write_folder
+from toolkit.image.written import new_folder, write_folder
 from toolkit.knowledge.stacks import stacks
 from toolkit.report.progress import Progress
 
@@ -62,6 +62,7 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
         else:
             click.echo(text, nl=False)
         return
+    new_folder(output)  # before hundreds of megabytes are fetched for it
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         files = fetched(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)
