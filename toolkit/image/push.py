@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.image.cargo import Cargo, loaded
+from toolkit.image.reference import refer
 from toolkit.model.progress import Tell
 from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
 from toolkit.run.registry.name import RegistryName
@@ -37,6 +38,7 @@ def push(image: str, target: RegistryName, access: Access, tell: Tell, *, platfo
     """
     if target.digest:
         raise BadInput(f"{target}: an image is pushed to a tag; its digest is what it is")
+    refer(image)  # what is not here is told without a registry
     tell.step(f"Asking {target.host}")
     with opened(target, access) as session:
         present = lambda digest: has_blob(session, target, digest)  # noqa: E731 - a name for three words

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from tests.integration.program import ROOT
 from toolkit.cli.image import command
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, ToolkitError
 
 
 def run(*words):
@@ -79,3 +79,18 @@ def test_a_place_that_takes_no_folder_is_told_before_anything_is_fetched(tmp_pat
 def test_a_recipe_that_is_not_there_is_refused_before_anything_else(verb):
     with pytest.raises(BadInput, match="there is no recipe 'nope'"):
         run(verb, "nope")
+
+
+def test_an_image_that_cannot_be_read_leaves_no_folder(tmp_path):
+    (tmp_path / "cut.sif").write_bytes(b"#!/usr/bin/env run-singularity\n\0SIF_MAGIC\0")
+    folder = tmp_path / "out"
+    words = ["adopt", str(tmp_path / "cut.sif"), "-o", str(folder)]
+    with pytest.raises(ToolkitError, match=r"cut\.sif"):
+        CliRunner().invoke(command, words, obj={"verbose": 0, "quiet": 0}, catch_exceptions=False)
+    assert not folder.exists()
+
+
+def test_an_image_that_is_not_here_is_told_without_a_registry(tmp_path):
+    words = ["push", str(tmp_path / "no.sif"), "oras://registry.invalid/ml/tf:1"]
+    with pytest.raises(BadInput, match=r"no\.sif: No such file"):
+        CliRunner().invoke(command, words, obj={"verbose": 0, "quiet": 0}, catch_exceptions=False)

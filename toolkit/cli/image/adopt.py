@@ -21,7 +21,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.report.toml import toml
-from toolkit.run.folders import in_cache, writable
+from toolkit.run.folders import in_cache, would_take, writable
 from toolkit.run.registry.name import is_registry_name, parse_name
 from toolkit.run.registry.session import Access
 
@@ -73,14 +73,14 @@ def command(
 
     host = load(facts) if facts else None
     name = short_name(image)
-    folder = writable(output or Path(f"{name}.adopted"), "-o")
+    folder = would_take(output or Path(f"{name}.adopted"), "-o")
     _require_own(folder, name, layer=layer)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell, ExitStack() as stack:
         here = stack.enter_context(_here(image, access(ca, plain_http=plain_http), platform, tell))
         tell.step(f"Reading {image}")
         tree, seen = stack.enter_context(opened(here, platform=platform, tell=tell))
         found = adopted(tree, seen, image, host)
-        _write(found, name, folder)
+        _write(found, name, writable(folder, "-o"))
         made = _layered(here, image, seen, tag, folder, tell) if layer else None
     if as_json:
         print_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made})
