@@ -2,6 +2,7 @@
 
     ToolkitError            never raised itself
     ├── CheckFailed     1   what was checked does not hold, or the job failed
+    │   └── Damaged     2   an image or archive is empty, cut short or makes no sense: a bad file
     ├── BadInput        2   the call or a file is wrong: file, line, field, choices
     ├── Missing         3   something needed is absent or unreachable: what, and how to get it
     │   └── Lost        3   a connection broke, or could not be made anew; asking again may help
@@ -30,6 +31,12 @@ class CheckFailed(ToolkitError):
     """What was checked does not hold: a verdict, a job, a build, a checksum."""
 
     code = 1
+
+
+class Damaged(CheckFailed):
+    """A file that was given cannot be read for what it should be; to whoever checks files, a failed check."""
+
+    code = 2
 
 
 class BadInput(ToolkitError):

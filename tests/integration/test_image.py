@@ -343,7 +343,7 @@ class TestConverting:
         table = int.from_bytes(path.read_bytes()[start + 72 : start + 80], "little")
         flip(path, start + table + 6)  # within the first folder's names: a compressed block behind its length
         done = toolkit("image", "inspect", str(path), ok=False)
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert done.stdout == ""
         assert done.stderr.startswith(f"toolkit: {path}: the image is damaged: ")
 
@@ -352,7 +352,7 @@ class TestConverting:
         os.truncate(path, path.stat().st_size - 4096)
         digest_file(path).unlink()
         done = toolkit("image", "inspect", str(path), ok=False)
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert "cut short" in done.stderr
 
     def test_an_image_that_is_not_there_is_missing_with_the_command_that_makes_it(self, engine, tmp_path):

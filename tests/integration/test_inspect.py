@@ -64,7 +64,7 @@ def test_a_copy_that_stopped_half_way_is_refused(training_sif, tmp_path):
     with training_sif.open("rb") as whole, half.open("wb") as part:
         part.write(whole.read(8 << 20))
     done = toolkit("doctor", str(half), ok=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "cut short" in done.stderr
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import Damaged
 from toolkit.image.blobs import Blobs
 from toolkit.image.bounded import Budget
 from toolkit.image.config import ImageConfig
@@ -65,12 +65,12 @@ def _add(tree: LayeredTree, layer: Layer, part: Part, name: str, budget: Budget,
 def _part(blobs: Blobs, layer: Layer) -> Part:
     part = blobs.part(layer.path)
     if part is None:
-        raise CheckFailed(
+        raise Damaged(
             f"{blobs.name}: the image is not whole: {layer.path[:120]} is missing",
             fix="copy or save it again",
         )
     if layer.size is not None and part.size != layer.size:
-        raise CheckFailed(
+        raise Damaged(
             f"{blobs.name}: the image is damaged: {layer.path[:120]} has {part.size} bytes and should have "
             f"{layer.size}",
             fix="copy or save it again",

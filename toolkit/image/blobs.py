@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.bounded import Budget
 from toolkit.image.inflate import inflated
 from toolkit.image.layers import LayeredTree
@@ -76,7 +76,8 @@ def content(blobs: Blobs, path: str) -> bytes | None:
     """Return a small file whole; ``None`` if there is none.
 
     Raises:
-        CheckFailed: if it is too large for what it should be, or cut short.
+        CheckFailed: if it is too large for what it should be.
+        Damaged: if it is cut short.
     """
     part = blobs.part(path)
     if part is None:
@@ -85,7 +86,7 @@ def content(blobs: Blobs, path: str) -> bytes | None:
         raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, far more than a list of layers needs")
     data = part.read_at(0, part.size)
     if len(data) < part.size:
-        raise CheckFailed(f"{blobs.name}: the image is damaged: {path} is cut short", fix="copy it again")
+        raise Damaged(f"{blobs.name}: the image is damaged: {path} is cut short", fix="copy it again")
     return data
 
 
@@ -93,9 +94,9 @@ def decoded(data: bytes, kind: type[_T], name: str) -> _T:
     """Read JSON into a value.
 
     Raises:
-        CheckFailed: if it is none, or another one.
+        Damaged: if it is none, or another one.
     """
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CheckFailed(f"{name}: cannot be read: {error}", fix="copy or save the image again") from error
+        raise Damaged(f"{name}: cannot be read: {error}", fix="copy or save the image again") from error

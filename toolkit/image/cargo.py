@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image import oci, workspace
 from toolkit.image.blobs import ArchiveBlobs, Blobs, FolderBlobs, content
 from toolkit.image.bounded import Budget
@@ -141,7 +141,7 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> Cargo:
     for found in manifest.blobs:
         part = blobs.part(f"blobs/{found.digest.replace(':', '/')}")
         if part is None or part.size != found.size:
-            raise CheckFailed(
+            raise Damaged(
                 f"{ref.shown}: the image is not whole: {found.digest[:19]}… is missing or cut short",
                 fix="copy or save it again",
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, Damaged
 from toolkit.image import tree as files
 from toolkit.image.tree import FileTree
 
@@ -53,13 +53,13 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
     """Read an image's configuration (opencontainers/image-spec:config.md); also its layers' ``diff_ids``.
 
     Raises:
-        CheckFailed: if it cannot be read.
+        Damaged: if it cannot be read.
         BadInput: if the image is not for Linux.
     """
     try:
         said = msgspec.json.decode(content, type=_Config)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CheckFailed(
+        raise Damaged(
             f"{name}: the configuration of the image cannot be read: {error}", fix="copy or save it again"
         ) from error
     if said.os not in {"", "linux"}:

@@ -5,7 +5,7 @@ import re
 
 import msgspec
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image.assemble import Chosen, Layer
 from toolkit.image.blobs import Blobs, content, decoded
 from toolkit.image.config import read_config
@@ -30,7 +30,7 @@ def choose(blobs: Blobs, tag: str) -> Chosen:
 
     Raises:
         BadInput: if there is none such, or several; the message names them.
-        CheckFailed: if the archive is damaged.
+        Damaged: if the archive is.
     """
     data = content(blobs, MANIFEST)
     if data is None:
@@ -80,5 +80,5 @@ def _choices(images: list[_Image]) -> str:
     return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names)
 
 
-def _broken(name: str, what: str) -> CheckFailed:
-    return CheckFailed(f"{name}: the image is damaged: {what}", fix="copy or save it again")
+def _broken(name: str, what: str) -> Damaged:
+    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save it again")

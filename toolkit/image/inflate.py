@@ -10,7 +10,7 @@ import zlib
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, Damaged
 from toolkit.image.bounded import Budget
 from toolkit.image.source import Source
 
@@ -109,8 +109,8 @@ class _Unpacked:
         """Unpack the next chunk; tell whether there was one."""
         raise NotImplementedError
 
-    def _broken(self, what: str) -> CheckFailed:
-        return CheckFailed(f"{self._name}: the image is damaged: {what}", fix="copy or save it again")
+    def _broken(self, what: str) -> Damaged:
+        return Damaged(f"{self._name}: the image is damaged: {what}", fix="copy or save it again")
 
 
 class GzipSource(_Unpacked):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, Damaged
 from toolkit.image import dockersave, oci
 from toolkit.image.assemble import HASHED_UNASKED, Chosen, assemble
 from toolkit.image.blobs import ArchiveBlobs, Blobs, FolderBlobs
@@ -122,7 +122,7 @@ def _sandbox(path: Path) -> FolderTree:
 def _file(file: BufferedReader, ref: Reference, platform: str, budget: Budget) -> _Opened:
     head = file.read(_HEAD)
     if not head:
-        raise CheckFailed(f"{ref.shown}: the file is empty", fix="copy or build it again")
+        raise Damaged(f"{ref.shown}: the file is empty", fix="copy or build it again")
     if ref.transport or is_tar(head) or is_packed(head):
         check_digest(ref.path)
         return _archive(file, ref, platform, budget)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.bounded import Budget
 from toolkit.image.source import Part, Source
 from toolkit.image.tar import Entry, entries
@@ -117,7 +117,7 @@ class LayeredTree:
         if len(held) < wanted:
             held = self._sources[leaf.source].read_at(leaf.offset, wanted)
         if len(held) < wanted:
-            raise self._refused("the image is damaged: it is cut short")
+            raise Damaged(f"{self._name}: the image is damaged: it is cut short", fix="copy or save it again")
         self._recent[key] = held
         self._held += len(held)
         while self._held > _HELD:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image.assemble import Chosen, Layer
 from toolkit.image.blobs import Blobs, content, decoded
 from toolkit.image.config import read_config
@@ -165,9 +165,7 @@ def _fits(found: _Platform, asked: str) -> bool:
 
 def _path(blobs: Blobs, descriptor: _Descriptor) -> str:
     if not _DIGEST.fullmatch(descriptor.digest):
-        raise CheckFailed(
-            f"{blobs.name}: {descriptor.digest[:80]!r} is no digest", fix="copy or save it again"
-        )
+        raise Damaged(f"{blobs.name}: {descriptor.digest[:80]!r} is no digest", fix="copy or save it again")
     return "blobs/" + descriptor.digest.replace(":", "/")
 
 
@@ -175,12 +173,10 @@ def _blob(blobs: Blobs, descriptor: _Descriptor) -> bytes:
     path = _path(blobs, descriptor)
     data = content(blobs, path)
     if data is None:
-        raise CheckFailed(
-            f"{blobs.name}: the image is not whole: {path} is missing", fix="copy or save it again"
-        )
+        raise Damaged(f"{blobs.name}: the image is not whole: {path} is missing", fix="copy or save it again")
     algorithm, _, digest = descriptor.digest.partition(":")
     if hashlib.new(algorithm, data).hexdigest() != digest:
-        raise CheckFailed(
+        raise Damaged(
             f"{blobs.name}: the image is damaged: {path} is not what its name says",
             fix="copy or save it again",
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Damaged, Missing
 from toolkit.image import papers, singularityd, workspace
 from toolkit.image.digest import behind_links, check_digest, publish, sha256
 from toolkit.image.ociconfig import OciConfig, epoch, read_config
@@ -165,7 +165,10 @@ def verify(sif: Path, runtime: Runtime, labels: Mapping[str, str]) -> str:
     Raises:
         CheckFailed: if it is cut short, damaged, from another image, or does not start.
     """
-    read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
+    try:
+        read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
+    except (BadInput, Damaged) as error:  # of what was made here nobody gave a bad file
+        raise CheckFailed(error.message, fix=error.fix) from error
     found = runtime.labels(sif)
     if any(found.get(name) != value for name, value in labels.items()):
         raise CheckFailed(f"{sif.name}: this is not the image that was converted")

@@ -38,7 +38,7 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
     """Read and check the table of contents.
 
     Raises:
-        CheckFailed: as :func:`~toolkit.image.sifobjects.read_table` does.
+        Damaged: as :func:`~toolkit.image.sifobjects.read_table` does.
         BadInput: if it holds no squashfs to start from.
     """
     table = read_table(file, path)

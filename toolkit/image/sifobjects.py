@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import BadInput, CheckFailed, Damaged
 
 DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0x4005, 0x4006, 0x4009
 """Types of objects."""
@@ -126,13 +126,14 @@ def read_table(file: BinaryIO, path: Path) -> Table:
     """Read header and descriptors, and see that every object lies within the file.
 
     Raises:
-        CheckFailed: if it is no SIF, is cut short, or its numbers make no sense.
+        Damaged: if it is cut short, or its numbers make no sense.
+        BadInput: if it is no SIF.
     """
     size = file.seek(0, 2)
     file.seek(0)
     raw = file.read(_HEADER.size)
     if raw[32:42] != MAGIC:
-        raise CheckFailed(f"{path}: not a SIF", fix="make one: toolkit image sif RECIPE")
+        raise BadInput(f"{path}: not a SIF", fix="make one: toolkit image sif RECIPE")
     if len(raw) < _HEADER.size:
         raise _cut(path, "its header", _HEADER.size, size)
     header = Header(*_HEADER.unpack(raw))
@@ -160,12 +161,12 @@ def _check(entries: tuple[Entry, ...], path: Path, size: int) -> None:
             raise _cut(path, entry.shown, entry.offset + entry.size, size)
 
 
-def _damaged(path: Path, why: str) -> CheckFailed:
-    return CheckFailed(f"{path}: the SIF is damaged: {why}", fix=_AGAIN)
+def _damaged(path: Path, why: str) -> Damaged:
+    return Damaged(f"{path}: the SIF is damaged: {why}", fix=_AGAIN)
 
 
-def _cut(path: Path, what: str, end: int, size: int) -> CheckFailed:
-    return CheckFailed(
+def _cut(path: Path, what: str, end: int, size: int) -> Damaged:
+    return Damaged(
         f"{path}: the SIF is cut short: {what} ends at byte {end}, and the file has {size}", fix=_AGAIN
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import BinaryIO
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import Damaged
 from toolkit.image.bounded import Budget
 from toolkit.image.squash_codec import decompressor, method
 from toolkit.image.tree import MAX_READ, Kind
@@ -250,7 +250,7 @@ class SquashTree:
             raise self._broken("it is cut short")
         return data
 
-    def _broken(self, what: str) -> CheckFailed:
-        return CheckFailed(
+    def _broken(self, what: str) -> Damaged:
+        return Damaged(
             f"{self._name}: the image is damaged: {what}", fix="copy or build it again; compare its sha256"
         )

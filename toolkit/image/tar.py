@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolkit.errors import CheckFailed
+from toolkit.errors import Damaged
 from toolkit.image.bounded import Budget
 from toolkit.image.source import Source
 from toolkit.image.tree import Kind
@@ -57,7 +57,7 @@ def entries(source: Source, name: str, budget: Budget) -> Iterator[Entry]:
     """Yield the members in the order in which they stand.
 
     Raises:
-        CheckFailed: if the tar is damaged or cut short, or lists more than any image has.
+        Damaged, CheckFailed: if the tar is damaged or cut short, or lists more than any image has.
     """
     at, said = 0, dict[str, str]()
     while (block := _header(source, at, name)) is not None:
@@ -193,5 +193,5 @@ def _padded(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 
-def _broken(name: str, what: str) -> CheckFailed:
-    return CheckFailed(f"{name}: the image is damaged: {what}", fix="copy or save it again")
+def _broken(name: str, what: str) -> Damaged:
+    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save it again")

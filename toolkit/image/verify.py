@@ -53,7 +53,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     worse.
 
     Raises:
-        CheckFailed: if the file is so damaged that nothing in it can be read.
+        Damaged: if nothing in the file can be read.
         BadInput: if there is no such file, it is no SIF, or its checksum file holds no checksum of it.
     """
     if not sif.is_file():

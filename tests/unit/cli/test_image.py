@@ -94,3 +94,17 @@ def test_an_image_that_is_not_here_is_told_without_a_registry(tmp_path):
     words = ["push", str(tmp_path / "no.sif"), "oras://registry.invalid/ml/tf:1"]
     with pytest.raises(BadInput, match=r"no\.sif: No such file"):
         CliRunner().invoke(command, words, obj={"verbose": 0, "quiet": 0}, catch_exceptions=False)
+
+
+CUT = b"#!/usr/bin/env run-singularity\n".ljust(32, b"\0") + b"SIF_MAGIC\0"
+
+
+@pytest.mark.parametrize("content", [b"", CUT, b"hsqs", b"no image"])
+@pytest.mark.parametrize("verb", ["inspect", "verify", "adopt"])
+def test_a_file_that_cannot_be_read_as_an_image_is_a_bad_file(tmp_path, content, verb):
+    file = tmp_path / "a.sif"
+    file.write_bytes(content)
+    with pytest.raises(ToolkitError) as caught:
+        CliRunner().invoke(command, [verb, str(file)], obj={"verbose": 0, "quiet": 0}, catch_exceptions=False)
+    assert caught.value.code == 2
+    assert str(file) in caught.value.message

@@ -10,7 +10,7 @@ import pytest
 
 from toolkit.cli import main as program
 from toolkit.cli.commands import COMMANDS
-from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
+from toolkit.errors import BadInput, CheckFailed, Damaged, Interrupted, Missing
 
 
 def run(capsys, *words):
@@ -49,6 +49,7 @@ def failing(installed):
     ("error", "code"),
     [
         (CheckFailed("a", fix="b"), 1),
+        (Damaged("a", fix="b"), 2),
         (BadInput("a", fix="b"), 2),
         (Missing("a", fix="b"), 3),
         (Interrupted("a", fix="b"), 130),

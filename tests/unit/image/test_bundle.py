@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.image.sifs import sif
 from toolkit.cli.image import command
 from toolkit.data import shipped
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image import bundle as bundles
 from toolkit.image.bundle import INDEX, INSTALL, SUMS, BundledImage, Index, bundle, write
 from toolkit.image.unbundle import read_index, read_sums, unbundle
@@ -187,10 +187,10 @@ def test_a_sif_that_is_none_is_named(tmp_path):
     with pytest.raises(BadInput, match="--sif"):
         bundles._checked(tmp_path / "absent.sif")
     (tmp_path / "other.sif").write_bytes(b"x" * 10)
-    with pytest.raises(CheckFailed, match="not a SIF"):
+    with pytest.raises(BadInput, match="not a SIF"):
         bundles._checked(tmp_path / "other.sif")
     (tmp_path / "short.sif").write_bytes(sif(b"x")[:100])
-    with pytest.raises(CheckFailed, match="cut short"):
+    with pytest.raises(Damaged, match="cut short"):
         bundles._checked(tmp_path / "short.sif")
 
 

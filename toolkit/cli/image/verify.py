@@ -32,8 +32,8 @@ def command(
 ) -> None:
     """Check checksum and signatures of SIF, and what is inside against its lock; nothing is started.
 
-    It ends with status 1 if anything does not hold, with 3 if only the key to check a signature with is not
-    there.
+    It ends with status 1 if anything does not hold, with 2 if SIF cannot be read as one, with 3 if only the
+    key to check a signature with is not there.
 
     \b
     Examples:
