@@ -11,6 +11,9 @@ _MOST_LINES = 200_000
 _LONGEST = 2000
 """Characters of a line that are looked at."""
 
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What colours a word where a terminal is: Apptainer does it between ``FATAL:`` and what follows."""
+
 _LABEL = re.compile(r" *(\d+): ")
 """What ``srun --label`` puts before a line: the task number, padded to the widest."""
 
@@ -79,6 +82,6 @@ def _numbered(text: str, first: int) -> list[tuple[int, str]]:
 
 
 def _line(number: int, text: str) -> Line:
-    text = text[:_LONGEST].rstrip()
+    text = _COLOUR.sub("", text[:_LONGEST]).rstrip()
     label = _LABEL.match(text)
     return Line(number, label[1] if label else "", text)

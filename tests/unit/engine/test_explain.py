@@ -109,6 +109,59 @@ def test_a_library_of_cuda_that_is_not_there_is_no_error(library):
     assert (finding.id, finding.severity) == ("missing-gpu-library", "info")
 
 
+def glibc(needer):
+    (finding,) = explain(f"x: /lib/libc.so.6: version `GLIBC_2.34' not found{needer}")
+    return finding.id
+
+
+def test_whoever_requires_a_newer_c_library_tells_whether_it_was_bound_or_built_elsewhere():
+    assert glibc(" (required by /host/lib/libpmix.so.2)") == "newer-glibc-needed"
+    for own in ("./train", "/home/ada/train", "./lib/libmine.so", "/venv/site-packages/a/b.so"):
+        assert glibc(f" (required by {own})") == "built-on-newer-system"
+    assert glibc("") == "built-on-newer-system"
+    assert glibc(" (required by /.singularity.d/libs/libcuda.so.1)") == "gpu-libraries-need-newer-glibc"
+
+
+GONE = "failed to retrieve path for /home/u/my.sif: lstat /home/u/my.sif: no such file or directory"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"FATAL:   could not open image /home/u/my.sif: {GONE}",
+        f"FATAL: could not open image /home/u/my.sif: {GONE}",
+        f"FATAL:   While checking container encryption: could not open image /home/u/my.sif: {GONE}",
+        f"\x1b[31mFATAL:  \x1b[0m While checking container encryption: could not open image /my.sif: {GONE}",
+    ],
+)
+def test_an_image_that_is_not_there_is_recognised_however_apptainer_says_it(line):
+    (finding,) = explain(line)
+    assert finding.id == "image-not-opened"
+    assert "\x1b" not in finding.evidence[0]
+
+
+def test_an_image_of_another_architecture_is_not_called_unreadable():
+    why = "the image's architecture (arm64) could not run on the host's (amd64)"
+    (finding,) = explain(f"FATAL:   While checking container encryption: could not open image /a.sif: {why}")
+    assert finding.id == "architecture-differs"
+
+
+@pytest.mark.parametrize(
+    ("line", "id_"),
+    [
+        ("bash: mpirun: command not found", "mpirun-not-found"),
+        ("/var/spool/job/slurm_script: line 16: mpiexec.hydra: command not found", "mpirun-not-found"),
+        ("sh: 1: mpirun: not found", "mpirun-not-found"),
+        ("slurmstepd: error: execve(): mpirun: No such file or directory", "mpirun-not-found"),
+        ("srun: error: node1: execve(): /opt/bin/mpirun: No such file or directory", "mpirun-not-found"),
+        ("slurmstepd: error: execve(): date: No such file or directory", "program-not-found"),
+        ("slurmstepd: error: execve(): singularity: No such file or directory", "runtime-absent"),
+    ],
+)
+def test_a_program_that_is_not_there_is_named_for_what_it_is(line, id_):
+    assert [f.id for f in explain(line)] == [id_]
+
+
 def test_lines_are_numbered_as_an_editor_does_however_many_there_are():
     sign = "[n] OPAL ERROR: Unreachable in file pmix3x_client.c"
     (finding,) = explain("x\u2028y\x0cz\n" * 250_000 + f"50%\r{sign}\n")
