@@ -14,6 +14,7 @@ import click
 
 from toolkit import __version__
 from toolkit.cli.commands import COMMANDS
+from toolkit.cli.everywhere import NAMES, flags
 from toolkit.cli.lazy import LazyGroup
 from toolkit.errors import Interrupted, ToolkitError
 
@@ -33,19 +34,20 @@ class Program(LazyGroup):
 @click.group(
     cls=Program,
     table=COMMANDS,
+    params=flags(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="toolkit", message="%(prog)s %(version)s")
-@click.option("-v", "--verbose", is_flag=True, help="Show the output of every step")
-@click.option("-q", "--quiet", is_flag=True, help="Show errors only")
-@click.option("--debug", is_flag=True, help="Show a traceback for any error")
 @click.pass_context
-def cli(ctx: click.Context, verbose: bool, quiet: bool, debug: bool) -> None:
+def cli(ctx: click.Context) -> None:
     """Train neural networks in containers on Slurm clusters.
 
-    Builds an image, says how it will run on a cluster, and launches it there.
+    Builds an image, says how it will run on a cluster, and launches it there. --verbose, --quiet and --debug
+    may stand behind the command, too.
     """
-    ctx.obj = {"verbose": verbose, "quiet": quiet, "debug": debug}
+    said = ctx.ensure_object(dict)
+    for name in NAMES:
+        said.setdefault(name, False)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -53,9 +55,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     _heed_signals()
     _replace_what_cannot_be_shown()
     words = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in words[:3]
+    said: dict[str, bool] = {}
     try:
-        status = cli.main(args=words, prog_name="toolkit", standalone_mode=False)
+        status = cli.main(args=words, prog_name="toolkit", standalone_mode=False, obj=said)
         code = status if isinstance(status, int) else 0
     except click.exceptions.Exit as error:
         code = error.exit_code
@@ -65,7 +67,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show()
         code = error.exit_code
     except Exception as error:  # the last line of defence for a person
-        if debug:
+        if said.get("debug"):
             raise
         code = _say(error if isinstance(error, ToolkitError) else _unforeseen(error))
     sys.exit(code)

@@ -139,6 +139,44 @@ def test_debug_shows_the_traceback(failing):
         program.main(["--debug", "probe"])
 
 
+@pytest.mark.parametrize("flag", ["-q", "--quiet", "-v", "--verbose", "--debug"])
+@pytest.mark.parametrize(
+    "words", [("{}", "probe"), ("probe", "{}"), ("image", "{}", "list"), ("image", "list", "{}")]
+)
+def test_what_is_told_may_be_said_anywhere(capsys, installed, words, flag):
+    heard = {}
+    installed(click.pass_context(lambda ctx: heard.update(ctx.obj)))
+    code, _, err = run(capsys, *(flag if word == "{}" else word for word in words))
+    assert (code, err) == (0, "")
+    if "probe" in words:
+        (said,) = (name for name, given in heard.items() if given)
+        assert said.startswith(flag.strip("-"))
+
+
+def test_a_command_does_not_repeat_what_may_be_said_anywhere(capsys):
+    assert "--quiet" in run(capsys, "--help")[1]
+    for words in (("doctor",), ("image",), ("image", "list"), ("jobs", "show")):
+        assert "--quiet" not in run(capsys, *words, "--help")[1]
+
+
+def test_behind_the_dashes_a_word_is_the_programs(capsys, monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("toolkit.cli.launching.run", fail)
+    code, _, err = run(capsys, "launch", "mnist", "--", "--debug", "--quiet")
+    assert code == 1
+    assert "Traceback" not in err
+    with pytest.raises(ZeroDivisionError):
+        program.main(["launch", "mnist", "--debug", "--", "x"])
+
+
+def test_the_words_of_another_program_are_left_to_it(capsys):
+    code, _, err = run(capsys, "cluster", "exec", "--name", "none", "srun", "--quiet", "hostname")
+    assert code == 2
+    assert "--quiet" in err
+
+
 def test_a_file_that_the_system_refuses_is_named(capsys, failing):
     failing(PermissionError(13, "Permission denied", "/etc/shadow"))
     assert run(capsys, "probe") == (1, "", "toolkit: /etc/shadow: Permission denied\n")

@@ -1,0 +1,42 @@
+"""Options that may stand before a command and behind it: how much is told, and how errors are."""
+
+import click
+
+_FLAGS = (
+    (("-v", "--verbose"), "Show the output of every step"),
+    (("-q", "--quiet"), "Show errors only"),
+    (("--debug",), "Show a traceback for any error"),
+)
+NAMES = ("verbose", "quiet", "debug")
+
+
+def flags(*, hidden: bool = False) -> list[click.Parameter]:
+    """Return the options; what is given is true under its name in the context's object."""
+    return [
+        click.Option(
+            names, is_flag=True, expose_value=False, callback=_heed, is_eager=True, hidden=hidden, help=text
+        )
+        for names, text in _FLAGS
+    ]
+
+
+def taking_flags(command: click.Command) -> click.Command:
+    """Let a command, and those below it, take the options too; its help does not repeat them.
+
+    Where the words of another program follow, they may be options of that.
+    """
+    own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    if not any(isinstance(param, click.Argument) and _takes_a_program(param) for param in command.params):
+        command.params += [flag for flag in flags(hidden=True) if not own & set(flag.opts)]
+    for inner in getattr(command, "commands", {}).values():
+        taking_flags(inner)
+    return command
+
+
+def _takes_a_program(argument: click.Argument) -> bool:
+    return argument.nargs == -1 and argument.type is click.UNPROCESSED
+
+
+def _heed(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and param.name:
+        ctx.ensure_object(dict)[param.name] = True
