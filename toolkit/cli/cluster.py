@@ -8,7 +8,7 @@ import sys
 import click
 
 from toolkit.cli.lazy import NearGroup
-from toolkit.errors import Missing
+from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER, ClusterStatus
 from toolkit.report.progress import Progress
 
@@ -119,6 +119,8 @@ def execute(
     """
     from toolkit.cluster import use, virtual
 
+    if with_input and sys.stdin is None:
+        raise BadInput("-i: standard input is closed", fix="leave -i out")
     cluster = virtual.find(name)
     given = sys.stdin.buffer.read() if with_input else None
     ctx.exit(use.execute(cluster, node, user, words, _pass_on, given))

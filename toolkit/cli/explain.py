@@ -48,6 +48,8 @@ def command(file: str, as_json: bool) -> None:
 
 def _read(file: str) -> tuple[bytes, int, bytes]:
     if file == "-":
+        if sys.stdin is None:
+            raise BadInput("standard input is closed", fix="give the file that sbatch wrote")
         return ends(sys.stdin.buffer, _MOST // 2)
     try:
         with Path(file).open("rb") as opened:

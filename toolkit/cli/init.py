@@ -118,7 +118,7 @@ def _free(profile: Path, force: bool) -> None:
 
 def _person() -> bool:
     """Tell whether somebody is there to be asked."""
-    return sys.stdin.isatty()
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:

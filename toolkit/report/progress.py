@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from toolkit.report.plain import as_shown
+
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.spinner import Spinner
@@ -38,6 +40,7 @@ class Progress:
         if self._quiet:
             return
         self._finish()
+        text = as_shown(text)
         self._text, self._since = text, time.monotonic()
         if self._live:
             from rich.console import Console
@@ -60,15 +63,16 @@ class Progress:
 
     def detail(self, text: str) -> None:
         if self._verbose:
-            print(f"    {text}", file=sys.stderr, flush=True)
+            print(f"    {as_shown(text)}", file=sys.stderr, flush=True)
         elif self._spinner and self._shown:
-            self._spinner.update(text=self._line("".join(c for c in text.strip() if c.isprintable())))
+            self._spinner.update(text=self._line(as_shown(text.strip())))
             self._shown.start()
 
     def output(self, text: str) -> None:
         if self._shown:
             self._shown.stop()  # the next detail brings it back, below what is printed now
-        print(text, flush=True)
+        # A file gets the bytes of the job; a terminal would do what they say.
+        print(as_shown(text) if sys.stdout.isatty() else text, flush=True)
 
     def _line(self, detail: str) -> "Text":
         """Return the step with its detail behind it; what is longer than the terminal could not be erased."""

@@ -1,13 +1,16 @@
 """The one place that exits: what each kind of error says and ends in."""
 
+import importlib.metadata
 import io
 import os
 import signal
+import subprocess
 import sys
 
 import click
 import pytest
 
+from tests.integration.program import ROOT
 from toolkit.cli import main as program
 from toolkit.cli.commands import COMMANDS
 from toolkit.errors import BadInput, CheckFailed, Damaged, Interrupted, Missing
@@ -183,24 +186,38 @@ def test_a_file_that_the_system_refuses_is_named(capsys, failing):
 
 
 @pytest.mark.parametrize(
-    "words", [("nonsense",), ("--nonsense",), ("completion", "tcsh"), ("launch", "--nodes", "x")]
+    "words",
+    [
+        ("nonsense",),
+        ("--nonsense",),
+        ("completion",),
+        ("completion", "tcsh"),
+        ("launch", "--nodes", "x"),
+        ("launch", "--nodes", "0"),
+        ("launch", "--mode", "srun-pmi"),
+        ("launch", "--mode"),
+        ("doctor", "a.sif", "b.sif"),
+    ],
 )
 def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
-    code, _, err = run(capsys, *words)
-    assert code == 2
-    assert "Traceback" not in err
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    message, *fix = err.splitlines()
+    assert message.startswith("toolkit: ")
+    # click does not say of which command an option is that lacks its value.
+    assert fix in ([f"  fix: toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help"], [])
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["imgae"], "No such command 'imgae', did you mean image?"),
-        (["image", "biuld"], "No such command 'biuld', did you mean build?"),
-        (["jobs", "cancle"], "No such command 'cancle', did you mean cancel?"),
-        (["data", "gte"], "No such command 'gte', did you mean get?"),
-        (["site", "lst"], "No such command 'lst', did you mean list?"),
-        (["cluster", "dwn"], "No such command 'dwn', did you mean down?"),
-        (["xyzzy"], "No such command 'xyzzy'."),
+        (["imgae"], "no such command 'imgae', did you mean image?"),
+        (["image", "biuld"], "no such command 'biuld', did you mean build?"),
+        (["jobs", "cancle"], "no such command 'cancle', did you mean cancel?"),
+        (["data", "gte"], "no such command 'gte', did you mean get?"),
+        (["site", "lst"], "no such command 'lst', did you mean list?"),
+        (["cluster", "dwn"], "no such command 'dwn', did you mean down?"),
+        (["xyzzy"], "no such command 'xyzzy'\n"),
         (
             ["doctor", "--explain", "image-lacks-pmi"],
             "no such rule, did you mean image-lacks-pmix?; choices:",
@@ -241,7 +258,94 @@ def test_completion_script_is_printed(capsys, shell):
 
 
 def test_an_error_stays_on_its_line_whatever_it_quotes(capsys):
-    assert program.one_line("a\nb\x1b[2Jc é") == "a?b?[2Jc é"
     with pytest.raises(SystemExit):
         program.main(["launch", "no\nsuch\x1b[2J", "--dry-run"])
     assert "there is no trainer 'no?such?[2J'" in capsys.readouterr().err
+
+
+def test_a_wrong_value_is_told_with_the_choices(capsys):
+    err = run(capsys, "launch", "--mode", "srun-pmi")[2]
+    assert err.startswith("toolkit: invalid value for '--mode': 'srun-pmi' is not one of 'srun-pmix', ")
+    assert run(capsys, "doctor", "--nodes", "0")[2].startswith(
+        "toolkit: invalid value for '--nodes': 0 is not"
+    )
+    assert run(capsys, "completion")[2].startswith(
+        "toolkit: missing argument '{bash|zsh|fish}'. Choose from: bash"
+    )
+
+
+def test_a_group_without_a_command_shows_its_help(capsys):
+    said = "".join(run(capsys, "data")[1:])
+    assert "Usage: toolkit data" in said
+    assert "toolkit: " not in said
+
+
+def test_what_others_wrote_does_nothing_to_a_terminal(capsys, failing):
+    failing(
+        CheckFailed("it failed", detail=["\x1b[31mred\x1b[0m\tx", "\x1b]0;title\x07a\nb\x07", "10%\r20%"])
+    )
+    err = run(capsys, "probe")[2]
+    assert err == "    red     x\n    a\n    b?\n    20%\ntoolkit: it failed\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "wanted"),
+    [("docker", "docker", "docker<"), ("yaml", "pyyaml", "pyyaml<"), ("invoke", "invoke", "invoke'")],
+)
+def test_a_package_that_is_not_there_is_named_with_what_installs_it(capsys, failing, module, package, wanted):
+    failing(ModuleNotFoundError(f"No module named '{module}.x'", name=f"{module}.x"))
+    code, _, err = run(capsys, "probe")
+    assert code == 3
+    assert err.startswith(f"toolkit: the Python package {package}, which this needs, is not installed\n")
+    assert f"pip install '{wanted}" in err
+
+
+def test_without_metadata_the_package_is_named_alone(capsys, failing, monkeypatch):
+    def unknown(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "requires", unknown)
+    failing(ModuleNotFoundError("No module named 'docker'", name="docker"))
+    assert "pip install 'docker'\n" in run(capsys, "probe")[2]
+
+
+def test_a_module_of_our_own_that_is_not_there_is_our_fault(capsys, failing):
+    failing(ModuleNotFoundError("No module named 'toolkit.x'", name="toolkit.x"))
+    code, _, err = run(capsys, "probe")
+    assert code == 1
+    assert "a fault of toolkit" in err
+
+
+def closed(words, which):
+    """Run the program with one of its three streams closed."""
+    line = f'exec "$0" -m toolkit "$@" {which}'
+    return subprocess.run(
+        ["sh", "-c", line, sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize("which", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed_changes_no_exit_code(which):
+    assert closed(["image", "list"], which).returncode == 0
+    done = closed(["doctor", "no-such.sif"], which)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "2>" in which or "no-such.sif" in done.stderr
+
+
+def test_to_read_from_a_closed_input_is_a_wrong_call():
+    for words in (["explain", "-"], ["cluster", "exec", "--name", "none", "-i", "--", "cat"]):
+        done = closed(words, "<&-")
+        assert done.returncode == 2
+        assert "fault" not in done.stderr
+    assert closed(["explain", "-"], "<&-").stderr.startswith("toolkit: standard input is closed\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_no_more_is_named(monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    done = closed(["image", "list"], "> /dev/full")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "toolkit: standard output cannot be written to: No space left on device",
+        "  fix: make room where it goes, or send it elsewhere",
+    ]
