@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from toolkit.errors import BadInput, Missing
-from toolkit.folders import at_home
+from toolkit.folders import at_home, no_file
 from toolkit.near import near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
@@ -58,7 +58,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
     if "/" in name or name.endswith(suffix):
         if as_path.is_file():
             return as_path
-        raise BadInput(f"{name}: no such file")
+        raise BadInput(f"{name}: {no_file(as_path)}")
     for folder in _folders(kind):
         candidate = folder / f"{name}{suffix}"
         if candidate.is_file():

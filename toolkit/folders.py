@@ -20,6 +20,11 @@ def is_system(folder: str) -> bool:
     return any(is_below(folder, own) for own in _OWN) and not is_below(folder, "/usr/local")
 
 
+def no_file(path: Path) -> str:
+    """Say why a path is no file that can be read; what it is called stands before."""
+    return "a folder; name a file" if path.is_dir() else "no such file"
+
+
 def at_home(path: str | os.PathLike[str]) -> Path:
     """Return a path with ``~`` as the home folder.
 

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.folders import at_home, is_below, is_system
+from toolkit import data
+from toolkit.cli.places import open_runner
+from toolkit.errors import BadInput
+from toolkit.folders import at_home, is_below, is_system, no_file
+from toolkit.image.verify import verify
+from toolkit.knowledge import sites
+from toolkit.model.progress import Silent
 
 
 @pytest.mark.parametrize(
@@ -43,3 +49,20 @@ def test_a_home_is_put_in_where_there_is_one(monkeypatch):
     assert at_home("~/x.sif") == Path("/home/ada/x.sif")
     assert at_home("/x/~/y") == Path("/x/~/y")
     assert at_home("~nobody-here/x.sif") == Path("~nobody-here/x.sif")
+
+
+def test_a_folder_is_not_called_a_file_that_is_not_there(tmp_path):
+    assert no_file(tmp_path) == "a folder; name a file"
+    assert no_file(tmp_path / "x") == "no such file"
+
+
+def test_wherever_a_file_is_asked_for_a_folder_is_called_one(tmp_path):
+    asked = [
+        lambda: data.find("recipes", f"{tmp_path}/", ".toml"),
+        lambda: sites.find(f"{tmp_path}/"),
+        lambda: open_runner("login", None, tmp_path),
+        lambda: verify(tmp_path, keyring=None, lock=None, unsigned=False, tell=Silent()),
+    ]
+    for ask in asked:
+        with pytest.raises(BadInput, match=f"{tmp_path}/?: a folder; name a file"):
+            ask()

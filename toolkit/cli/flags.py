@@ -7,6 +7,7 @@ from toolkit.cli import fixfile
 from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import check_directory
 from toolkit.errors import BadInput
+from toolkit.folders import no_file
 from toolkit.launch import trainers
 from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, name_of, specify
@@ -44,7 +45,7 @@ def check_words(asked: Asked, flags: Flags) -> Fix | None:
     if flags.no_verify and flags.verify_key:
         raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
     if flags.verify_key and not Path(flags.verify_key).is_file():
-        raise BadInput(f"--verify-key {flags.verify_key}: no such file")
+        raise BadInput(f"--verify-key {flags.verify_key}: {no_file(Path(flags.verify_key))}")
     if asked.site:
         places = Places("/run", "/image", "/data", "/programs/it.py")
         check_limits(specify(job, places), asked.site, job.site or "")

@@ -10,6 +10,7 @@ import msgspec
 
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
+from toolkit.folders import no_file
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
 from toolkit.knowledge.strict import tables, text_of
@@ -97,7 +98,7 @@ def _job_file(file: Path) -> Layer:
     from toolkit.launch.jobyaml import read
 
     if file.is_dir() or not file.exists():
-        raise BadInput(f"--job {file}: {'a folder; name a file' if file.is_dir() else 'no such file'}")
+        raise BadInput(f"--job {file}: {no_file(file)}")
     text = text_of(file)
     found = read(text, str(file))
     return layers.checked(found.values, str(file), found.lines, strict=False)

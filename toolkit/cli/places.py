@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from toolkit.errors import BadInput
+from toolkit.folders import no_file
 
 if TYPE_CHECKING:
     from toolkit.run.command import Runner
@@ -37,7 +38,7 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
     if host is not None and cluster is not None:
         raise BadInput("--host and --cluster: give one of them")
     if ssh_config is not None and not ssh_config.is_file():
-        raise BadInput(f"--ssh-config {ssh_config}: no such file")
+        raise BadInput(f"--ssh-config {ssh_config}: {no_file(ssh_config)}")
     if cluster is not None:
         from toolkit.cluster.virtual import find
         from toolkit.run.ssh import SshRunner

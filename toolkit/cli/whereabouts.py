@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolkit.data import cache_dir, names
 from toolkit.errors import BadInput, Missing
-from toolkit.folders import at_home
+from toolkit.folders import at_home, no_file
 from toolkit.image.reference import TRANSPORTS
 from toolkit.launch import plan
 from toolkit.near import near
@@ -98,7 +98,7 @@ def program_file(given: str) -> Path:
     """
     path = at_home(given)
     if not path.is_file():
-        raise BadInput(f"{given}: there is no such file", fix="for a command of your own: -- COMMAND")
+        raise BadInput(f"{given}: {no_file(path)}", fix="for a command of your own: -- COMMAND")
     return path.resolve()
 
 

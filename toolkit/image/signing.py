@@ -11,6 +11,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import no_file
 from toolkit.image import workspace
 from toolkit.image.digest import behind_links, check_digest, publish, sha256
 from toolkit.image.integrity import differences, metadata, signed_groups
@@ -62,7 +63,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
         BadInput, Missing: if the file or the key is not there.
     """
     if not sif.is_file():
-        raise BadInput(f"{sif}: no such file")
+        raise BadInput(f"{sif}: {no_file(sif)}")
     real = behind_links(sif)
     check_digest(sif)
     if sif.is_symlink():

@@ -6,6 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.folders import no_file
 from toolkit.image import audit
 from toolkit.image import tree as files
 from toolkit.image.bounded import Budget
@@ -57,7 +58,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
         BadInput: if there is no such file, it is no SIF, or its checksum file holds no checksum of it.
     """
     if not sif.is_file():
-        raise BadInput(f"{sif}: no such file")
+        raise BadInput(f"{sif}: {no_file(sif)}")
     tell.step(f"Reading {sif.name} for its checksum")
     digest = sha256(sif)
     checks = [_digest(sif, digest)]

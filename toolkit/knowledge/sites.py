@@ -8,6 +8,7 @@ import msgspec
 
 from toolkit.data import config_dir, shipped
 from toolkit.errors import BadInput
+from toolkit.folders import no_file
 from toolkit.knowledge.sitefields import objections
 from toolkit.knowledge.strict import refused, shape, tables, text_of
 from toolkit.model.site import Site
@@ -37,10 +38,12 @@ def find(name: str) -> Path:
         BadInput: naming the choices, if there is none of that name.
     """
     if "/" in name or name.endswith(SUFFIX):
+        why = "no such file"
         with contextlib.suppress(OSError):  # a name that no file system takes
             if (path := Path(name)).is_file():
                 return path
-        raise BadInput(f"{name!r}: no such file" if not name.isprintable() else f"{name}: no such file")
+            why = no_file(path)
+        raise BadInput(f"{name if name.isprintable() else repr(name)}: {why}")
     if _NAME.fullmatch(name):
         for folder in _folders():
             if (candidate := folder / f"{name}{SUFFIX}").is_file():

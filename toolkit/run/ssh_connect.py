@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import BadInput, Lost, Missing
-from toolkit.folders import at_home
+from toolkit.folders import at_home, no_file
 from toolkit.run.known_hosts import paths, plain_lines
 
 _SECONDS = 15
@@ -55,7 +55,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
     # It logs what it also raises, and Python prints what nobody listens to.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
-        raise BadInput(f"{config}: no such file of SSH configuration")
+        raise BadInput(f"{config}: {no_file(config)}")
     try:
         settings = PrivateConfig(runtime_ssh_path=str(config) if config else None)
         connection = fabric.Connection(host, config=settings, connect_timeout=_SECONDS)

@@ -84,8 +84,8 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nosuch.py"], "nosuch.py: there is no such file"),
-        (["d.py"], "d.py: there is no such file"),
+        (["nosuch.py"], "nosuch.py: no such file"),
+        (["d.py"], "d.py: a folder; name a file"),
         (["net.py", "--data", "nowhere"], "--data nowhere: there is no such folder"),
         (["imagenet"], "imagenet: say where its images are with --data DIR"),
     ],

@@ -12,6 +12,7 @@ from toolkit.cli.image.common import JSON, print_json
 from toolkit.cli.image.registry import access, registry_options
 from toolkit.cli.places import open_runner, place_options
 from toolkit.errors import BadInput
+from toolkit.folders import no_file
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
@@ -91,7 +92,7 @@ def command(
     source = Path(image)
     if not source.is_file():
         raise BadInput(
-            f"{image}: no such file; only files are copied over SSH", fix="toolkit image sif RECIPE"
+            f"{image}: {no_file(source)}; only files are copied over SSH", fix="toolkit image sif RECIPE"
         )
     with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
         runner = open_runner(host, cluster, ssh_config)
