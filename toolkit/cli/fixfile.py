@@ -11,6 +11,7 @@ import msgspec
 from toolkit.cli.files import write_whole
 from toolkit.errors import BadInput
 from toolkit.knowledge.lines import line_of
+from toolkit.knowledge.strict import plain_text
 from toolkit.launch.plan import check_variables
 from toolkit.model.fix import Fix
 from toolkit.report.fix import MARK
@@ -27,11 +28,10 @@ def load(file: Path) -> Fix:
         BadInput: one line with file, line, field and choices.
     """
     try:
-        text = file.read_text("utf-8")
+        content = file.read_bytes()
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror}", fix="toolkit doctor IMAGE --fix writes one") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{file}: byte {error.start} is not UTF-8, which TOML is written in") from error
+    text = plain_text(content, str(file))
     try:
         fix = msgspec.convert(tomllib.loads(text), Fix)
     except tomllib.TOMLDecodeError as error:

@@ -31,7 +31,7 @@ class Objection(NamedTuple):
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file of TOML.
+    """Return the text of a file that a person writes, of TOML or YAML.
 
     Raises:
         BadInput: if it cannot be read, is no text, or longer than such files are.
@@ -41,11 +41,24 @@ def text_of(path: Path) -> str:
             content = file.read(_LONGEST + 1)
         if len(content) > _LONGEST:
             raise BadInput(f"{path}: longer than {_LONGEST >> 20} MiB: this is no such file")
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: byte {error.start} is not UTF-8, which TOML is written in") from error
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
+    return plain_text(content, str(path))
+
+
+def plain_text(content: bytes, file: str) -> str:
+    """Return bytes as the text that they are in UTF-8, without the mark that some editors put in front.
+
+    Raises:
+        BadInput: with line and byte, if they are none.
+    """
+    try:
+        return content.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"{file}:{line}: byte {error.start} is not UTF-8", fix="save the file in that encoding"
+        ) from error
 
 
 def tables(text: str, file: str) -> dict[str, Any]:

@@ -5,7 +5,14 @@ A field that is ``None`` has its reason under the same dotted name, in one of tw
 ``evidence`` maps a dotted name to the line that it was read from: ``"srun --mpi=list: pmix_v5 pmi2"``.
 """
 
+from typing import Annotated
+
 import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""How many there are of something, or how many bytes; no probe writes another number."""
+Limit = Annotated[int, msgspec.Meta(ge=-1)]
+"""The same, where -1 says that there is no limit."""
 
 
 class _Cited(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +37,7 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What ``srun --mpi=list`` prints: ``pmix``, ``pmi2``, ``none``."""
     mpi_default: str | None = None
     """What srun offers where no ``--mpi`` is given."""
-    nodes: int | None = None
+    nodes: Count | None = None
     partitions: tuple[str, ...] | None = None
     settings: dict[str, str] = {}
     """The lines of ``scontrol show config`` that matter to containers and MPI."""
@@ -133,9 +140,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Newest version of the C library that a driver library which ``--nv`` binds needs."""
     cpu_level: str | None = None
     """``x86-64-v1`` to ``x86-64-v4``: the newest level of which the processor has everything."""
-    shm: int | None = None
+    shm: Count | None = None
     """Size of /dev/shm in bytes."""
-    locked_memory: int | None = None
+    locked_memory: Limit | None = None
     """Bytes that a process may lock; -1 where there is no limit."""
     interfaces: tuple[str, ...] | None = None
     """Network interfaces, without the loopback."""
@@ -148,7 +155,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     which nobody told are not in it."""
     fabrics: tuple[str, ...] | None = None
     """Other fast networks that were seen: ``slingshot``, ``aries``, ``omni-path``, ``efa``."""
-    ptrace_scope: int | None = None
+    ptrace_scope: Count | None = None
     """Yama's switch; 0 allows cross-memory attach between processes of one user."""
     xpmem: bool | None = None
     """The kernel module xpmem is there, by which a rank maps the memory of another."""

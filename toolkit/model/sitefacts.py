@@ -2,6 +2,8 @@
 
 import msgspec
 
+from toolkit.model.facts import Count
+
 
 class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One partition, as sinfo tells it; of unlike nodes the most that one of them has.
@@ -14,15 +16,15 @@ class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     default: bool = False
     up: bool = True
-    nodes: int = 0
-    cpus: int | None = None
-    memory_mb: int | None = None
-    gpus: int | None = None
+    nodes: Count = 0
+    cpus: Count | None = None
+    memory_mb: Count | None = None
+    gpus: Count | None = None
     gpu: str = ""
     max_time: str = ""
-    max_nodes: int | None = None
-    cores: int | None = None
-    threads: int | None = None
+    max_nodes: Count | None = None
+    cores: Count | None = None
+    threads: Count | None = None
     features: tuple[str, ...] | None = None
 
 

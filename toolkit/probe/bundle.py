@@ -1,10 +1,12 @@
 """A facts file: what a place said and what it means, to be mailed and used anywhere."""
 
+import codecs
 from pathlib import Path
 
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.knowledge.strict import plain_text, shape
 from toolkit.model.facts import HostFacts
 from toolkit.model.sitefacts import SiteFacts
 from toolkit.probe.answers import separate
@@ -90,8 +92,10 @@ def load_bundle(path: Path) -> Bundle:
         raise BadInput(
             f"{path}: {error.strerror}", fix="write one with: toolkit probe -o FACTS.json"
         ) from error
+    content = content.removeprefix(codecs.BOM_UTF8)
     if not content.lstrip().startswith(b"{"):
         return _from_raw(path, content)
+    plain_text(content, str(path))
     try:
         schema = msgspec.json.decode(content, type=_Schema).schema
         if schema == "toolkit.host/1":
@@ -103,8 +107,11 @@ def load_bundle(path: Path) -> Bundle:
                 fix=_FIX,
             )
         return msgspec.json.decode(content, type=Bundle)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"{path}: {error}", fix=_FIX) from error
+    except msgspec.ValidationError as error:
+        field, what, _ = shape(str(error), Bundle)
+        raise BadInput(f"{path}: {f'{field}: ' if field else ''}{what}", fix=_FIX) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInput(f"{path}: this is not JSON: {error}", fix=_FIX) from error
 
 
 def _from_raw(path: Path, content: bytes) -> Bundle:

@@ -452,3 +452,13 @@ def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):
     assert "OMP_NUM_THREADS=3" in done.stdout
     assert "--pwd /w" in done.stdout
     assert "Left out, as there is no queue with --local: account (toolkit.toml:2)" in done.stderr
+
+
+def test_a_job_file_in_another_encoding_is_told_with_its_line_and_not_as_toml(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_bytes("nodes: 2\nname: é\n".encode("latin-1"))
+    with pytest.raises(BadInput) as caught:
+        asked({}, (), str(file))
+    assert caught.value.message == f"{file}:2: byte 15 is not UTF-8"
+    file.write_bytes(b"\xef\xbb\xbfnodes: 2\n")
+    assert asked({}, (), str(file)).job.nodes == 2

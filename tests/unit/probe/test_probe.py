@@ -150,3 +150,42 @@ def test_a_file_that_holds_no_facts_is_refused_in_one_line(tmp_path, content):
 def test_a_facts_file_that_is_not_there(tmp_path):
     with pytest.raises(BadInput, match=r"missing\.json"):
         load(tmp_path / "missing.json")
+
+
+BUNDLE = '{"host": {"place": "x", %s}, "raw": ""}'
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ('"slurm": {"nodes": -5}', "host.slurm.nodes"),
+        ('"shm": -1', "host.shm"),
+        ('"locked_memory": -2', "host.locked_memory"),
+        (f'"locked_memory": -{10**40}', "host.locked_memory"),
+        ('"ptrace_scope": -1', "host.ptrace_scope"),
+    ],
+)
+def test_a_number_that_no_probe_writes_is_refused_by_the_name_of_its_field(tmp_path, said, field):
+    file = tmp_path / "facts.json"
+    file.write_text(BUNDLE % said)
+    with pytest.raises(BadInput) as caught:
+        load(file)
+    assert caught.value.message.startswith(f"{file}: {field}: ")
+    assert "toolkit probe" in caught.value.fix
+
+
+def test_numbers_that_a_probe_writes_are_read(tmp_path):
+    file = tmp_path / "facts.json"
+    file.write_text(BUNDLE % f'"locked_memory": -1, "shm": 0, "slurm": {{"nodes": {10**5}}}')
+    found = load(file)
+    assert (found.locked_memory, found.shm, found.slurm.nodes) == (-1, 0, 10**5)
+
+
+def test_a_mark_of_utf_8_does_no_harm_and_a_byte_of_another_encoding_is_told_with_its_line(tmp_path):
+    file = tmp_path / "facts.json"
+    text = BUNDLE % '"distribution": "é",\n"kernel": "6"'
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert load(file).distribution == "é"
+    file.write_bytes(b"\n" + text.encode("latin-1"))
+    with pytest.raises(BadInput, match=rf"^{file}:2: byte \d+ is not UTF-8$"):
+        load(file)
