@@ -1,6 +1,7 @@
 """What a person calls an image: a path, or a name behind a transport, as Apptainer and skopeo write it."""
 
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -12,7 +13,9 @@ Transport = Literal["docker-archive", "oci-archive", "oci", "docker-daemon"]
 _TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 TRANSPORTS = tuple(f"{transport}:" for transport in _TRANSPORTS)
 """What a text begins with that names an image and is no path."""
-_ELSEWHERE = ("docker", "oras", "library", "shub", "http", "https")
+_REGISTRIES = ("docker", "oras")
+_SERVERS = ("http", "https")
+_LIBRARIES = ("library", "shub")
 _NAME = re.compile(
     r"(?=.{1,400}$)(?:[A-Za-z0-9.-]+(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
     r"(?::\w[\w.-]{0,127}|@sha256:[0-9a-f]{64})"
@@ -42,11 +45,8 @@ def refer(image: str | Path) -> Reference:
     prefix, colon, rest = text.partition(":")
     if colon and prefix in _TRANSPORTS:
         return _with_transport(text, prefix, rest.removeprefix("//"))
-    if prefix in _ELSEWHERE and rest.startswith("//"):
-        raise BadInput(
-            f"{text}: no registry is asked here",
-            fix=f"fetch it first: toolkit image pull {text} -o FILE",
-        )
+    if rest.startswith("//") and (fetch := _fetching(prefix, text)):
+        raise BadInput(f"{text}: it is not fetched here", fix=f"fetch it first: {fetch}")
     if _NAME.fullmatch(text):
         return Reference(f"docker-daemon:{text}", "docker-daemon", Path(), text)
     raise BadInput(
@@ -76,6 +76,15 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
         if _there(rest[:cut]):
             return Reference(text, known, Path(rest[:cut]), rest[cut + 1 :])
     raise BadInput(f"{text}: there is no such file or folder")
+
+
+def _fetching(transport: str, text: str) -> str:
+    """Return the command that brings an image here; empty text for what is no such address."""
+    if transport in _REGISTRIES:
+        return f"toolkit image pull {shlex.quote(text)} -o FILE"
+    if transport in _SERVERS:
+        return f"curl -LO {shlex.quote(text)}"
+    return f"apptainer pull FILE {shlex.quote(text)}" if transport in _LIBRARIES else ""
 
 
 def _there(text: str) -> bool:

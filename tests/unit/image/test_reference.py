@@ -44,13 +44,29 @@ def test_paths_transports_and_names_are_told_apart(tmp_path, monkeypatch, text, 
         ("n" * 5000, "No such file"),
         ("oci:", "nothing stands behind oci:"),
         ("oci:nowhere:1", "there is no such file or folder"),
-        ("docker://x:1", "no registry is asked here"),
+        ("docker://x:1", "it is not fetched here"),
     ],
 )
 def test_what_is_not_there_is_refused(tmp_path, monkeypatch, text, why):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match=why):
         refer(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fetch"),
+    [
+        ("docker://h/x:1", "toolkit image pull docker://h/x:1 -o FILE"),
+        ("oras://h/x:1", "toolkit image pull oras://h/x:1 -o FILE"),
+        ("https://foo/bar.sif", "curl -LO https://foo/bar.sif"),
+        ("http://foo/a?b=c&d", "curl -LO 'http://foo/a?b=c&d'"),
+        ("library://u/c/x:1", "apptainer pull FILE library://u/c/x:1"),
+    ],
+)
+def test_what_is_elsewhere_is_told_with_the_command_that_brings_it(text, fetch):
+    with pytest.raises(BadInput, match="it is not fetched here") as caught:
+        refer(text)
+    assert caught.value.fix == f"fetch it first: {fetch}"
 
 
 @pytest.mark.parametrize(
