@@ -6,6 +6,7 @@ strict policy and the configuration of our own.
 
 import contextlib
 import logging
+import re
 import shlex
 import socket
 import tempfile
@@ -25,6 +26,9 @@ _SILENT_SECONDS = 90
 
 _KEY_OF_ANOTHER_KIND = "key, expected"
 """paramiko reads a key file as every kind of key, and reports the last failure, not the refusal."""
+
+_ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
+"""How Python begins an error of the system; paramiko puts it right behind its own words."""
 
 _CUT_OFF = "transport shut down or saw EOF"
 """paramiko calls this, too, a failure to authenticate."""
@@ -60,7 +64,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
         settings = PrivateConfig(runtime_ssh_path=str(config) if config else None)
         connection = fabric.Connection(host, config=settings, connect_timeout=_SECONDS)
     except (OSError, ValueError, paramiko.SSHException) as error:
-        raise BadInput(f"{config or '~/.ssh/config'}: {host}: {error}") from error
+        raise BadInput(f"{config or '~/.ssh/config'}: {host}: {why(error)}") from error
     words = ["ssh", *(["-F", str(config)] if config else []), host, "true"]
     # Each is opened in its turn, so that what one of them refuses is told of that one.
     for hop in reversed(_hops(connection)):
@@ -69,6 +73,15 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
         _notice_silence(hop.transport)
     connection.transport.set_keepalive(_KEEPALIVE_SECONDS)
     return connection
+
+
+def why(error: Exception) -> str:
+    """Return what an error says without what it is called in Python; of several addresses what each said."""
+    tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError: address → its error
+    if isinstance(tried, dict) and tried:
+        return ", ".join(dict.fromkeys(why(one) for one in tried.values()))
+    said = _ERRNO.sub(lambda found: f"{found[1]}: " if found[1] else "", str(error)).strip()
+    return said or ("the connection ended" if isinstance(error, EOFError) else type(error).__name__)
 
 
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
@@ -152,10 +165,10 @@ def _open(hop: Any, known: Path, words: str, paramiko: Any) -> None:  # noqa: AN
             raise _unknown(hop, where, known, words) from error
         if _KEY_OF_ANOTHER_KIND in str(error):
             raise _not_let_in(hop, where, "none of its keys is accepted", words) from error
-        raise Lost(f"{where}: SSH failed: {error}") from error
+        raise Lost(f"{where}: SSH failed: {why(error)}") from error
     except (OSError, EOFError) as error:
         raise Lost(
-            f"{where}: cannot be reached over SSH: {error}", fix="is the host up and the name right?"
+            f"{where}: cannot be reached over SSH: {why(error)}", fix="is the host up and the name right?"
         ) from error
 
 

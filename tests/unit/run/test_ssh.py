@@ -3,15 +3,19 @@
 import getpass
 import os
 import shlex
+import socket
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paramiko import SSHException
+from paramiko.ssh_exception import NoValidConnectionsError
 
 from toolkit.errors import BadInput
 from toolkit.run.command import Command
 from toolkit.run.ssh import SshRunner, _beside, _continue, shell_line
+from toolkit.run.ssh_connect import why
 
 WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
@@ -135,3 +139,26 @@ def test_a_file_is_written_by_a_number_that_has_no_name(monkeypatch):
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(os, "getuid", lambda: 54321)
     assert _beside("/work/it") == f"/work/.it.54321.{os.getpid()}.part"
+
+
+def refused():
+    return NoValidConnectionsError({("127.0.0.1", 1): ConnectionRefusedError(111, "Connection refused")})
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (refused(), "Connection refused"),
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (TimeoutError("timed out"), "timed out"),
+        (TimeoutError(110, "Connection timed out"), "Connection timed out"),
+        (
+            SSHException("Error reading SSH protocol banner[Errno 104] Connection reset by peer"),
+            "Error reading SSH protocol banner: Connection reset by peer",
+        ),
+        (EOFError(), "the connection ended"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_what_a_connection_fails_of_is_told_without_what_python_calls_it(error, said):
+    assert why(error) == said
