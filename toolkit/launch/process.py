@@ -63,7 +63,11 @@ def group_of(record: JobRecord) -> int:
             f"{record.key}: no process of this machine is known to be that job",
             fix="press Ctrl-C where it was launched: that ends all of its ranks",
         )
-    if os.getpgid(number) != number:
+    try:
+        group = os.getpgid(number)
+    except ProcessLookupError as error:
+        raise CheckFailed(f"{record.key}: its process {number} has just ended") from error
+    if group != number:
         raise CheckFailed(
             f"{record.key}: its script, process {number}, shares a group with the program that started it",
             fix="end that program; or press Ctrl-C where it runs",

@@ -77,15 +77,17 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
         return _answering(lambda: docker.DockerClient(_SOCKET, timeout=timeout), _SOCKET)
     return _answering(
         lambda: docker.DockerClient(context.Host, tls=context.TLSConfig, timeout=timeout),
-        f"{context.Host} (the docker context {context.name})",
+        context.Host,
+        f" (the docker context {context.name})",
     )
 
 
-def _answering(make: Callable[[], "DockerClient"], where: str) -> "DockerClient":
+def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
+    """Return a client that answers at ``where``; messages say behind that ``why`` it is asked."""
     with contextlib.ExitStack() as unless_it_answers:
         try:
             if where.startswith("unix://"):
-                _knock(where.removeprefix("unix://").split(" ")[0])
+                _knock(where.removeprefix("unix://"))
             client = make()
             unless_it_answers.callback(client.close)
             client.ping()
@@ -93,7 +95,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str) -> "DockerClient"
             # An ssh:// engine fails as the resolver, the socket or paramiko do.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
-            raise no_engine(error, where) from error
+            raise no_engine(error, f"{where}{why}") from error
         unless_it_answers.pop_all()
     return client
 

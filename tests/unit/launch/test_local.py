@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -318,6 +319,13 @@ def test_a_job_is_cancelled_from_elsewhere_and_all_who_look_say_so(here, begun):
     assert records.find(None).state == "cancelled"
     assert not (here / process.FILE).exists()
     with pytest.raises(CheckFailed, match="no process of this machine"):
+        process.group_of(record)
+
+
+def test_a_process_that_ends_while_it_is_looked_for_is_told(monkeypatch):
+    monkeypatch.setattr(process, "running", lambda record: 2**22 + 1)  # Linux gives no such number
+    record = msgspec.structs.replace(RECORD, nodes=socket.gethostname())
+    with pytest.raises(CheckFailed, match="has just ended"):
         process.group_of(record)
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import socket
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,20 @@ def test_a_socket_that_an_engine_left_behind_is_no_engine(tmp_path, monkeypatch)
     assert "sudo systemctl start docker" in raised.value.fix
     del raised
     gc.collect()  # a socket that was left open is a warning, and this test's
+
+
+def test_a_socket_whose_path_has_a_space_is_the_one_that_is_asked(tmp_path, monkeypatch, context):
+    (tmp_path / "my engine").mkdir()
+    where = tmp_path / "my engine" / "docker.sock"
+    knocked = []
+    monkeypatch.setattr(engine, "_knock", lambda path: (knocked.append(path), Path(path).stat()))
+    context(f"unix://{where}")
+    with pytest.raises(Missing, match=rf"on unix://{where} \(the docker context rootless\)"):
+        connect()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{where}")
+    with pytest.raises(Missing, match=f"on unix://{where}"):
+        connect()
+    assert knocked == [str(where)] * 2
 
 
 def test_an_address_that_makes_no_sense_is_no_engine(monkeypatch):
