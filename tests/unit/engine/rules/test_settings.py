@@ -90,6 +90,7 @@ def test_open_mpi_1_ends_in_mpi_init_where_openib_finds_no_device():
 
 
 FAST: dict[str, object] = {"infiniband": ("mlx5_0",), "fabrics": (), "interfaces": ("eth0", "ib0", "lo")}
+ROCE: dict[str, object] = {**FAST, "link_layers": {"mlx5_0": "Ethernet"}}
 SLINGSHOT: dict[str, object] = {
     "infiniband": (),
     "fabrics": ("slingshot",),
@@ -138,6 +139,7 @@ def open_mpi(version: str = "4.1.6", **changes: object) -> ImageMpi:
         ({"OMPI_MCA_pml": "^ucx", "OMPI_MCA_mtl": "ofi", "FI_PROVIDER": "cxi"}, SLINGSHOT, "ok"),
         ({"OMPI_MCA_btl": "openib,self,vader"}, FAST, "unknown"),
         ({"OMPI_MCA_btl": "openib,self,vader", "OMPI_MCA_btl_openib_allow_ib": "true"}, FAST, "ok"),
+        ({"OMPI_MCA_btl": "openib,self,vader"}, ROCE, "ok"),
         ({"OMPI_MCA_btl": "openib,self,vader"}, PLAIN, "crash"),
         ({"UCX_TLS": "rc,cuda_copy,sm,self"}, FAST, "ok"),
         ({"UCX_TLS": "sm,self"}, FAST, "ok"),
