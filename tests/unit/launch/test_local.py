@@ -374,7 +374,7 @@ def test_a_script_that_shares_a_group_with_its_starter_is_not_ended(here):
         with pytest.raises(CheckFailed, match="it has to end before"):
             go_on(LocalRunner(), record, print)
     finally:
-        subprocess.run(["pkill", "-P", str(by_hand.pid)])
+        stop_at_once("up")
         by_hand.communicate(timeout=20)
 
 
@@ -437,8 +437,11 @@ def test_every_value_in_the_template_is_quoted_or_checked():
 
 
 def stop_at_once(line):
-    if line == "up":
-        subprocess.run(["pkill", "-f", f"^sleep 30{os.getpid()}"])
+    """End what sleeps as soon as it does: it says so before it has become ``sleep``."""
+    deadline = time.monotonic() + 20
+    while line == "up" and subprocess.run(["pkill", "-f", f"^sleep 30{os.getpid()}"]).returncode:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def running(command):
