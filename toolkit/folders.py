@@ -25,6 +25,12 @@ def no_file(path: Path) -> str:
     return "a folder; name a file" if path.is_dir() else "no such file"
 
 
+def behind_links(target: Path) -> Path:
+    """Return the file that a name leads to: it is written anew, and a link to it stays a link."""
+    # Path.resolve fails at a link to itself.
+    return Path(os.path.realpath(target))
+
+
 def at_home(path: str | os.PathLike[str]) -> Path:
     """Return a path with ``~`` as the home folder.
 

@@ -5,17 +5,23 @@ from pathlib import Path
 
 from toolkit import files
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import behind_links
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all.
+    """Write a file whole, or not at all; where a link leads, and into a device or a pipe that is there.
 
     Raises:
-        BadInput: if the folder is not there or cannot be written to.
+        BadInput: if the folder is not there or cannot be written to, or if no file is named.
         CheckFailed: if the disk is full.
     """
+    if str(path) == "-":
+        raise BadInput("-: no name of a file", fix="/dev/stdout is what a program prints")
     try:
-        files.write_whole(path, content)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            files.write_whole(behind_links(path), content)
     except OSError as error:
         why = f"{path}: cannot be written: {error.strerror or error}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:

@@ -41,7 +41,7 @@ def downloaded(url: str, store: Path, tell: Tell, *, most: int, sha256: str = ""
         CheckFailed: if there are other bytes than those.
         Missing: if the server is not there, or breaks off again and again without giving any more.
     """
-    with _part(url, store) as part:
+    with _part(url, store, tell) as part:
         if sha256:
             _fill_right(url, part, most, sha256, tell)
         else:
@@ -116,7 +116,7 @@ def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
 
 
 @contextlib.contextmanager
-def _part(url: str, store: Path) -> Iterator[FileIO]:
+def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
     """Open what has come of an address so far, for this process alone."""
     path = store / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.part"
     while True:
@@ -125,7 +125,7 @@ def _part(url: str, store: Path) -> Iterator[FileIO]:
             path.touch()
             part = FileIO(path, "r+")  # without a buffer, which could not be written later either
         with part:
-            fcntl.flock(part, fcntl.LOCK_EX)
+            _take_turn(part, url, tell)
             # Who held it before may be done with it and have removed it.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
@@ -134,6 +134,14 @@ def _part(url: str, store: Path) -> Iterator[FileIO]:
                     if not part.seek(0, os.SEEK_END):
                         path.unlink(missing_ok=True)
                 return
+
+
+def _take_turn(part: FileIO, url: str, tell: Tell) -> None:
+    try:
+        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        tell.step(f"Waiting for another process that fetches {without_login(url)}")
+        fcntl.flock(part, fcntl.LOCK_EX)
 
 
 def _write(part: FileIO, chunk: bytes) -> None:

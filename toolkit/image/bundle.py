@@ -27,7 +27,7 @@ from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.run.builder import ensure_builder
 from toolkit.run.engine_images import named_image, save
-from toolkit.run.folders import in_cache, writable
+from toolkit.run.folders import check_file, in_cache, writable
 from toolkit.run.wheelhouse import gather
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def bundle(
         Missing: if something of it cannot be fetched.
         CheckFailed: if the disk is full; nothing is left.
     """
-    if target.is_dir():
-        raise BadInput(f"-o {target}: a folder; name the file to write, as in {target / 'toolkit.tar'}")
+    check_file(target, "-o", "toolkit.tar")
     writable(target.parent, "-o")
     pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
     sifs = tuple(dict.fromkeys(sifs))

@@ -1,7 +1,6 @@
 """The checksum that stands beside a SIF, in the form that sha256sum writes and checks."""
 
 import hashlib
-import os
 import posixpath
 import re
 import shlex
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import behind_links
 from toolkit.image import workspace
 
 _LINE = re.compile(
@@ -88,12 +88,6 @@ def digest_file(sif: Path) -> Path:
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def behind_links(target: Path) -> Path:
-    """Return the file that a name leads to: it is written anew, and a link to it stays a link."""
-    # Path.resolve fails at a link to itself.
-    return Path(os.path.realpath(target))
 
 
 def publish(part: Path, target: Path, digest: str) -> None:

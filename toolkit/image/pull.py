@@ -10,12 +10,13 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import behind_links
 from toolkit.image import oci, workspace
-from toolkit.image.digest import behind_links, digest_file, note, publish, sha256
+from toolkit.image.digest import digest_file, note, publish, sha256
 from toolkit.image.ociarchive import write_archive
 from toolkit.image.sif import full_disks
 from toolkit.model.progress import Tell
-from toolkit.run.folders import writable
+from toolkit.run.folders import check_file, writable
 from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, Manifest, Platform, digest_of
@@ -50,8 +51,7 @@ def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, plat
         CheckFailed: if what came is not what was asked for, or the disk is full; ``target`` stays as it was.
         BadInput: if ``target`` cannot be written.
     """
-    if target.is_dir():
-        raise BadInput(f"-o {target}: a folder; name the file to write")
+    check_file(target, "-o", "image.sif")
     real = behind_links(target)
     writable(real.parent, "-o")
     tell.step(f"Asking {source.host} for {source}")

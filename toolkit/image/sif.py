@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Damaged, Missing
+from toolkit.folders import behind_links
 from toolkit.image import papers, singularityd, workspace
-from toolkit.image.digest import behind_links, check_digest, publish, sha256
+from toolkit.image.digest import check_digest, publish, sha256
 from toolkit.image.ociconfig import OciConfig, epoch, read_config
 from toolkit.image.packing import DEFAULT, Packing
 from toolkit.image.pseudo import pseudo_file
@@ -30,7 +31,7 @@ from toolkit.run import squash
 from toolkit.run.builder import contained
 from toolkit.run.engine import build_memory, find_image
 from toolkit.run.engine_images import size_of
-from toolkit.run.folders import writable
+from toolkit.run.folders import check_file, writable
 from toolkit.run.singularity import Runtime, find
 
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ def convert(
     source = find_image(client, image)
     if source is None:
         raise Missing(f"{image} is not in the Docker engine", fix="toolkit image build RECIPE")
-    if target.is_dir():
-        raise BadInput(f"{target} is a folder; name the file to write, as in {target / 'image.sif'}")
+    check_file(target, "-o", "image.sif")
     config, real = read_config(source), behind_links(target)
     if not fresh and (kept := reusable(real, config, packing)):
         tell.step(f"{target} is from this image already")

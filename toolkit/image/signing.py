@@ -11,9 +11,9 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.folders import no_file
+from toolkit.folders import behind_links, no_file
 from toolkit.image import workspace
-from toolkit.image.digest import behind_links, check_digest, publish, sha256
+from toolkit.image.digest import check_digest, publish, sha256
 from toolkit.image.integrity import differences, metadata, signed_groups
 from toolkit.image.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
 from toolkit.model.progress import Tell

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import behind_links
 from toolkit.image.based import write_base
 from toolkit.image.context import whole_context
-from toolkit.image.digest import behind_links
 from toolkit.image.dockerarchive import write_archive
 from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.identity import labels

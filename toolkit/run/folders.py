@@ -41,6 +41,21 @@ def would_take(folder: Path, option: str) -> Path:
         raise _refused(folder, option, error) from error
 
 
+def check_file(target: Path, option: str, example: str) -> None:
+    """Refuse a file to be written that is something else: what is written is renamed to it, a device too.
+
+    ``example`` is what a file in a folder of that name might be called.
+
+    Raises:
+        BadInput: if it is there and is no file.
+    """
+    if target.is_dir():
+        raise BadInput(f"{option} {target}: a folder; name the file to write, as in {target / example}")
+    with contextlib.suppress(OSError):  # what cannot be looked at is told where it is written to
+        if target.exists() and not target.is_file():
+            raise BadInput(f"{option} {target}: not a file", fix=f"name a file with {option}")
+
+
 def in_cache(*below: str) -> Path:
     """Return a folder of the cache, made and tried; whoever did not choose it is told what moves it.
 

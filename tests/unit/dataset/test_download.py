@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tests.unit.dataset.server import cut, refusing, resuming, serving, whole
+from tests.unit.heard import Heard
 from toolkit.dataset.download import Full, downloaded
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Silent
@@ -27,8 +28,8 @@ def store(tmp_path):
 def take(store):
     """Download and return what came; pinned by size and digest unless it is said."""
 
-    def run(url, *, sha256=SHA256):
-        with downloaded(f"{url}/file", store, Silent(), most=len(CONTENT), sha256=sha256) as file:
+    def run(url, *, sha256=SHA256, tell=None):
+        with downloaded(f"{url}/file", store, tell or Silent(), most=len(CONTENT), sha256=sha256) as file:
             return file.read()
 
     return run
@@ -180,15 +181,17 @@ def test_an_interrupt_keeps_what_has_come(store):
     assert parts(store)[0] > 0
 
 
-def test_two_at_once_both_get_it(take):
-    got = []
+def test_several_at_once_get_it_one_after_another_and_say_for_what_they_wait(take):
+    got, heard = [], Heard()
     with serving({"/file": resuming(CONTENT, 1000)}) as (url, _):
-        threads = [threading.Thread(target=lambda: got.append(take(url))) for _ in range(4)]
+        threads = [threading.Thread(target=lambda: got.append(take(url, tell=heard))) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        waited = f"Waiting for another process that fetches {url}/file"
     assert got == [CONTENT] * 4
+    assert waited in heard.steps
 
 
 @pytest.fixture

@@ -1,11 +1,12 @@
 """Whether a folder takes files is tried, not guessed."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from toolkit.errors import BadInput, Missing
-from toolkit.run.folders import folder_mode, in_cache, would_take, writable
+from toolkit.run.folders import check_file, folder_mode, in_cache, would_take, writable
 
 
 def test_a_folder_is_made_and_left_empty(tmp_path):
@@ -42,6 +43,21 @@ def test_what_could_not_be_made_is_told_by_asking(folder):
     with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written to: ") as caught:
         would_take(Path(folder), "-o")
     assert "-o" in caught.value.fix
+
+
+def test_only_a_file_is_written_anew(tmp_path):
+    """As a device is replaced by a rename just as a file is, where root writes."""
+    (tmp_path / "old").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    for fine in ("old", "new", "absent/new"):
+        check_file(tmp_path / fine, "-o", "image.sif")
+    with pytest.raises(
+        BadInput, match=f"^-o {tmp_path}: a folder; name the file to write, as in .*/image.sif"
+    ):
+        check_file(tmp_path, "-o", "image.sif")
+    for other in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(BadInput, match=f"^-o {other}: not a file"):
+            check_file(other, "-o", "image.sif")
 
 
 def test_a_folder_of_the_cache_is_made(tmp_path, monkeypatch):
