@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.engine.hindrance import concerns_all, hindrance
-from toolkit.engine.plans import computes_on_gpus
 from toolkit.engine.predict import predict, working
+from toolkit.engine.traits import computes_on_gpus
 from toolkit.image.matched import matched
 from toolkit.image.reference import for_apptainer
 from toolkit.launch.fix import mend

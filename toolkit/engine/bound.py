@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import bind_target, host_launcher
+from toolkit.engine.traits import bind_target, host_launcher
 from toolkit.folders import is_below, is_system
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan

@@ -3,24 +3,36 @@
 import posixpath
 
 from toolkit import knowledge
+from toolkit.engine.inherited import harmful
+from toolkit.engine.traits import (
+    bind_target,
+    brings_orte,
+    brings_prrte,
+    computes_on_gpus,
+    copies_blindly,
+    host_launcher,
+    insists,
+    is_masked,
+    launcher_pair,
+    mounted_folders,
+    pmix_type,
+    sends_by_ucx,
+    splits,
+    tmp_is_private,
+)
 from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.fabric import fabrics_of
 from toolkit.knowledge.mpi import Namespaces
-from toolkit.knowledge.pmix import Pair, is_plugin, release_of
 from toolkit.knowledge.runtime import knows
-from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
+from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
 
-_RUNTIMES = ("APPTAINER", "SINGULARITY")
-_SYSTEM = {"/", "/usr", "/usr/local"}
-"""Prefixes that a container has of its own."""
 _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 """By what a launcher knows of an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
 _FORKS = {"mpich", "mvapich2"}
 """Implementations whose launcher has to be told that it is alone in the container."""
-
 
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 GLOO_FILE = "toolkit-gloo.py"
@@ -45,83 +57,6 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         unset=_unset(host, image, request, mode),
         binds=(*_binds(host), *(mounted_folders(host_launcher(host)) if mode == "bind" else ())),
         wrapper=_wrapper(image) if mode == "gloo" else (),
-    )
-
-
-def harmful(host: HostFacts) -> tuple[str, ...]:
-    """Return the variables of the host that a job would inherit and that are meant for its own MPI."""
-    return tuple(name for name in sorted(host.environment) if _is_harmful(name))
-
-
-def _is_harmful(name: str) -> bool:
-    for runtime in _RUNTIMES:
-        # The runtime sets the rest of the name inside the container.
-        name = name.removeprefix(f"{runtime}ENV_")
-    return steers_mpi(name) or container_option(name) is not None
-
-
-def steers_mpi(name: str) -> bool:
-    """Tell whether a variable changes what an MPI does, or which Python modules it is called from."""
-    known = knowledge.mpi().variables
-    return name in {*known.paths, *known.harmful} or name.startswith(known.harmful_prefixes)
-
-
-def container_option(name: str) -> str | None:
-    """Return the option that a variable stands for: ``cleanenv`` for ``APPTAINER_CLEANENV``."""
-    runtime, _, option = name.partition("_")
-    if runtime not in _RUNTIMES or option not in knowledge.mpi().variables.container_options:
-        return None
-    return option.lower().replace("_", "-")
-
-
-def host_launcher(host: HostFacts) -> HostMpi | None:
-    """Return the MPI whose mpirun is found first on the host."""
-    return host.mpis[0] if host.mpis else None
-
-
-def pmix_type(host: HostFacts) -> str | None:
-    """Return what to write behind ``--mpi=`` for PMIx, or ``None`` where Slurm has no PMIx."""
-    types = (host.slurm.mpi_types if host.slurm else None) or ()
-    plugins = [t for t in types if is_plugin(t)]
-    # Slurm's own come first, the one that it takes for plain pmix before those of a release.
-    return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
-
-
-def pmix_major(host: HostFacts) -> int:
-    """Return the major release of the PMIx that Slurm serves; 0 where the names of its plugins do not tell.
-
-    A plugin refuses a library of another one than that of its name (SchedMD/slurm:src/plugins/mpi/pmix/
-    mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is the only one that there is.
-    """
-    types = (host.slurm.mpi_types if host.slurm else None) or ()
-    if pmix_type(host) == "pmix":
-        told = {release_of(t) for t in types if is_plugin(t)} - {0}
-        return told.pop() if len(told) == 1 else 0
-    return release_of(pmix_type(host) or "")
-
-
-def launcher_pair(
-    host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
-) -> Pair | None:
-    """Return what is known of a launcher, which is the host's as a rule, and this PMIx client.
-
-    ``unset`` are the variables that are taken away between them; ``None`` means those that help.
-    """
-    rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
-    if unset is None:
-        return next((row for row in rows if row.outcome == "ok"), None)
-    return next((row for row in rows if set(row.unset) <= set(unset)), None)
-
-
-def _fits(row: Pair, host: HostMpi | ImageMpi, client: str, request: Request) -> bool:
-    if row.server and not host.pmix:
-        return False
-    return (
-        within(host.version or "", row.launcher)
-        and within(host.pmix or "", row.server)
-        and within(client, row.client)
-        and counts(row.nodes, request.nodes)
-        and row.batch in {None, request.batch}
     )
 
 
@@ -165,16 +100,6 @@ def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     return ("--nv",) if computes_on_gpus(host, image) else ()
 
 
-def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
-    """Tell whether the host has GPUs of NVIDIA, and the image was built to compute on them."""
-    return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
-
-
-def built_for_gpus(image: ImageFacts) -> bool:
-    """Tell whether an image holds what computes on GPUs of NVIDIA."""
-    return bool(image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl)
-
-
 def _left_out(host: HostFacts) -> tuple[str, ...]:
     """Leave out what the site binds into every container and the machine does not have.
 
@@ -183,12 +108,6 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
     return ("--no-mount", ",".join(named)) if named and _has_option(host, "--no-mount") else ()
-
-
-def bind_target(bind: str) -> str:
-    """Return where ``SRC[:DST[:OPTS]]`` is seen in the container."""
-    source, _, rest = bind.partition(":")
-    return rest.split(":")[0] or source
 
 
 def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
@@ -205,38 +124,12 @@ def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
     return ("--sharens",) if needed else ()
 
 
-def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
-    """Tell whether ranks of one node get user namespaces of their own; ``None`` if that is not known."""
-    if request.ranks_per_node == 1 or mode in {"mpirun-container", "gloo"} or host.runtime is None:
-        return False
-    return None if host.runtime.setuid is None else not host.runtime.setuid
-
-
 def _can_share(host: HostFacts) -> bool:
     return _has_option(host, "--sharens")
 
 
 def _has_option(host: HostFacts, option: str) -> bool:
     return host.runtime is not None and knows(host.runtime.name, host.runtime.version, option)
-
-
-def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Tell whether this is an Open MPI before 5: with ORTE for a launcher, and btl/vader for a node."""
-    return mpi is not None and knowledge.mpi().release.orte.of(mpi)
-
-
-def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Tell whether this is an Open MPI from 5 on, with PRRTE for a launcher."""
-    return mpi is not None and knowledge.mpi().release.prrte.of(mpi)
-
-
-def copies_blindly(mpi: ImageMpi) -> bool:
-    """Tell whether large messages from another user namespace never arrive in this MPI.
-
-    btl/vader of Open MPI 4 sees that cross-memory attach is refused and waits for fragments that
-    nobody sends; Open MPI 5 has a framework of its own for it (opal/mca/smsc).
-    """
-    return brings_orte(mpi)
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
@@ -246,23 +139,6 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     unread = "runtime.settings" in host.unknown
     needed = unread or host.runtime.settings.get("mount tmp") == "no"
     return ("/tmp",) if needed else ()  # noqa: S108 - the path that MPI uses
-
-
-def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the folders that bring the host's MPI into a container.
-
-    None where they are the system's, or where one of them cannot be named.
-    """
-    if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
-        return ()
-    beside = (f for f in provider.folders or () if not is_system(f) and not is_below(f, provider.prefix))
-    folders = tuple(dict.fromkeys((provider.prefix, *beside)))
-    return () if any(map(is_masked, folders)) else folders
-
-
-def is_masked(path: str) -> bool:
-    """Tell whether facts hide part of a path: in them a home is ``~``, a person's name ``-``."""
-    return path.startswith("~") or "-" in path.split("/")
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
@@ -284,13 +160,6 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
     return env
 
 
-def tmp_is_private(host: HostFacts) -> bool | None:
-    """Tell whether Slurm gives each job a /tmp of its own; ``None`` where its settings are not known."""
-    if host.slurm is None or "slurm.settings" in host.unknown:
-        return None
-    return "tmpfs" in host.slurm.settings.get("JobContainerType", "")
-
-
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
     """Tell whether ranks that the host's mpirun starts on its own node have to be told of a step.
 
@@ -301,18 +170,6 @@ def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
 """What every PMIx client has, in place of what a server of another release offers first."""
-
-
-def insists(image: ImageFacts) -> bool:
-    """Tell whether the PMIx client ends where one of the components that the server names is not there.
-
-    It takes two things. From 3.2.0 on PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA parameters
-    (openpmix/openpmix:src/runtime/pmix_init.c); 2.2.5 to 3.1.5 choose from what they have. Up to 3.2.3 a
-    component that is named and missing is an error (src/mca/base/pmix_mca_base_component_find.c); from
-    3.2.4rc1 on, which is in Open MPI 4.1.5, abort_on_load_error is off (#2927). In 4.0 to 4.2.2 the server's
-    words for a client with fewer components do no harm (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
-    """
-    return within(image.pmix or "", knowledge.pmix().insists.client)
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
@@ -387,11 +244,6 @@ def _old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
         return None
     rows = (row for row in knowledge.mpi().namespaces if row.by == "ucx" and row.of(mpi))
     return next((row for row in rows if within(image.ucx or "", row.ucx)), None)
-
-
-def sends_by_ucx(mpi: ImageMpi) -> bool:
-    """Tell whether an Open MPI has the component that sends by UCX, which it prefers on a fast network."""
-    return "ucx" in mpi.components.get("pml", ())
 
 
 def _mistakes_allocation(image: ImageFacts, request: Request) -> bool:

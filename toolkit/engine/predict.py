@@ -7,9 +7,10 @@ import msgspec
 from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
 from toolkit.engine.judge import Judged, weigh
-from toolkit.engine.plans import pmix_major, propose
+from toolkit.engine.plans import propose
 from toolkit.engine.registry import RULES
 from toolkit.engine.searched import searched
+from toolkit.engine.traits import pmix_major
 from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding

@@ -7,7 +7,7 @@ from functools import cache
 
 from toolkit.engine import paths
 from toolkit.engine.case import Case
-from toolkit.engine.plans import steers_mpi
+from toolkit.engine.inherited import steers_mpi
 from toolkit.engine.rule import Lacks
 from toolkit.engine.wireup import HYDRA, cleaned, leaves_out_home
 from toolkit.knowledge import counts

@@ -9,7 +9,8 @@ from typing import Literal
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import brings_orte, container_option, host_launcher, splits
+from toolkit.engine.inherited import container_option
+from toolkit.engine.traits import brings_orte, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import HostMpi, ImageMpi

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from toolkit.engine.plans import built_for_gpus
+from toolkit.engine.traits import built_for_gpus
 from toolkit.knowledge.fabric import between_nodes, fabric, fastest
 from toolkit.launch.header import has_gpus
 from toolkit.model.facts import HostFacts, ImageFacts

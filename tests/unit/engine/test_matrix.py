@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from tests.matrix.measured import Measured, cells, excluded, expressible, image
-from toolkit.engine.plans import propose, steers_mpi
+from toolkit.engine.inherited import steers_mpi
+from toolkit.engine.plans import propose
 from toolkit.engine.predict import foresee
 
 MEASURED = [m for cell in cells() if (m := expressible(cell))]

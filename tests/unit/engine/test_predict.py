@@ -17,8 +17,8 @@ from tests.unit.engine.examples import (
     with_,
     without,
 )
-from toolkit.engine.plans import pmix_type
 from toolkit.engine.predict import examine, predict
+from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import MODES, Prediction, Request, Verdict
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.engine.plans import pmix_type
+from toolkit.engine.traits import pmix_type
 from toolkit.errors import BadInput, Missing
 from toolkit.knowledge import sites
 from toolkit.knowledge.sitefields import objections

@@ -3,8 +3,8 @@
 from toolkit import knowledge
 from toolkit.engine.bound import SPEAKERS, brought, first, halves, replaces, targets_of
 from toolkit.engine.case import Case
-from toolkit.engine.plans import brings_orte, host_launcher, is_masked, mounted_folders
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.traits import brings_orte, host_launcher, is_masked, mounted_folders
 from toolkit.engine.wireup import HYDRA, offer
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below

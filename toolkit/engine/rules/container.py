@@ -2,8 +2,8 @@
 
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.plans import brings_orte, brings_prrte, host_launcher, tmp_is_private
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, tmp_is_private
 from toolkit.engine.wireup import cleaned, offer, options
 from toolkit.knowledge.pmix import store_of
 

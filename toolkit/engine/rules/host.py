@@ -1,8 +1,8 @@
 """Rules about the place: what has to be there before any rank can start."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher, pmix_type
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.traits import host_launcher, pmix_type
 from toolkit.model.prediction import Mode
 
 OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "gloo"})

@@ -6,9 +6,9 @@ import re
 from toolkit import knowledge
 from toolkit.engine.bound import first
 from toolkit.engine.case import Case
-from toolkit.engine.plans import bind_target, host_launcher
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
+from toolkit.engine.traits import bind_target, host_launcher
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts

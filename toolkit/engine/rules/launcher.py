@@ -4,10 +4,11 @@ import posixpath
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import AGENT, brings_orte, host_launcher, launcher_pair
+from toolkit.engine.plans import AGENT
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
+from toolkit.engine.traits import brings_orte, host_launcher, launcher_pair
 from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below

@@ -6,10 +6,10 @@ import re
 from toolkit.engine.asked import missing, unread
 from toolkit.engine.bound import first, replaces
 from toolkit.engine.case import Case
-from toolkit.engine.plans import host_launcher
 from toolkit.engine.rule import TRY_IT, Hit, Lacks, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
 from toolkit.engine.searched import path_given
+from toolkit.engine.traits import host_launcher
 from toolkit.engine.words import mpi_name
 from toolkit.model.facts import ImageMpi
 

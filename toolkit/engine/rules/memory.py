@@ -4,9 +4,9 @@ from toolkit import knowledge
 from toolkit.engine import paths
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.plans import copies_blindly, sends_by_ucx
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
+from toolkit.engine.traits import copies_blindly, sends_by_ucx
 from toolkit.engine.wireup import alone_in_namespace, options
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing

@@ -2,9 +2,10 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import PLAIN_PMIX, host_launcher, insists
+from toolkit.engine.plans import PLAIN_PMIX
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import unfound
+from toolkit.engine.traits import host_launcher, insists
 from toolkit.engine.wireup import offer, waits_for_the_dead
 from toolkit.engine.words import plain
 from toolkit.knowledge.pmix import Pair, store_of

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.plans import bind_target
 from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.traits import bind_target
 from toolkit.knowledge import runtime
 from toolkit.knowledge.runtime import Mount
 from toolkit.versions import older

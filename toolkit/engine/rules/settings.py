@@ -2,7 +2,7 @@
 
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.plans import harmful
+from toolkit.engine.inherited import harmful
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.settings import effects
 from toolkit.engine.wireup import leaves_out_home

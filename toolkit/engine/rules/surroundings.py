@@ -3,9 +3,9 @@
 from toolkit import knowledge
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.plans import bind_target
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.engine.searched import FORCED_PATHS
+from toolkit.engine.traits import bind_target
 from toolkit.folders import is_below
 from toolkit.versions import within
 

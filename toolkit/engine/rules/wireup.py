@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import brings_orte, host_launcher, insists, launcher_pair
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
+from toolkit.engine.traits import brings_orte, host_launcher, insists, launcher_pair
 from toolkit.engine.wireup import (
     HYDRA,
     PMI,

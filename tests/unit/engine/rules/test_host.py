@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import HOST, MPICH, SLURM, absent, case, host, image, runtime, unread
-from toolkit.engine.plans import pmix_type
 from toolkit.engine.predict import examine, predict
+from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostMpi
 from toolkit.model.prediction import Request
 

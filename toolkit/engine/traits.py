@@ -1,0 +1,146 @@
+"""What a host or an image is, as the rules and the plans both ask: its MPI, its PMIx, its namespaces."""
+
+from toolkit import knowledge
+from toolkit.folders import is_below, is_system
+from toolkit.knowledge import counts
+from toolkit.knowledge.pmix import Pair, is_plugin, release_of
+from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
+from toolkit.model.prediction import Mode, Request
+from toolkit.versions import within
+
+_SYSTEM = {"/", "/usr", "/usr/local"}
+"""Prefixes that a container has of its own."""
+
+
+def host_launcher(host: HostFacts) -> HostMpi | None:
+    """Return the MPI whose mpirun is found first on the host."""
+    return host.mpis[0] if host.mpis else None
+
+
+def pmix_type(host: HostFacts) -> str | None:
+    """Return what to write behind ``--mpi=`` for PMIx, or ``None`` where Slurm has no PMIx."""
+    types = (host.slurm.mpi_types if host.slurm else None) or ()
+    plugins = [t for t in types if is_plugin(t)]
+    # Slurm's own come first, the one that it takes for plain pmix before those of a release.
+    return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
+
+
+def pmix_major(host: HostFacts) -> int:
+    """Return the major release of the PMIx that Slurm serves; 0 where the names of its plugins do not tell.
+
+    A plugin refuses a library of another one than that of its name (SchedMD/slurm:src/plugins/mpi/pmix/
+    mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is the only one that there is.
+    """
+    types = (host.slurm.mpi_types if host.slurm else None) or ()
+    if pmix_type(host) == "pmix":
+        told = {release_of(t) for t in types if is_plugin(t)} - {0}
+        return told.pop() if len(told) == 1 else 0
+    return release_of(pmix_type(host) or "")
+
+
+def launcher_pair(
+    host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
+) -> Pair | None:
+    """Return what is known of a launcher, which is the host's as a rule, and this PMIx client.
+
+    ``unset`` are the variables that are taken away between them; ``None`` means those that help.
+    """
+    rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
+    if unset is None:
+        return next((row for row in rows if row.outcome == "ok"), None)
+    return next((row for row in rows if set(row.unset) <= set(unset)), None)
+
+
+def _fits(row: Pair, host: HostMpi | ImageMpi, client: str, request: Request) -> bool:
+    if row.server and not host.pmix:
+        return False
+    return (
+        within(host.version or "", row.launcher)
+        and within(host.pmix or "", row.server)
+        and within(client, row.client)
+        and counts(row.nodes, request.nodes)
+        and row.batch in {None, request.batch}
+    )
+
+
+def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
+    """Tell whether the host has GPUs of NVIDIA, and the image was built to compute on them."""
+    return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
+
+
+def built_for_gpus(image: ImageFacts) -> bool:
+    """Tell whether an image holds what computes on GPUs of NVIDIA."""
+    return bool(image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl)
+
+
+def bind_target(bind: str) -> str:
+    """Return where ``SRC[:DST[:OPTS]]`` is seen in the container."""
+    source, _, rest = bind.partition(":")
+    return rest.split(":")[0] or source
+
+
+def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
+    """Tell whether ranks of one node get user namespaces of their own; ``None`` if that is not known."""
+    if request.ranks_per_node == 1 or mode in {"mpirun-container", "gloo"} or host.runtime is None:
+        return False
+    return None if host.runtime.setuid is None else not host.runtime.setuid
+
+
+def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
+    """Tell whether this is an Open MPI before 5: with ORTE for a launcher, and btl/vader for a node."""
+    return mpi is not None and knowledge.mpi().release.orte.of(mpi)
+
+
+def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
+    """Tell whether this is an Open MPI from 5 on, with PRRTE for a launcher."""
+    return mpi is not None and knowledge.mpi().release.prrte.of(mpi)
+
+
+def copies_blindly(mpi: ImageMpi) -> bool:
+    """Tell whether large messages from another user namespace never arrive in this MPI.
+
+    btl/vader of Open MPI 4 sees that cross-memory attach is refused and waits for fragments that
+    nobody sends; Open MPI 5 has a framework of its own for it (opal/mca/smsc).
+    """
+    return brings_orte(mpi)
+
+
+def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
+    """Return the folders that bring the host's MPI into a container.
+
+    None where they are the system's, or where one of them cannot be named.
+    """
+    if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
+        return ()
+    beside = (f for f in provider.folders or () if not is_system(f) and not is_below(f, provider.prefix))
+    folders = tuple(dict.fromkeys((provider.prefix, *beside)))
+    return () if any(map(is_masked, folders)) else folders
+
+
+def is_masked(path: str) -> bool:
+    """Tell whether facts hide part of a path: in them a home is ``~``, a person's name ``-``."""
+    return path.startswith("~") or "-" in path.split("/")
+
+
+def tmp_is_private(host: HostFacts) -> bool | None:
+    """Tell whether Slurm gives each job a /tmp of its own; ``None`` where its settings are not known."""
+    if host.slurm is None or "slurm.settings" in host.unknown:
+        return None
+    return "tmpfs" in host.slurm.settings.get("JobContainerType", "")
+
+
+def insists(image: ImageFacts) -> bool:
+    """Tell whether the PMIx client ends where one of the components that the server names is not there.
+
+    It takes two things. From 3.2.0 on PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA parameters
+    (openpmix/openpmix:src/runtime/pmix_init.c); 2.2.5 to 3.1.5 choose from what they have. Up to 3.2.3 a
+    component that is named and missing is an error (src/mca/base/pmix_mca_base_component_find.c); from
+    3.2.4rc1 on, which is in Open MPI 4.1.5, abort_on_load_error is off (#2927). In 4.0 to 4.2.2 the server's
+    words for a client with fewer components do no harm (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
+    """
+    return within(image.pmix or "", knowledge.pmix().insists.client)
+
+
+def sends_by_ucx(mpi: ImageMpi) -> bool:
+    """Tell whether an Open MPI has the component that sends by UCX, which it prefers on a fast network."""
+    return "ucx" in mpi.components.get("pml", ())
