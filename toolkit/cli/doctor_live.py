@@ -17,7 +17,7 @@ from toolkit.cli.styles import style_of_stdout, width_of_stdout
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.inspect import inspect
-from toolkit.launch import jobs, live, plan, records, script, trial
+from toolkit.launch import live, plan, records, script, submission, trial
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial
@@ -156,7 +156,7 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
     for file in bench.programs:
         bench.runner.write(posixpath.join(record.spec.directory, file.name), file.content, file.mode)
     bench.tell.step(f"Trying {prediction.mode}: {record.spec.ranks} ranks on {record.spec.nodes} nodes")
-    record = watch_job(bench.runner, jobs.submit(bench.runner, record, text), bench.tell, quiet=True)
+    record = watch_job(bench.runner, submission.submit(bench.runner, record, text), bench.tell, quiet=True)
     output = _output(record)
     seen = live.read(output)
     observed = live.outcome(seen, output, bench.asked.ranks, record.state)

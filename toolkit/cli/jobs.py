@@ -176,6 +176,7 @@ def resume(ctx: click.Context, job: str | None, as_json: bool) -> None:
     One of launch --local runs again here, to its end.
     """
     from toolkit.launch import jobs as doors
+    from toolkit.launch.submission import resubmit
 
     record = find(job)
     with reached(record) as runner:
@@ -183,7 +184,7 @@ def resume(ctx: click.Context, job: str | None, as_json: bool) -> None:
         if doors.is_local(record):
             _go_on_here(ctx, runner, record, as_json=as_json)
             return
-        record = doors.resubmit(runner, record)
+        record = resubmit(runner, record)
     if as_json:
         _print_several([record], as_json=True)
     else:

@@ -120,14 +120,14 @@ def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> 
     """Bring the files there, submit, and return the record, which says how to come back."""
     import msgspec
 
-    from toolkit.launch import jobs
+    from toolkit.launch import submission
     from toolkit.run.stage import stage
 
     stage(runner, job.parcels, tell)
     tell.step(f"Submitting to Slurm on {runner.place}")
     config = str(where.ssh_config.resolve()) if where.ssh_config else None
     record = msgspec.structs.replace(job.record, host=where.host, cluster=where.cluster, ssh_config=config)
-    return jobs.submit(runner, record, job.script)
+    return submission.submit(runner, record, job.script)
 
 
 def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:

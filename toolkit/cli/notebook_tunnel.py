@@ -13,7 +13,7 @@ from toolkit.cli.following import failure
 from toolkit.cli.notebook_job import Prepared
 from toolkit.cli.places import open_runner
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
-from toolkit.launch import jobs, notebook, records
+from toolkit.launch import jobs, notebook, records, submission
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
@@ -51,7 +51,7 @@ def started(runner: Runner, job: Prepared, session: Session, tell: Tell) -> None
         stage(runner, job.parcels, tell)
         token = notebook.prepare(runner, job.record.spec, job.runtime)
         tell.step(f"Submitting to Slurm on {runner.place}")
-        record = jobs.submit(runner, job.record, job.script)
+        record = submission.submit(runner, job.record, job.script)
         _use(runner, record, token, tunnel, session, tell)
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, UNANSWERED, Recorded
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.launch import jobs, records
+from toolkit.launch import jobs, records, submission
 from toolkit.model.job import JobTask
 
 NEW = msgspec.structs.replace(RECORD, id="")
@@ -20,7 +20,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(jobs, "_CANCEL_PAUSE", 0.01)
     monkeypatch.setattr(jobs, "_CANCEL_SECONDS", 0.05)
-    monkeypatch.setattr(jobs, "_LOOK_PAUSES", (0.0,))
+    monkeypatch.setattr(submission, "_LOOK_PAUSES", (0.0,))
 
 
 def kept(name):
@@ -29,7 +29,7 @@ def kept(name):
 
 def test_submitting_writes_the_script_and_keeps_the_number():
     slurm = Recorded(sbatch=["41\n"])
-    record = jobs.submit(slurm, NEW, "#!/bin/bash\n")
+    record = submission.submit(slurm, NEW, "#!/bin/bash\n")
     assert (record.id, record.state) == ("41", "pending")
     assert records.find(None) == record
     assert slurm.files[f"{RECORD.spec.directory}/job.sh"] == b"#!/bin/bash\n"
@@ -39,7 +39,7 @@ def test_submitting_writes_the_script_and_keeps_the_number():
 def test_a_refusal_is_told_in_sbatchs_words_and_leaves_no_record():
     slurm = Recorded(sbatch=[(1, "", REFUSAL)])
     with pytest.raises(CheckFailed, match="refused the job: Batch job submission failed: Inv") as caught:
-        jobs.submit(slurm, NEW, "x")
+        submission.submit(slurm, NEW, "x")
     assert any("invalid partition specified: gpu" in line for line in caught.value.detail)
     assert records.every() == []
 
@@ -48,7 +48,7 @@ def test_where_there_is_no_sbatch_no_record_is_left():
     absent = Missing("sbatch is not installed on this machine")
     absent.__cause__ = FileNotFoundError("sbatch")
     with pytest.raises(Missing, match="not installed"):
-        jobs.submit(Recorded(sbatch=[absent]), NEW, "x")
+        submission.submit(Recorded(sbatch=[absent]), NEW, "x")
     assert records.every() == []
 
 
@@ -71,7 +71,7 @@ def test_where_there_is_no_sbatch_no_record_is_left():
 )
 def test_a_job_that_may_have_been_submitted_is_not_forgotten(answer, error, said):
     with pytest.raises(error, match=said) as caught:
-        jobs.submit(Recorded(sbatch=[answer]), NEW, "x")
+        submission.submit(Recorded(sbatch=[answer]), NEW, "x")
     assert "may have been submitted" in caught.value.message
     assert "squeue --me" in caught.value.fix
     left = records.find(None)
@@ -81,7 +81,7 @@ def test_a_job_that_may_have_been_submitted_is_not_forgotten(answer, error, said
 @pytest.mark.parametrize("answer", [(137, "", ""), (1, "", UNANSWERED)])
 def test_a_job_that_was_submitted_without_an_answer_is_found(answer):
     mine = f"7|{NEW.spec.directory}\n"
-    record = jobs.submit(Recorded(sbatch=[answer], squeue=[mine]), NEW, "x")
+    record = submission.submit(Recorded(sbatch=[answer], squeue=[mine]), NEW, "x")
     assert (record.id, record.state) == ("7", "pending")
 
 
@@ -91,7 +91,7 @@ def test_an_interrupt_before_sbatch_leaves_no_record():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.submit(Interrupting(), NEW, "x")
+        submission.submit(Interrupting(), NEW, "x")
     assert records.every() == []
 
 
@@ -181,7 +181,7 @@ STOPPED = FAILED.replace("ExitCode=3:0", "ExitCode=75:0")
 @pytest.mark.parametrize("answer", [None, Missing("login: the SSH connection was lost"), (255, "", "")])
 def test_a_submission_whose_answer_was_lost_is_found_by_its_folder_and_not_made_twice(answer):
     slurm = Recorded(sbatch=[answer], squeue=[f"40|/elsewhere\n41|{FOLDER}\n"])
-    record = jobs.submit(slurm, NEW, "x")
+    record = submission.submit(slurm, NEW, "x")
     assert (record.id, record.numbers, record.state) == ("41", ("41",), "pending")
     assert [words[0] for words in slurm.ran].count("sbatch") == 1
 
@@ -211,9 +211,9 @@ def test_the_status_of_one_run_is_not_the_end_of_a_job_that_may_go_on_after_it()
 
 
 def test_a_submission_in_doubt_is_looked_for_again_where_slurm_does_not_answer_at_once(monkeypatch):
-    monkeypatch.setattr(jobs, "_LOOK_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(submission, "_LOOK_PAUSES", (0.0, 0.0))
     slurm = Recorded(sbatch=[None], squeue=[AWAY, f"41|{FOLDER}\n"])
-    assert jobs.submit(slurm, NEW, "x").id == "41"
+    assert submission.submit(slurm, NEW, "x").id == "41"
 
 
 def test_slurm_is_not_asked_for_a_job_of_this_machine_alone():
@@ -282,7 +282,7 @@ def test_nothing_is_submitted_again_while_slurm_does_not_say_what_goes_on(answer
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[answer])
     with pytest.raises(Missing, match=r"does not say whether .* goes on already") as caught:
-        jobs.resubmit(slurm, ended)
+        submission.resubmit(slurm, ended)
     assert caught.value.fix.endswith(f"toolkit jobs resume {RECORD.key}")
     assert not any(words[0] == "sbatch" for words in slurm.ran)
 
@@ -296,14 +296,14 @@ def test_a_job_that_failed_has_no_successor_that_it_is_asked_for():
 def test_going_on_does_not_wait_again_for_the_time_to_begin():
     spec = msgspec.structs.replace(RECORD.spec, begin="now+1hour")
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[""])
-    jobs.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", spec=spec))
+    submission.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", spec=spec))
     assert slurm.ran[-1] == ("sbatch", "--parsable", "--begin=now", f"{FOLDER}/job.sh")
 
 
 def test_going_on_submits_the_same_script_under_the_same_record():
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[""])
-    record = jobs.resubmit(slurm, ended)
+    record = submission.resubmit(slurm, ended)
     assert slurm.ran[-1] == ("sbatch", "--parsable", f"{FOLDER}/job.sh")
     assert (record.key, record.id, record.numbers, record.state) == (RECORD.key, "9", ("7", "9"), "pending")
     assert record.exit_code is None
@@ -312,19 +312,21 @@ def test_going_on_submits_the_same_script_under_the_same_record():
 def test_what_cannot_go_on_is_told_and_its_record_stays():
     records.save(RECORD)
     with pytest.raises(CheckFailed, match="it has to end before"):
-        jobs.resubmit(Recorded(), RECORD)
+        submission.resubmit(Recorded(), RECORD)
     ended = msgspec.structs.replace(RECORD, state="timeout")
     with pytest.raises(Missing, match=r"job\.sh is not there any more"):
-        jobs.resubmit(Recorded(), ended)
+        submission.resubmit(Recorded(), ended)
     with pytest.raises(CheckFailed, match="refused"):
-        jobs.resubmit(Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[(1, "", REFUSAL)], squeue=[""]), ended)
+        submission.resubmit(
+            Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[(1, "", REFUSAL)], squeue=[""]), ended
+        )
     assert records.find(None) == RECORD
 
 
 def test_ctrl_c_while_a_job_is_submitted_again_says_that_it_may_run():
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[KeyboardInterrupt()], squeue=[""])
     with pytest.raises(Interrupted, match="the job may have been submitted") as caught:
-        jobs.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", exit_code=75))
+        submission.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", exit_code=75))
     assert caught.value.fix.startswith(f"toolkit jobs resume {RECORD.key} ")
 
 
@@ -339,7 +341,7 @@ def test_a_job_of_this_machine_alone_runs_until_it_leaves_its_status():
 def test_what_somebody_submitted_again_by_hand_is_taken_over_and_not_submitted_a_third_time():
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, squeue=[f"7|{FOLDER}\n8|{FOLDER}\n"])
-    assert jobs.resubmit(slurm, ended).numbers == ("7", "8")
+    assert submission.resubmit(slurm, ended).numbers == ("7", "8")
     assert not any(words[0] == "sbatch" for words in slurm.ran)
 
 
@@ -435,12 +437,12 @@ def test_a_task_that_failed_counts_more_than_one_that_stopped_in_time():
 def test_an_array_is_not_submitted_again_beside_a_task_that_goes_on():
     ended = msgspec.structs.replace(CHAINED, state="failed", exit_code=75, numbers=("7", "8"))
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, squeue=[f"8_1|{FOLDER}/1\n"], sbatch=["11\n"])
-    record = jobs.resubmit(slurm, ended)
+    record = submission.resubmit(slurm, ended)
     assert (record.state, record.id) == ("pending", "8")
     assert not any(words[0] == "sbatch" for words in slurm.ran)
     # One whose tasks have all ended is, though Slurm still has their numbers.
     slurm.answers["squeue"] = [""]
-    assert jobs.resubmit(slurm, ended).numbers == ("7", "8", "11")
+    assert submission.resubmit(slurm, ended).numbers == ("7", "8", "11")
     assert not any("--states=all" in words for words in slurm.ran)
 
 
