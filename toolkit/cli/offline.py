@@ -12,6 +12,7 @@ from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, image_here, is_path
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.launch import trainers, unseen
+from toolkit.launch.surroundings import Around, tell_idle
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
@@ -43,6 +44,7 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     notes = asked.explained() if flags.explain else ()
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
     made = unseen.write(wanted, site, image, notes, fix=fix)
+    tell_idle(job.image or "", made.spec, Around(site, None, image), tell)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
     if made.data:
         tell.step(f"The data have to be brought to {made.data}{f': all in {folder}' if folder else ''}")
@@ -118,11 +120,13 @@ def _named(given: str, tell: Tell) -> ImageFacts:
     make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
     tell.step(f"The image {given} is not built yet: {make}")
     raw = tomllib.loads(find(_RECIPES, given, ".toml").read_text("utf-8"))
-    mpi = next((name for name in ("mpich", "intelmpi") if name in raw.get("want", {})), "openmpi")
+    wanted = raw.get("want", {})
+    mpi = next((name for name in ("mpich", "intelmpi") if name in wanted), "openmpi")
     return ImageFacts(
         path=f"{given}.sif",
         format="sif",
         architecture=raw.get("architecture", "x86_64"),
         mpi=ImageMpi(implementation=mpi, version=None, library="", interfaces=None),
+        cuda=wanted.get("cuda"),
         stack={"recipe": given, "toolkit": __version__},
     )

@@ -21,7 +21,7 @@ from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
 from toolkit.launch.fix import judged
 from toolkit.launch.specify import Places, name_of, specify
-from toolkit.launch.surroundings import Around, idle_gpus
+from toolkit.launch.surroundings import Around, tell_idle
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
@@ -109,8 +109,7 @@ def prepare(
         record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
     )
     around = Around(asked.site, host, facts)
-    if idle := idle_gpus(spec, around):
-        tell.step(f"{image.name} computes on GPUs, and the job asks for none: --gpus-per-node {idle}")
+    tell_idle(image.name, spec, around, tell)
     text = script.job_script(
         spec,
         choice.plan,

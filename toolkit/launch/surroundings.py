@@ -14,6 +14,7 @@ from toolkit.launch.header import has_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
+from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
@@ -51,7 +52,13 @@ def settled(spec: JobSpec, plan: Plan, around: Around) -> Plan:
     )
 
 
-def idle_gpus(spec: JobSpec, around: Around) -> int:
+def tell_idle(name: str, spec: JobSpec, around: Around, tell: Tell) -> None:
+    """Say of an image, by its name, that it computes on GPUs where a job asks for none of those there."""
+    if idle := _idle_gpus(spec, around):
+        tell.step(f"{name} computes on GPUs, and the job asks for none: --gpus-per-node {idle}")
+
+
+def _idle_gpus(spec: JobSpec, around: Around) -> int:
     """Return how many GPUs of a node its image could compute on, and the job does not ask for."""
     if spec.gpus_per_node is not None or has_gpus(spec, around.site):
         return 0

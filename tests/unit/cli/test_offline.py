@@ -126,6 +126,13 @@ def test_an_image_that_was_built_is_read_and_one_called_as_a_folder_is_not_it(tm
     assert "not built yet" not in written("mnist")[1]
 
 
+def test_gpus_of_the_partition_that_nobody_asks_for_are_told():
+    gpus = "tf2.14-cuda11.8 computes on GPUs, and the job asks for none: --gpus-per-node 4"
+    assert gpus in written("mnist", "--image", "tf2.14-cuda11.8")[1]
+    assert "computes on GPUs" not in written("mnist", "--image", "tf2.14-cuda11.8", "--gpus-per-node", "4")[1]
+    assert "computes on GPUs" not in written("mnist")[1]
+
+
 def test_a_signature_that_is_asked_for_is_looked_at(tmp_path):
     with gpg_home() as keys:
         keys.make("builder@example.org")

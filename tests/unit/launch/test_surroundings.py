@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.unit.heard import Heard
 from tests.unit.launch.examples import GLOO, MPIRUN, SRUN, spec
 from tests.unit.launch.scripts import run
 from toolkit.errors import BadInput
@@ -14,7 +15,7 @@ from toolkit.launch.jobyaml import read
 from toolkit.launch.layers import checked
 from toolkit.launch.preflight import here, words
 from toolkit.launch.script import job_script
-from toolkit.launch.surroundings import Around, environment, idle_gpus, settled
+from toolkit.launch.surroundings import Around, environment, settled, tell_idle
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
@@ -315,7 +316,11 @@ GPU_IMAGE = ImageFacts(path="net.sif", format="sif", cuda="12.4")
         ({"image": GPU_IMAGE}, 0),
     ],
 )
-def test_gpus_that_nobody_asks_for_are_counted(more, gpus):
-    assert idle_gpus(spec(), Around(**more)) == gpus
+def test_gpus_that_nobody_asks_for_are_told(more, gpus):
+    heard = Heard()
+    tell_idle("net.sif", spec(), Around(**more), heard)
+    note = f"net.sif computes on GPUs, and the job asks for none: --gpus-per-node {gpus}"
+    assert heard.steps == [note] * bool(gpus)
     for asked in (0, 2):
-        assert idle_gpus(spec(gpus_per_node=asked), Around(**more)) == 0
+        tell_idle("net.sif", spec(gpus_per_node=asked), Around(**more), heard)
+    assert heard.steps == [note] * bool(gpus)
