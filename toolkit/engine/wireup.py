@@ -144,7 +144,7 @@ def allocation_seen(case: Case) -> bool:
 
 def options(case: Case, wanted: set[str]) -> dict[str, str]:
     """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
-    found = {w: f"plan: singularity exec {' '.join(case.plan.container)}" for w in case.plan.container}
+    found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host.environment) - set(case.plan.unset)):
         if option := container_option(name):
             found.setdefault(f"--{option}", f"host: {name} is set")

@@ -40,7 +40,7 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
     for bind in case.plan.binds:
         source, _, target = bind.partition(":")
         if target.split(":")[0] == _TMP != source:
-            hidden[f"--bind {bind}"] = f"plan: singularity exec --bind {bind}"
+            hidden[f"--bind {bind}"] = f"plan: --bind {bind}"
     if case.mode != "mpirun-host" and tmp_is_private(case.host):
         hidden["JobContainerType"] = "host: scontrol show config: JobContainerType = job_container/tmpfs"
     unsaid = unread(case, "host.slurm.settings") if case.mode != "mpirun-host" and not hidden else None
@@ -86,7 +86,7 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
     if mpi is None or runtime is None or mpi.implementation != "openmpi" or _tmp_is_bound(case):
         return None
     words = case.plan.container
-    said = [f"plan: singularity exec {' '.join(words)}" for w in words if w == "tmp"]
+    said = [f"plan: {' '.join(words)}" for w in words if w == "tmp"]
     if runtime.settings.get("mount tmp") == "no":
         said.append("host: apptainer.conf: mount tmp = no")
     if not said:

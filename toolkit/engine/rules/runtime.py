@@ -68,7 +68,7 @@ def bind_source_missing(case: Case) -> Hit | None:
     ends = [bind for bind in found.unbound if bind_target(bind) not in left_out]
     evidence = tuple(f"host: {found.name}.conf: bind path = {bind}: not there" for bind in found.unbound)
     if not ends:
-        return Hit((*evidence, f"plan: singularity exec {' '.join(words)}"), severity="warning")
+        return Hit((*evidence, f"plan: {' '.join(words)}"), severity="warning")
     because = f"{found.name} binds {ends[0].partition(':')[0]} into every container, and the host has none"
     return Hit(evidence, "unavailable", because)
 
