@@ -23,10 +23,14 @@ from toolkit.trainers.gloo import Store, Task, Trouble
 FILE = Path(gloo.__file__)
 
 
+JOB = str(os.getpid())
+"""Ranks of one number meet, those of another run of these tests on this machine as well."""
+
+
 def environment(rank=0, size=2, host="localhost", nodes="localhost,other", **more):
     """Variables of a task; the first node has a name that is known on every machine."""
     return {
-        "SLURM_JOB_ID": "4711",
+        "SLURM_JOB_ID": JOB,
         "SLURM_STEP_ID": "0",
         "SLURM_PROCID": str(rank),
         "SLURM_STEP_NUM_TASKS": str(size),
@@ -97,7 +101,7 @@ def test_a_task_is_read_from_what_slurm_sets():
     given = environment(
         rank=1, host="other", SLURM_LOCALID="3", SLURM_CLUSTER_NAME="hpc", SLURM_RESTART_COUNT="2"
     )
-    assert gloo.read_task(given) == Task("hpc/4711.0/2", 1, 2, 3, "other", "localhost")
+    assert gloo.read_task(given) == Task(f"hpc/{JOB}.0/2", 1, 2, 3, "other", "localhost")
 
 
 @pytest.mark.parametrize("name", sorted(environment()))
