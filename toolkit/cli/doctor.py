@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.places import open_runner, place_options
+from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.errors import BadInput
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
@@ -96,7 +96,7 @@ def command(
         from toolkit.cli import doctor_live
 
         trial = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, partition, account, as_json)
-        ctx.exit(doctor_live.command(trial, doctor_live.Place(host, cluster, ssh_config), ctx.obj))
+        ctx.exit(doctor_live.command(trial, Where(host, cluster, ssh_config), ctx.obj))
     from toolkit.engine.predict import examine, predict
 
     known = _host(facts, host, cluster, ssh_config, partition)

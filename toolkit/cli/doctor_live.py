@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from toolkit.cli.following import watch_job
-from toolkit.cli.places import open_runner
+from toolkit.cli.places import Where
 from toolkit.cli.prepare import directory, image_there
 from toolkit.cli.styles import style_of_stdout, width_of_stdout
 from toolkit.engine.predict import predict
@@ -31,19 +31,6 @@ from toolkit.run.stage import Parcel, sha256, stage
 
 _MINUTES = "4"
 """Time limit of a trial's job: it runs for seconds, and one that hangs must not hold nodes for long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where to try it: what was given as ``--host``, ``--cluster`` and ``--ssh-config``."""
-
-    host: str | None
-    cluster: str | None
-    ssh_config: Path | None
-
-    @property
-    def remote(self) -> bool:
-        return self.host is not None or self.cluster is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +55,7 @@ class _Bench:
     """What all trials of a call share."""
 
     asked: Asked
-    place: Place
+    where: Where
     runner: Runner
     host: HostFacts
     image: ImageFacts
@@ -79,7 +66,7 @@ class _Bench:
     tell: Progress
 
 
-def command(asked: Asked, place: Place, flags: dict[str, Any]) -> int:
+def command(asked: Asked, where: Where, flags: dict[str, Any]) -> int:
     """Try each mode that was named, else the one that the engine chooses; return the exit code.
 
     Raises:
@@ -88,13 +75,13 @@ def command(asked: Asked, place: Place, flags: dict[str, Any]) -> int:
     """
     _check(asked)
     with Progress(verbose=flags["verbose"], quiet=flags["quiet"] or asked.as_json) as tell:
-        runner = open_runner(place.host, place.cluster, place.ssh_config)
+        runner = where.opened()
         try:
             tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
             image, host = inspect(asked.image), probe(runner, of_job(asked.partition))
             request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node)
             verdict = predict(host, image, request)
-            bench = _bench(asked, place, runner, host, image, tell)
+            bench = _bench(asked, where, runner, host, image, tell)
             trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(asked, verdict))
         finally:
             runner.close()
@@ -132,19 +119,19 @@ def _modes(asked: Asked, verdict: Verdict) -> list[Mode]:
 
 
 def _bench(
-    asked: Asked, place: Place, runner: Runner, host: HostFacts, image: ImageFacts, tell: Progress
+    asked: Asked, where: Where, runner: Runner, host: HostFacts, image: ImageFacts, tell: Progress
 ) -> _Bench:
     if image.format != "sif":
         raise BadInput(f"{asked.image}: {image.format}; --live needs a SIF file, which every runtime starts")
     trial.library(image, "srun-pmix")  # before anything is copied
     programs = trial.programs(image, runner)
-    base = directory(runner, None, remote=place.remote)
+    base = directory(runner, None, remote=where.remote)
     source = asked.image.resolve()
     digest = (image.digest or "").removeprefix("sha256:") or sha256(source)
-    there = image_there(source, digest, base) if place.remote else str(source)
-    if place.remote:
+    there = image_there(source, digest, base) if where.remote else str(source)
+    if where.remote:
         stage(runner, [Parcel(source, there, digest)], tell)
-    return _Bench(asked, place, runner, host, image, programs, base, there, digest, tell)
+    return _Bench(asked, where, runner, host, image, programs, base, there, digest, tell)
 
 
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
@@ -165,7 +152,7 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
 
 
 def _job(bench: _Bench, prediction: Prediction, chosen: Plan) -> tuple[JobRecord, str]:
-    asked, place = bench.asked, bench.place
+    asked, where = bench.asked, bench.where
     folder = posixpath.join(bench.base, "runs", records.new_key(f"live-{chosen.mode}"))
     loaded = trial.library(bench.image, chosen.mode)
     spec = JobSpec(
@@ -193,9 +180,9 @@ def _job(bench: _Bench, prediction: Prediction, chosen: Plan) -> tuple[JobRecord
         image_digest=f"sha256:{bench.digest}",
         submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
         forced=prediction.outcome != "ok",
-        host=place.host,
-        cluster=place.cluster,
-        ssh_config=str(place.ssh_config.resolve()) if place.ssh_config else None,
+        host=where.host,
+        cluster=where.cluster,
+        ssh_config=str(where.ssh_config.resolve()) if where.ssh_config else None,
     )
     because = f"tried by toolkit doctor --live; predicted: {prediction.outcome}"
     return record, script.job_script(spec, chosen, because, plan.runtime_of(bench.host))

@@ -4,11 +4,12 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolkit.cli.layering import Asked, asked
+from toolkit.cli.places import Where, where_of
 from toolkit.errors import BadInput, Missing
 from toolkit.report.progress import Progress
 
@@ -20,18 +21,6 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 Opener = Callable[[str | None, str | None, Path | None], "Runner"]
-
-
-class Where(NamedTuple):
-    """What was given as ``--host``, ``--cluster`` and ``--ssh-config``."""
-
-    host: str | None
-    cluster: str | None
-    ssh_config: Path | None
-
-    @property
-    def remote(self) -> bool:
-        return self.host is not None or self.cluster is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +147,8 @@ def _again(call: Call, tell: Progress, opener: Opener) -> None:
     record = records.find(call.from_job, on_damage=tell.step)
     where = call.where
     if not where.remote:
-        config = Path(record.ssh_config) if record.ssh_config else None
-        where = Where(record.host, record.cluster, where.ssh_config or config)
+        there = where_of(record)
+        where = there._replace(ssh_config=where.ssh_config or there.ssh_config)
     runner = opener(*where)
     try:
         finish(call, repeated(runner, record, call, tell, remote=where.remote), where, runner, tell)

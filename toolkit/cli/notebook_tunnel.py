@@ -4,14 +4,13 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 import msgspec
 
 from toolkit.cli.following import failure
 from toolkit.cli.notebook_job import Prepared
-from toolkit.cli.places import open_runner
+from toolkit.cli.places import where_of
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.launch import jobs, notebook, records, submission
 from toolkit.launch.slurm import JobStatus
@@ -65,7 +64,7 @@ def attached(wanted: str, session: Session, tell: Tell) -> None:
     record = records.find(wanted)
     if not notebook.is_notebook(record.spec):
         raise BadInput(f"--attach {wanted}: {record.key} is no notebook", fix="toolkit jobs list")
-    runner = open_runner(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
+    runner = where_of(record).opened()
     try:
         record, _ = jobs.refresh(runner, record)
         if record.state in FINAL_STATES:

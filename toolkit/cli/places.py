@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -10,9 +10,31 @@ from toolkit.errors import BadInput
 from toolkit.folders import no_file
 
 if TYPE_CHECKING:
+    from toolkit.model.job import JobRecord
     from toolkit.run.command import Runner
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Where(NamedTuple):
+    """What was given as ``--host``, ``--cluster`` and ``--ssh-config``."""
+
+    host: str | None
+    cluster: str | None
+    ssh_config: Path | None
+
+    @property
+    def remote(self) -> bool:
+        return self.host is not None or self.cluster is not None
+
+    def opened(self) -> "Runner":
+        """Return what runs commands there, as :func:`open_runner` does."""
+        return open_runner(*self)
+
+
+def where_of(record: "JobRecord") -> Where:
+    """Return where a job was launched."""
+    return Where(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
 
 
 def place_options(function: _F) -> _F:

@@ -2,11 +2,11 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.places import Where, where_of
 from toolkit.errors import ToolkitError
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord
@@ -18,13 +18,6 @@ _LIST_SECONDS = 10.0
 """How long the list waits for one answer of Slurm; it is a look, not an inquiry."""
 
 _PLACES_AT_ONCE = 8
-
-Place = tuple[str | None, str | None, str | None]
-"""``--host``, ``--cluster`` and ``--ssh-config``, as a record keeps them."""
-
-
-def place_of(record: JobRecord) -> Place:
-    return (record.host, record.cluster, record.ssh_config)
 
 
 def tell_damage(message: str) -> None:
@@ -43,12 +36,12 @@ def find_all(jobs: Iterable[str]) -> list[JobRecord]:
     return list({record.key: record for record in found}.values())
 
 
-def by_place(found: Iterable[JobRecord]) -> dict[Place, list[JobRecord]]:
+def by_place(found: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
     """Sort records of jobs that go on by where they run."""
-    places: dict[Place, list[JobRecord]] = {}
+    places: dict[Where, list[JobRecord]] = {}
     for record in found:
         if record.state not in FINAL_STATES:
-            places.setdefault(place_of(record), []).append(record)
+            places.setdefault(where_of(record), []).append(record)
     return places
 
 
@@ -81,19 +74,11 @@ def reached(record: JobRecord) -> Iterator["Runner"]:
     Raises:
         Missing: if the place is not reached.
     """
-    runner = opened(place_of(record))
+    runner = where_of(record).opened()
     try:
         yield runner
     finally:
         runner.close()
-
-
-def opened(place: Place) -> "Runner":
-    """Return what runs commands in a place."""
-    from toolkit.cli import places
-
-    host, cluster, config = place
-    return places.open_runner(host, cluster, Path(config) if config else None)
 
 
 def _look(there: list[JobRecord]) -> list[tuple[JobRecord, bool]]:

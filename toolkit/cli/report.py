@@ -153,11 +153,10 @@ def _settled(record: "JobRecord", kept: Path) -> bool:
 
 
 def _fetch(record: "JobRecord") -> None:
-    from toolkit.cli.places import open_runner
+    from toolkit.cli.places import where_of
     from toolkit.launch import records
 
-    config = Path(record.ssh_config) if record.ssh_config else None
-    runner = open_runner(record.host, record.cluster, config)
+    runner = where_of(record).opened()
     try:
         if content := runner.read(f"{record.spec.directory}/{records.METRICS}"):
             records.keep(record, records.METRICS, content)

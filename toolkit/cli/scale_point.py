@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from toolkit.cli.following import failure
-from toolkit.cli.launching import Opener, Where, place_of, submitted
+from toolkit.cli.launching import Opener, place_of, submitted
 from toolkit.cli.layering import asked
+from toolkit.cli.places import Where
 from toolkit.cli.prepare import Flags, check, prepare
 from toolkit.cli.reaching import reached
 from toolkit.errors import BadInput, CheckFailed

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from toolkit.cli.reaching import Place, by_place, opened
+from toolkit.cli.places import Where
+from toolkit.cli.reaching import by_place
 from toolkit.errors import CheckFailed, Interrupted, Lost
 from toolkit.launch import jobs
 from toolkit.launch.reasons import in_turn
@@ -32,7 +33,7 @@ def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> 
     """
     now = {record.key: record for record in found}
     left = {record.key for record in found if record.state not in FINAL_STATES}
-    doors: dict[Place, _Door] = {}
+    doors: dict[Where, _Door] = {}
     reasons = _Reasons(tell)
     pause = _FIRST_PAUSE
     try:
@@ -86,7 +87,7 @@ class _Reasons:
 class _Door:
     """A place, and what runs commands there as long as it is reached."""
 
-    def __init__(self, place: Place, tell: Tell, reasons: _Reasons) -> None:
+    def __init__(self, place: Where, tell: Tell, reasons: _Reasons) -> None:
         self._place, self._tell, self._reasons = place, tell, reasons
         self._runner: Runner | None = None
         self._reached = time.monotonic()
@@ -95,7 +96,7 @@ class _Door:
     def look(self, there: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
         """Ask about the jobs here, and say of each whether it was told; none is while the place is away."""
         try:
-            self._runner = self._runner or opened(self._place)
+            self._runner = self._runner or self._place.opened()
             looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)
         except Lost as error:
             self.close()

@@ -7,7 +7,8 @@ from tests.unit.engine.examples import HOST, IMAGE, with_, without
 from tests.unit.image.sifs import DATA, sif
 from toolkit.cli import doctor_live
 from toolkit.cli.doctor import command as doctor
-from toolkit.cli.doctor_live import Asked, Place
+from toolkit.cli.doctor_live import Asked
+from toolkit.cli.places import Where
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.launch.trial import Program
@@ -15,7 +16,7 @@ from toolkit.model.prediction import Request
 from toolkit.report.progress import Progress
 from toolkit.run.local import LocalRunner
 
-HERE = Place(None, None, None)
+HERE = Where(None, None, None)
 
 
 @pytest.fixture

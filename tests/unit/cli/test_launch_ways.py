@@ -14,6 +14,7 @@ from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD, SRUN
 from toolkit.cli import launch, launching, repeat
 from toolkit.cli.layering import asked
+from toolkit.cli.places import Where
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.launch import records
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
@@ -183,12 +184,12 @@ def test_the_host_of_a_site_is_gone_to(tmp_path, monkeypatch):
         SITE.replace("network", 'host = "login.far"\nnetwork')
     )
     made = asked({"site": "far", "image": "x"}, ("true",))
-    where = launching.place_of(launching.Where(None, None, None), made)
+    where = launching.place_of(Where(None, None, None), made)
     assert where.host == "login.far"
-    given = launching.Where("other", None, None)
+    given = Where("other", None, None)
     assert launching.place_of(given, made) == given
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/sbatch")
-    assert launching.place_of(launching.Where(None, None, None), made).host is None
+    assert launching.place_of(Where(None, None, None), made).host is None
 
 
 def test_a_dry_run_for_a_site_loads_nothing_heavy(tmp_path):
