@@ -29,7 +29,10 @@ _OF_THE_IMAGE = {
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one setting does: an outcome, or ``None`` where a fact that decides it is missing."""
+    """What one setting does: an outcome, or ``None`` where a fact that decides it is missing.
+
+    ``anyway``: it ends a rank that is alone as well; ``first``: before that looks for its launcher.
+    """
 
     name: str
     value: str
@@ -38,7 +41,12 @@ class Effect:
     because: str = ""
     source: str = ""
     missing: tuple[str, ...] = ()
+    anyway: bool = False
     first: bool = False
+
+    @property
+    def fails(self) -> bool:
+        return self.outcome not in {None, "ok", "unknown"}
 
 
 def in_force(case: Case) -> dict[str, tuple[str, str]]:
@@ -93,6 +101,11 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
 def effects(case: Case) -> tuple[Effect, ...]:
     """Judge every setting in force."""
     return tuple(effect(case, name, value, where) for name, (value, where) in in_force(case).items())
+
+
+def ends_first(case: Case) -> bool:
+    """Tell whether a setting ends each rank before that looks for its launcher."""
+    return any(found.first and found.fails for found in effects(case))
 
 
 def effect(case: Case, name: str, value: str, where: str) -> Effect:
@@ -200,7 +213,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
 def _blamed(ok: Effect, row: Setting | Component) -> Effect:
     because = f"{ok.name}={ok.value}: {row.because}"
     first = isinstance(row, Setting) and row.first
-    return replace(ok, outcome=row.outcome, because=because, source=row.source, first=first)
+    return replace(ok, outcome=row.outcome, because=because, source=row.source, anyway=first, first=first)
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
@@ -271,7 +284,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 def _in_init(found: Effect) -> Effect:
     """Components are opened in MPI_Init, by a rank that is alone too; whom they reach is nothing to it."""
-    return replace(found, first=found.outcome == "init-failure")
+    return replace(found, anyway=found.outcome == "init-failure")
 
 
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:

@@ -32,7 +32,7 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
     ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
     server of PMIx offers that proof of identity. ``first``: it ends before settings of the MPI are looked at,
-    ``unless`` one of these stands before it.
+    other than those that are ``first`` themselves.
     """
 
     outcome: Outcome
@@ -43,7 +43,6 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     ssh: bool | None = None
     munge: bool | None = None
     first: bool = False
-    unless: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):

@@ -29,10 +29,10 @@ def setting_breaks_mpi(case: Case) -> Hit | Lacks | None:
     mpi = case.image.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)
     found = effects(case)
-    bad = next((e for e in found if e.outcome not in {None, "ok", "unknown"}), None)
+    bad = next((e for e in found if e.fails), None)
     if bad and bad.outcome:
         evidence = (bad.where, *case.cite("image.mpi"))
-        return Hit(evidence, bad.outcome, bad.because, source=bad.source, anyway=bad.first)
+        return Hit(evidence, bad.outcome, bad.because, source=bad.source, anyway=bad.anyway)
     if missing := tuple(dict.fromkeys(name for e in found for name in e.missing)):
         return Lacks(missing)
     if reads_home and (lacks := unread(case, "host.mca_params")):

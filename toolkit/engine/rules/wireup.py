@@ -6,7 +6,7 @@ from dataclasses import replace
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
-from toolkit.engine.settings import value_in_force
+from toolkit.engine.settings import ends_first
 from toolkit.engine.traits import brings_orte, host_launcher, insists, launcher_pair
 from toolkit.engine.wireup import (
     HYDRA,
@@ -56,7 +56,7 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     for row in mismatch(mpi, sees, step=in_step(case) if step is None else step):
         wanted = {"image.ssh": row.ssh, "host.munge": row.munge}
         decides = {name: value for name, value in wanted.items() if value is not None}
-        sooner = any(value_in_force(case, name) == value for name, value in row.unless.items())
+        sooner = row.first and ends_first(case)
         if sooner or any(decides.get(name, value) != value for name, value in told.items()):
             continue
         decides = {name: value for name, value in decides.items() if name not in told}
