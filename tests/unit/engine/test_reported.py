@@ -193,3 +193,152 @@ RUNTIME = [
 @pytest.mark.parametrize(("text", "ids"), RUNTIME)
 def test_what_the_runtime_refuses_is_known_in_the_words_of_its_releases(text, ids):
     assert told(text) == ids
+
+
+MPI = [
+    # openucx/ucx 4224: that ranks are unreachable follows from it
+    (
+        """\
+[n1:25388] [[64574,1],8] selected pml cm, but peer [[64574,1],0] on n1 selected pml ucx
+MPI_INIT has failed because at least one MPI process is unreachable
+""",
+        ["pml-of-peers-differs", "open-mpi-unreachable"],
+    ),
+    # open-mpi/ompi 12475: the peer's word is missing
+    (
+        "[n2:8] [[4419,0],1] selected pml ob1, but peer [[4419,0],0] on n1 selected pml",
+        ["pml-of-peers-differs"],
+    ),
+    # apptainer/singularity 5203: there is a server, which OPAL's line does not say
+    (
+        """\
+[n1] PMIX ERROR: PMIX TEMPORARILY UNAVAILABLE in file ptl_tcp.c at line 688
+[n1] OPAL ERROR: Unreachable in file pmix2x_client.c at line 112
+""",
+        ["pmix-pair-fails", "image-lacks-pmi2"],
+    ),
+    # openpmix/openpmix 3778 and 2988
+    ("[n1:12] PMIX ERROR: PMIX_ERR_FILE_OPEN_FAILURE in file pmix_shmem.c at line 91", ["tmp-hidden"]),
+    (" Impossible to open the file /tmp/pmix.sched.n1 in write mode", ["tmp-hidden"]),
+    # llnl/LaunchMON 35
+    (
+        """\
+[unset]:_pmi_alps_get_apid:alps_app_lli_put_request failed
+[unset]:_pmi_init:_pmi_alps_init returned -1
+Fatal error in MPI_Init: Other MPI error, error stack:
+""",
+        ["cray-pmi"],
+    ),
+    # open-mpi/ompi 10601, sxs-collaboration/spectre 5935, uxlfoundation/oneDAL 3741
+    ("n1.30734PSM2 can't open hfi unit: -1 (err=23)", ["omni-path"]),
+    (
+        """\
+n1:rank0: PSM3 can't open nic unit: 0 (err=23)
+Abort(1614735) on node 0 (rank 0 in comm 0): Fatal error in PMPI_Init: Unknown error class, error stack:
+""",
+        ["fabric-not-opened"],
+    ),
+    # pmodels/mpich 6924: the abort that every singleton writes tells nothing
+    ("[unset]: write_line error; fd=-1 buf=:cmd=abort exitcode=1614479", []),
+    ("PMII_singinit: execv failed: No such file or directory", ["image-lacks-pmix"]),
+    # reger-men/HPL_GPU 20
+    (
+        """\
+srun: error: n1: task 1: Segmentation fault
+MPIDI_OFI_handle_cq_error(1059): OFI poll failed (ofi_events.c:1061:Message too long - OK)
+""",
+        ["crashed", "fabric-message-lost", "rank-failed"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "ids"), MPI)
+def test_what_mpi_says_first_is_before_what_follows_from_it(text, ids):
+    assert told(text) == ids
+
+
+LAUNCHERS = [
+    # openpmix/prrte 540, 1392 and open-mpi/ompi 10153: Open MPI 5 says PRTE where 4 says ORTE
+    ("An ORTE daemon has unexpectedly failed after launch and before", ["daemon-not-calling-home"]),
+    ("An PRTE daemon has unexpectedly failed after launch and before", ["daemon-not-calling-home"]),
+    ("PRTE has lost communication with a remote daemon.", ["daemon-not-calling-home"]),
+    ("prterun was unable to reliably start one or more daemons.", ["container-launcher-fails"]),
+    # horovod/horovod 527
+    ("bash: /usr/local/bin/orted: No such file or directory", ["container-launcher-fails"]),
+    # horovod/horovod 2117, openpmix/prrte 1493
+    (
+        """\
+root@10.0.0.2: Permission denied (publickey,password).
+ORTE was unable to reliably start one or more daemons.
+""",
+        ["ssh-refused", "container-launcher-fails"],
+    ),
+    ("ssh_exchange_identification: Connection closed by remote host", ["ssh-refused"]),
+    # pmodels/mpich 1161, firemodels/fds 8508
+    (
+        "[mpiexec@m1] HYDU_create_process: execvp error on file hydra_pmi_proxy (No such file or directory)",
+        ["container-launcher-fails"],
+    ),
+    (
+        "[mpiexec@m1] main (mpiexec.c:1881): error setting up the boostrap proxies",
+        ["container-launcher-fails"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "ids"), LAUNCHERS)
+def test_a_launcher_that_reaches_no_node_is_known_in_the_words_of_each_mpi(text, ids):
+    assert told(text) == ids
+
+
+TORCH = [
+    # NVIDIA/nccl 562 and 1129: what CUDA and PyTorch say after it is left out
+    (
+        """\
+n1:3778851:3779883 [4] ibvwrap.c:130 NCCL WARN Call to ibv_create_qp failed
+n1:3778851:3779883 [4] NCCL INFO external/nccl_archive/src/init.cc:310 -> 2
+RuntimeError: NCCL Error 2: unhandled system error
+""",
+        ["nccl-infiniband-setup"],
+    ),
+    (
+        "n1:1:2 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory",
+        ["locked-memory-limited"],
+    ),
+    # pytorch/pytorch 85604: the first line alone is one that a rank survives
+    ("[W socket.cpp:401] [c10d] The server socket has failed to listen on [::]:47531 (errno: 98).", []),
+    (
+        "[E socket.cpp:435] [c10d] The server socket has failed to listen on any local network address.",
+        ["port-taken"],
+    ),
+    ("OSError: [Errno 98] Address already in use", ["port-taken"]),
+    # tensorflow/text 1167, edwardyehuang/CAR 1
+    (
+        """\
+E cuda_dnn.cc:417] Loaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.6.0.
+W op_kernel.cc:1830] OP_REQUIRES failed at conv_ops.cc:1068 : UNIMPLEMENTED: DNN library is not found.
+""",
+        ["tensorflow-cudnn-mismatch", "cudnn-handle"],
+    ),
+    ("  (0) UNIMPLEMENTED:  DNN library is not found.", ["cudnn-handle"]),
+    # microsoft/lisa 2823, nagadit/DeepFaceLab_Linux 89, rwth-i6/returnn 1486
+    ("UserWarning: CUDA initialization: Error 802: system not yet initialized", ["gpu-fabric-manager"]),
+    ("Internal: failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_ECC_UNCORRECTABLE", ["gpu-faulty"]),
+    ("Unable to determine the device handle for GPU0000:03:00.0: Unknown Error", ["gpu-faulty"]),
+    # ray-project/ray 25866
+    (
+        "  what():  [/tmp/horovod/common/gloo/http_store.cc:57] Wait timeout after 30 seconds for key(s): 0.",
+        ["horovod-gloo"],
+    ),
+    # rikdz/GraphWriter 6, google/deepvariant 640
+    ("The NVIDIA driver on your system is too old (found version 6050).", ["gpu-driver-too-old"]),
+    (
+        "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf",
+        ["numpy-differs"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "ids"), TORCH)
+def test_what_gpus_nccl_and_the_frameworks_say_names_the_cause(text, ids):
+    assert told(text) == ids
