@@ -122,6 +122,12 @@ srun: error: Node failure on node1
         "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-02-26T11:17:29 DUE TO TIME LIMIT ***",
         ["time-limit"],
     ),
+    # snakemake/snakemake-executor-plugin-slurm 225
+    ("srun: error: Application launch failed: Unable to layout tasks on given cpus", ["slurm-cpu-bind"]),
+    # geodesymiami/rsmas_insar 512, clustervision/trinity 193 and awslabs/awsome-distributed-ai 205
+    ("slurmstepd: error: Unable to establish control machine address", ["slurm-controller"]),
+    ('sbatch: error: s_p_parse_file: unable to status file "/etc/slurm/slurm.conf"', ["slurm-configuration"]),
+    ("sbatch: error: _establish_config_source: failed to fetch config", ["slurm-configuration"]),
 ]
 
 
@@ -187,6 +193,14 @@ RUNTIME = [
     ),
     ("FATAL:   failed to open /bin/sh for inspection: read /bin/sh: stale NFS file handle", ["stale-file"]),
     ("slurmstepd: error: pyxis: failed to import docker image", ["pyxis"]),
+    # taw10/crystfel 17, apptainer/singularity 1205, apptainer/apptainer 2769, horovod/horovod 604
+    (
+        'FATAL:   While making image from oci registry: Get "https://example.org/v2/": i/o timeout',
+        ["image-not-fetched"],
+    ),
+    ("ERROR  : There was an error binding the path /nfs: Permission denied", ["bind-denied"]),
+    ("ERROR  : Failed to restore current working directory: Permission denied", ["bind-denied"]),
+    ("WARNING: Could not find any NVIDIA binaries on this host!", ["gpu-without-driver"]),
 ]
 
 
@@ -248,6 +262,16 @@ srun: error: n1: task 1: Segmentation fault
 MPIDI_OFI_handle_cq_error(1059): OFI poll failed (ofi_events.c:1061:Message too long - OK)
 """,
         ["crashed", "fabric-message-lost", "rank-failed"],
+    ),
+    # openucx/ucx 8746 and 2501, NOAA-GFDL/MOM6-examples 290
+    (
+        "[1.2] [n1:8:0] ucp_context.c:1014 UCX  WARN  transport 'ib' is not available, please",
+        ["ucx-transport"],
+    ),
+    ("[n1:1:0:1]    ud_iface.c:781  Fatal: transport error: Endpoint timeout", ["infiniband-retries"]),
+    (
+        "MOM6: symbol lookup error: libmpi_mpifh.so.12: undefined symbol: mpi_fortran_weights_empty",
+        ["mixed-mpi-libraries"],
     ),
 ]
 
@@ -335,6 +359,27 @@ W op_kernel.cc:1830] OP_REQUIRES failed at conv_ops.cc:1068 : UNIMPLEMENTED: DNN
     (
         "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf",
         ["numpy-differs"],
+    ),
+    # NVIDIA/nccl 1105 and 1235, NVIDIA/nccl-tests 15 and 166, of releases from 2.2 to 2.18
+    ("n1:8:8 [0] include/socket.h:360 WARN Call to connect failed : Connection timed out", ["nccl-connect"]),
+    (
+        """\
+n1:8:8 [0] include/socket.h:409 NCCL WARN Net : Connect to 10.0.0.9<54263> failed : No route to host
+n2:8:8 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer n1<57557>
+""",
+        ["nccl-connect", "nccl-remote"],
+    ),
+    ("n1:8:8 [0] NCCL INFO socketPollConnect: connect to 10.0.0.9<5> returned 111(Connection refused)", []),
+    ("n1:8:8 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'", ["gpu-memory-full"]),
+    # huggingface/transformers 11658: /dev/shm is full, and no disk
+    (
+        "n1:8:8 [0] NCCL WARN Call to posix_fallocate failed : No space left on device",
+        ["shared-memory-small"],
+    ),
+    # horovod/horovod 243, of 2018
+    (
+        "Aborted: Horovod has been shut down. This has been caused by an exception on one of the",
+        ["horovod-shut-down"],
     ),
 ]
 
