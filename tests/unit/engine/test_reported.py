@@ -146,6 +146,18 @@ MPIDI_OFI_handle_cq_error(1059): OFI poll failed (ofi_events.c:1061:Message too 
 """,
         ["tmp-hidden"],
     ),
+    # open-mpi/ompi 12146 and 11065
+    ("[n1:8] shmem: mmap: whether or not /tmp/spmix_appdir_7_1.0/pool.n1 could be created.", ["tmp-hidden"]),
+    (
+        """\
+A system call failed during shared memory initialization that should
+not have.  It is likely that your MPI job will now either abort or
+  Error:       No space left on device (errno 28)
+""",
+        ["open-mpi-shared-memory", "disk-full"],
+    ),
+    # MPICH's Hydra is not Cray's PMI
+    ("hydra_pmi_proxy: pmi_wire.c:683: PMIU_cmd_output_v1: Assertion `x' failed.", ["hydra-other-release"]),
 ]
 
 
