@@ -12,24 +12,35 @@
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 export LC_ALL PATH
+# Words that grep up to 2.20 (RHEL 7) puts before its own: colours would be in the answers.
+unset GREP_OPTIONS
 
 # A question gets a process group of its own, so that nothing of it outlives its limit.
+last=
 if command -v setsid >/dev/null; then
     apart() { exec setsid "$@"; }
+    # By this line a shell stays between us and what it runs: a program that waits for a driver or a file system cannot
+    # even be killed, and is left behind.
+    last='
+exit'
 else
     apart() { exec "$@"; }
     set -m 2>/dev/null # where there is no terminal, dash and busybox refuse
 fi
 
-# Answers go through a file: a pipe would be held open by whatever escapes the group.
-folder=${TMPDIR:-/tmp}/toolkit-probe.$$
-(umask 077 && mkdir "$folder") 2>/dev/null || folder=
+# Answers go through a file: a pipe would be held open by whatever escapes the group. TMPDIR of a job names folders that
+# a login host does not have.
+for base in "${TMPDIR:-/tmp}" /tmp /dev/shm "${HOME:-/}"; do
+    folder=$base/toolkit-probe.$$
+    (umask 077 && mkdir "$folder") 2>/dev/null && break
+    folder=
+done
 trap '[ -z "$folder" ] || rm -rf "$folder"' EXIT
 trap 'exit 143' HUP INT TERM
 
 # Run a shell text for at most $1 seconds; 124 says that it took longer.
 limit() {
-    (apart sh -c "$2") </dev/null 2>&1 &
+    (apart sh -c "$2$last") </dev/null 2>&1 &
     asked=$!
     # Killed hard: what ignores TERM would hold us up.
     (apart sh -c "sleep $1; kill -9 -$asked || kill -9 $asked") </dev/null >/dev/null 2>&1 &
@@ -57,7 +68,7 @@ esac
 host=$(escaped "$(uname -n 2>/dev/null | sed 's/\..*//')")
 [ -n "$host" ] || host=localhost
 case $person in ? | ??) alone=nobody ;; *) alone=$person ;; esac
-quad='[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}'
+address='[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}'
 hexes='[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f:]*'
 # Of values that a person chose, the name of the machine and what looks like a key are taken out too.
 chosen() {
@@ -69,7 +80,9 @@ chosen() {
         *) cat ;;
     esac
 }
+# A release of a kernel may look like an address: 6.6.87.2-microsoft-standard-WSL2.
 written() {
+    case $question in kernel) quad='no address' ;; *) quad=$address ;; esac
     chosen | sed \
         -e "s|$home\([^A-Za-z0-9_.-]\)|~\1|g" -e "s|$home\$|~|" \
         -e "s|$real_home\([^A-Za-z0-9_.-]\)|~\1|g" -e "s|$real_home\$|~|" \
@@ -87,12 +100,16 @@ written() {
 
 # ask NAME SECONDS SHELL-TEXT. All questions share one budget; what is asked after it is spent is not known.
 begun=$(date +%s 2>/dev/null) || begun=
+TOOLKIT_SILENT=
+export TOOLKIT_SILENT
 ask() {
     question=$1 seconds=$2
     if [ -n "$begun" ]; then
         left=$((begun + 40 - $(date +%s)))
         [ "$seconds" -le "$left" ] || seconds=$left
     fi
+    # A controller that kept us waiting once is not asked again: the other questions need the time.
+    case $question in slurm-config | partitions | features) [ -z "$TOOLKIT_SILENT" ] || seconds=0 ;; esac
     printf '@ %s\n' "$1"
     if [ "$seconds" -le 0 ]; then
         status=124
@@ -106,6 +123,7 @@ ask() {
         [ -n "$answer" ] && printf '%s\n' "$answer" | written
     fi
     printf '@rc %d\n' "$status"
+    case $question$status in slurm-config124 | partitions124) TOOLKIT_SILENT=yes ;; esac
 }
 
 # Prints variables that change how MPI starts with their values, some others by name alone, secrets not at all.
@@ -160,13 +178,13 @@ printf '\ntoolkit-probe/1\n'
 
 ask architecture 2 'uname -m'
 ask kernel 2 'uname -r'
-ask os-release 2 'cat /etc/os-release'
+ask os-release 2 'cat /etc/os-release || cat /usr/lib/os-release'
 ask glibc 2 'getconf GNU_LIBC_VERSION || ldd --version | head -n 1'
 if [ -z "${TOOLKIT_NODE-}" ]; then
     ask slurm 5 'sinfo --version || srun --version'
     ask mpi-list 5 'srun --mpi=list'
     ask slurm-config 5 'scontrol show config | grep -E "^ *(MpiDefault|MpiParams|ProctrackType|TaskPlugin|SlurmdSpoolDir|TmpFS|\
-PluginDir|JobContainerType|AuthType|SwitchType|LaunchParameters|PropagateResourceLimits|PropagateResourceLimitsExcept|\
+PluginDir|JobContainerType|NamespaceType|AuthType|SwitchType|LaunchParameters|PropagateResourceLimits|PropagateResourceLimitsExcept|\
 ClusterName|AccountingStorageEnforce|JobRequeue|PreemptMode|MaxArraySize|PMIx[A-Za-z]*) *="'
     ask partitions 5 'sinfo -h -e -o "%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z"'
 fi
@@ -263,9 +281,13 @@ fi
 # shellcheck disable=SC2016
 ask pmix 5 '
     folder=${TOOLKIT_PLUGINS-}
-    [ -n "${TOOLKIT_NODE-}" ] || folder=$(scontrol show config 2>/dev/null | sed -n "s/^PluginDir *= *//p")
+    [ -n "${TOOLKIT_NODE-}$TOOLKIT_SILENT" ] ||
+        folder=$(scontrol show config 2>/dev/null | sed -n "s/^PluginDir *= *//p")
     seen= plugins=" "
-    for plugin in "${folder:-/nonexistent}"/mpi_pmix.so "${folder:-/nonexistent}"/mpi_pmix_v*.so \
+    # Slurm takes several folders, with colons between them (slurm.conf(5), PluginDir).
+    for plugin in $(for folder in $(printf "%s\n" "$folder" | tr : " "); do
+        printf "%s\n" "$folder"/mpi_pmix.so "$folder"/mpi_pmix_v*.so
+    done) \
         /usr/lib/*/slurm*/mpi_pmix.so /usr/lib/*/slurm*/mpi_pmix_v*.so \
         /usr/lib64/slurm/mpi_pmix.so /usr/lib64/slurm/mpi_pmix_v*.so; do
         [ -f "$plugin" ] || continue
@@ -295,7 +317,7 @@ ask pmix 5 '
 ask launchers 5 "$find_launchers"'
     for path in $launchers; do
         printf "path %s\nreal %s\n" "$path" "$(readlink -f "$path")"
-        "$path" --version </dev/null 2>&1 | head -n 12 | sed "s/^/says /"
+        "$path" --version </dev/null 2>&1 | grep -v "^ERROR: ld\.so: object" | head -n 12 | sed "s/^/says /"
     done'
 # What mpirun hands to its ranks, seen from one rank here, outside any job. Root may, where root is who asks.
 ask launcher-environment 5 "
@@ -448,7 +470,12 @@ ask user-namespaces 3 '
         printf "profiles read\n"
     fi
     command -v unshare >/dev/null || exit 127
-    unshare -Ur true'
+    said=$(unshare -Ur true 2>&1) && exit
+    status=$?
+    # util-linux knows -r from 2.24 on (its release notes).
+    case $said in *"invalid option"*) unshare -U true; exit ;; esac
+    printf "%s\n" "$said"
+    exit "$status"'
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
 # Of parts of a GPU (MIG) the profile is told, and not what identifies them.
 # shellcheck disable=SC2016
@@ -478,7 +505,11 @@ ask network 2 'ls /sys/class/net
         [ -d "$folder" ] || continue
         printf "state %s %s\n" "${folder##*/}" "$(cat "$folder/operstate" 2>/dev/null)"
     done
-    sed -e 1d -e "s/[[:space:]].*//" /proc/net/route | sort -u | sed "s/^/route /"
+    {
+        sed -e 1d -e "s/[[:space:]].*//" /proc/net/route
+        # Where there is IPv6 alone: what has a default route. A refusal of one is written down for lo.
+        awk "\$1 ~ /^0+\$/ && \$2 == \"00\" && \$NF != \"lo\" { print \$NF }" /proc/net/ipv6_route 2>/dev/null
+    } | sort -u | sed "s/^/route /"
     ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"
     # InfiniBand or Ethernet, which is RoCE: the name of a device does not tell.
     for file in /sys/class/infiniband/*/ports/*/link_layer; do

@@ -6,6 +6,7 @@ import shutil
 import string
 import time
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -47,6 +48,56 @@ def test_every_question_is_answered_in_every_shell(shell):
 def test_all_shells_read_the_same_facts(shell):
     expected = read(run(("dash",)).text, "here", Asked("0")).host
     assert read(run(shell).text, "here", Asked("0")).host == expected
+
+
+def _commands(folder, **texts):
+    """Put commands first on PATH that answer as they were recorded."""
+    for name, text in texts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_file_to_preload_that_is_not_there_changes_no_fact(shell):
+    expected = read(run(("dash",)).text, "here", Asked("0")).host
+    told = read(run(shell, LD_PRELOAD="/nonexistent/libxalt_init.so").text, "here", Asked("0")).host
+    assert told.environment == {**expected.environment, "LD_PRELOAD": ""}
+    assert msgspec.structs.replace(told, environment=expected.environment) == expected
+
+
+def test_the_release_of_a_kernel_is_no_address(tmp_path):
+    said = "6.6.87.2-microsoft-standard-WSL2"
+    path = _commands(tmp_path, uname=f"case $1 in -r) echo {said} ;; *) /usr/bin/uname $1 ;; esac")
+    assert parse(run(("dash",), PATH=path).text, "here")["kernel"].lines == (said,)
+
+
+def test_a_folder_for_temporary_files_that_is_not_there_does_no_harm(tmp_path):
+    done = run(("dash",), TMPDIR=str(tmp_path / "job.4711"))
+    assert parse(done.text, "here")["temporary"].lines[1:] == ("usable no",)
+    assert done.errors == ""
+
+
+def test_a_controller_that_does_not_answer_is_asked_once(tmp_path):
+    told = f"echo asked >>{tmp_path}/told; exec sleep 64.5"
+    path = _commands(
+        tmp_path, scontrol=told, sinfo=f"case $1 in --version) echo slurm 23.02.7 ;; *) {told} ;; esac"
+    )
+    begun = time.monotonic()
+    host = read(run(("dash",), PATH=path, TOOLKIT_SITE="yes").text, "here", Asked("0")).host
+    assert time.monotonic() - begun < 12
+    assert (tmp_path / "told").read_text() == "asked\n"
+    assert "no answer in time" in host.unknown["slurm.nodes"]
+    assert not [c for c in _running() if "64.5" in c]
+
+
+def test_colours_that_grep_is_told_to_print_are_in_no_answer(tmp_path):
+    # As grep up to 2.20 does, which RHEL 7 has (rbenv/rbenv pull request 41).
+    path = _commands(
+        tmp_path, scontrol="echo 'MpiDefault = pmix'", grep='exec /usr/bin/grep $GREP_OPTIONS "$@"'
+    )
+    done = run(("dash",), PATH=path, GREP_OPTIONS="--color=always")
+    assert parse(done.text, "here")["slurm-config"].lines == ("MpiDefault = pmix",)
 
 
 SRUN = """#!/bin/sh

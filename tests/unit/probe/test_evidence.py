@@ -34,6 +34,20 @@ def test_no_answer_at_all_shows_what_came_instead():
     assert error.value.detail == ("This account is not available.",)
 
 
+# argonne-lcf/user-guides:docs/polaris/known-issues.md; every program says so, uname too.
+PRELOADED = (
+    "ERROR: ld.so: object '/soft/xalt/3.0.2-202408282050/lib64/libxalt_init.so' from LD_PRELOAD "
+    "cannot be preloaded (cannot open shared object file): ignored."
+)
+
+
+def test_what_the_loader_says_of_a_missing_preload_is_no_answer():
+    text = f"toolkit-probe/1\n@ kernel\n|{PRELOADED}\n|5.14.21\n@rc 0\n@ gpu\n|{PRELOADED}\n@rc 127\n@end\n"
+    sections = parse(text, "here")
+    assert sections["kernel"].lines == ("5.14.21",)
+    assert sections["gpu"].missing
+
+
 def test_a_raw_line_cannot_pass_for_the_end():
     sections = parse("toolkit-probe/1\n@ kernel\n|@end\n|@rc 1\n@rc 0\n@end\n", "here")
     assert sections["kernel"].lines == ("@end", "@rc 1")

@@ -74,6 +74,19 @@ def test_launchers_are_told_apart(text, family, version):
     assert found.leaks is None
 
 
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("glibc 2.17", "2.17"),
+        ("ldd (Ubuntu GLIBC 2.35-0ubuntu3.8) 2.35", "2.35"),
+        ("sh: 1: getconf: not found\nldd (GNU libc) 2.28", "2.28"),
+        ("getconf: unknown variable 'GNU_LIBC_VERSION'\nmusl libc (x86_64)", None),
+    ],
+)
+def test_the_c_library_is_told_by_getconf_or_by_ldd(text: str, version: str | None):
+    assert system.glibc(said(text)) == version
+
+
 def test_two_names_of_one_program_are_one_launcher():
     assert (
         len(

@@ -6,6 +6,7 @@ import shlex
 from toolkit.probe.evidence import Section
 
 _DRIVER = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+\.\d[\d.]*)")
+_GLIBC = re.compile(r"(?:glibc|ldd \(.*\)) (\d+\.\d+)\s*$", re.ASCII)
 
 
 def first_line(section: Section) -> str | None:
@@ -31,9 +32,8 @@ def distribution(lines: tuple[str, ...]) -> str | None:
 
 def glibc(section: Section) -> str | None:
     """Read ``getconf GNU_LIBC_VERSION`` (``glibc 2.41``) or the first line of ``ldd --version``."""
-    line = first_line(section) or ""
-    found = re.search(r"(\d+\.\d+)\s*$", line)
-    return found[1] if found else None
+    said = (_GLIBC.match(line) for line in section.lines if section.ok)
+    return next((found[1] for found in said if found), None)
 
 
 def gpu_driver(section: Section) -> str | None:
