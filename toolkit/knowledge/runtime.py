@@ -98,6 +98,11 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     session: Small
 
 
+_KIN = {"singularity-pro": "singularity-ce"}
+"""SingularityPRO is SingularityCE of the same number with additions (sylabs/singularity: releases, v4.6.0).
+It is mended for longer: rows of ``retired`` are not its own."""
+
+
 @cache
 def runtime() -> RuntimeKnowledge:
     """Return what is known of Apptainer and Singularity."""
@@ -106,7 +111,7 @@ def runtime() -> RuntimeKnowledge:
 
 def unreadable(name: str, version: str, form: str) -> Unreadable | None:
     """Return why a runtime cannot start an image of this format; ``None`` where it can."""
-    rows = (r for r in runtime().unreadable if r.name == name and form in r.formats)
+    rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if within(version, r.versions)), None)
 
 
@@ -117,15 +122,22 @@ def retired(name: str, version: str) -> Retired | None:
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
     """Return how a release decides in setuid mode who mounts; ``None`` where it is always the kernel."""
-    return next((r for r in runtime().setuid_fuse if r.name == name and within(version, r.versions)), None)
+    return next(
+        (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
+    )
 
 
 def mount(name: str, version: str) -> Mount | None:
     """Return what becomes of an image that the kernel does not mount; ``None`` where no row tells."""
-    return next((r for r in runtime().mount if r.name == name and within(version, r.versions)), None)
+    return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
 
 def knows(name: str, version: str, option: str) -> bool:
     """Tell whether a release of a runtime has an option, such as ``--sharens``."""
-    rows = (r for r in runtime().option if r.name == name and r.option == option)
+    rows = (r for r in runtime().option if r.name == _kin(name) and r.option == option)
     return any(within(version, r.versions) for r in rows)
+
+
+def _kin(name: str) -> str:
+    """Return whose rows count for a runtime."""
+    return _KIN.get(name, name)

@@ -49,6 +49,12 @@ def test_mpi_types_of_slurm_21():
     assert slurm.mpi_types(said(OLD_LIST)) == ("cray_shasta", "pmi2", "none", "pmix", "pmix_v3")
 
 
+def test_mpi_types_of_slurm_before_17_11():
+    """As recorded on Biowulf in 2018, the comment in the settings of ECP-CANDLE/Supervisor for that site."""
+    listed = "srun: MPI types are... \nsrun: mpi/pmi2\nsrun: mpi/openmpi\nsrun: mpi/mpich1_p4\nsrun: mpi/none"
+    assert slurm.mpi_types(said(listed)) == ("pmi2", "openmpi", "mpich1_p4", "none")
+
+
 def test_no_mpi_types_where_srun_failed():
     assert slurm.mpi_types(said("srun: fatal: Could not establish a configuration source", 1)) is None
 
@@ -62,6 +68,11 @@ def test_version_and_settings():
 def test_the_default_partition_comes_first_and_nodes_are_added_up():
     listed = "long|2|up|64|1|(null)\ndebug*|3|up|8|1|gpu:4\ndebug*|1|up|16|1|(null)"
     assert slurm.partitions(said(listed)) == (("debug", "long"), 4)
+
+
+def test_a_thousand_nodes_are_counted_as_sinfo_shortens_them():
+    """``convert_num_unit`` of SchedMD/slurm:src/common/slurm_protocol_api.c: 2048 nodes are ``2K``."""
+    assert slurm.partitions(said("batch*|2K|up|128|256000|(null)")) == (("batch",), 2048)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +96,26 @@ def test_launchers_are_told_apart(text, family, version):
 )
 def test_the_c_library_is_told_by_getconf_or_by_ldd(text: str, version: str | None):
     assert system.glibc(said(text)) == version
+
+
+# Recorded on Cooley of ALCF, module mvapich2-2.2; 3.1.4 is the MPICH that its Hydra is of.
+MVAPICH = """path /soft/libraries/mpi/mvapich2-2.2/gcc/bin/mpiexec
+real /soft/libraries/mpi/mvapich2-2.2/gcc/bin/mpiexec.hydra
+says HYDRA build details:
+says     Version:                                 3.1.4
+says     Release Date:                            Wed Sep  7 14:33:43 EDT 2016"""
+
+
+@pytest.mark.parametrize(
+    ("holds", "family", "version"),
+    [("MPICH Version\nholds MVAPICH", "mvapich2", None), ("MPICH Version", "mpich", "3.1.4")],
+)
+def test_the_hydra_of_mvapich_is_told_by_the_library_beside_it(holds, family, version):
+    prefix = "/soft/libraries/mpi/mvapich2-2.2/gcc"
+    library = f"{prefix}/lib/libmpi.so.12.1.1"
+    beside = f"launcher {prefix}/bin/mpiexec\nbeside {library}\nlibrary {library}\nholds {holds}\nlauncher"
+    (found,) = launcher.launchers(said(MVAPICH), said("", 127), said(beside))
+    assert (found.implementation, found.version, found.library) == (family, version, library)
 
 
 def test_two_names_of_one_program_are_one_launcher():
@@ -187,6 +218,23 @@ def test_runtimes_and_how_they_are_installed():
     old = runtime.runtime(said("path /usr/bin/singularity\nsingularity-ce version 3.11.4"))
     assert old is not None
     assert (old.name, old.version, old.setuid) == ("singularity-ce", "3.11.4", None)
+
+
+# As SDSC's Expanse and ABCI (docs.abci.ai, containers) record them, and as packages of el7 to el9 say.
+@pytest.mark.parametrize(
+    ("text", "name", "version"),
+    [
+        ("SingularityPRO version 3.11-7.el8", "singularity-pro", "3.11-7.el8"),
+        ("SingularityPRO version 4.1.7-1.el9", "singularity-pro", "4.1.7-1.el9"),
+        ("singularity version 3.8.7-1.el7", "singularity", "3.8.7-1.el7"),
+        ("singularity-ce version 4.1.5-focal", "singularity-ce", "4.1.5-focal"),
+        ("apptainer version 1.2.5-1.2.el8", "apptainer", "1.2.5-1.2.el8"),
+    ],
+)
+def test_runtimes_say_whose_they_are(text: str, name: str, version: str):
+    found = runtime.runtime(said(f"path /usr/bin/singularity\n{text}"))
+    assert found is not None
+    assert (found.name, found.version) == (name, version)
 
 
 @pytest.mark.parametrize(

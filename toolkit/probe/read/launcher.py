@@ -30,6 +30,8 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
     folders = {posixpath.dirname(real) for _, real, said in programs if _identify(said)[0] != "unknown"}
     for path, real, said in programs:
         implementation, version = _identify(said)
+        if implementation == "mpich" and mpi_library.is_mvapich(path, libraries):
+            implementation, version = "mvapich2", None
         folder = posixpath.dirname(real)
         if implementation == "unknown" and folder in folders:
             continue

@@ -171,6 +171,13 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> Library
     return None
 
 
+def is_mvapich(launcher: str, section: Section) -> bool:
+    """Tell whether a Hydra, which tells the MPICH that it is of, is that of MVAPICH2: its library is."""
+    beside, known = libraries(section)
+    kinds = {known[path].implementation for path in beside.get(launcher, ()) if path in known}
+    return kinds == {"mvapich2"}
+
+
 def sonames(library: Library) -> tuple[str, ...] | None:
     """Return what is loaded with a library, sorted; ``None`` where that could not be followed."""
     return tuple(sorted(library.closure)) if library.followed else None

@@ -5,7 +5,9 @@ import re
 from toolkit.model.facts import ContainerRuntime
 from toolkit.probe.evidence import Section
 
-_VERSION = re.compile(r"^(apptainer|singularity(?:-ce)?|singularity-pro)\s+version\s+(\S+)", re.IGNORECASE)
+_VERSION = re.compile(r"^(apptainer|singularity(?:-ce|-?pro)?)\s+version\s+(\S+)", re.IGNORECASE)
+_PRO = "singularity-pro"
+"""It calls itself ``SingularityPRO version 3.11-7.el8`` (sylabs/singularity:e2e/version/version.go)."""
 _NUMBER_ALONE = re.compile(r"^\d+\.\d+\S*$", re.ASCII)
 """All that Singularity 2 prints: ``2.6.1-dist`` (sylabs/singularity:bin/singularity.in at 2.6.1)."""
 
@@ -31,7 +33,8 @@ def runtime(section: Section) -> ContainerRuntime | None:
 def _release(section: Section) -> tuple[str, str] | None:
     for line in section.lines:
         if found := _VERSION.match(line):
-            return found[1].lower(), found[2]
+            name = found[1].lower()
+            return _PRO if name.endswith("pro") else name, found[2]
         if _NUMBER_ALONE.match(line):
             return "singularity", line
     return None

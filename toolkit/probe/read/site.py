@@ -7,9 +7,6 @@ from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFac
 from toolkit.probe.evidence import Section, Sections
 from toolkit.probe.read import machine, slurm
 
-_COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([KMG]?)", re.ASCII)
-_THOUSANDS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-"""What ``sinfo`` shortens numbers by: 1024 nodes are ``1K``, 1536 are ``1.50K``."""
 _GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[\w.+-]+):)?(?P<count>\d{1,4})(?=$|[(,])", re.ASCII)
 """A type may begin with a digit, as ``2080ti`` does: the count is what stands last."""
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
@@ -72,13 +69,13 @@ def _partition(
         name=plain,
         default=name.endswith("*"),
         up=first[2] == "up",
-        nodes=sum(_number(row[1]) or 0 for row in rows),
+        nodes=sum(slurm.number(row[1]) or 0 for row in rows),
         cpus=_most(row[3] for row in rows),
         memory_mb=_most(row[4] for row in rows),
         gpus=max(sum(int(found["count"]) for found in of_row) for of_row in gpus),
         gpu=kinds.pop() if len(kinds) == 1 else "",
         max_time=_time(first[6]) if whole else "",
-        max_nodes=_number(first[7].rpartition("-")[2]) if whole else None,
+        max_nodes=slurm.number(first[7].rpartition("-")[2]) if whole else None,
         cores=_most(_product(row[8], row[9]) for row in rows) if whole else None,
         threads=_most(row[10] for row in rows) if whole else None,
         features=None if features is None else features.get(plain, ()),
@@ -89,18 +86,13 @@ def _time(said: str) -> str:
     return "UNLIMITED" if said in {"infinite", "n/a", ""} else said
 
 
-def _number(said: str) -> int | None:
-    found = _COUNT.match(said)
-    return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
-
-
 def _product(one: str, other: str) -> str:
-    first, second = _number(one), _number(other)
+    first, second = slurm.number(one), slurm.number(other)
     return str(first * second) if first and second else ""
 
 
 def _most(said: Iterable[str]) -> int | None:
-    numbers = [number for text in said if (number := _number(text))]
+    numbers = [number for text in said if (number := slurm.number(text))]
     return max(numbers, default=None)
 
 

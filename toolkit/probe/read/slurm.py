@@ -8,7 +8,9 @@ from toolkit.probe.evidence import Section, Sections
 _VERSION = re.compile(r"^slurm(?:-wlm)?\s+(\d[\w.\-]*)", re.IGNORECASE)
 _NONE = {"(null)": "none"}
 """How ``scontrol show config`` of Slurm 24.11 writes ``MpiDefault=none``."""
-_COUNT = re.compile(r"\d{1,9}", re.ASCII)
+_COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([KMG]?)(?!\d)", re.ASCII)
+_THOUSANDS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+"""What ``sinfo`` shortens numbers by: 1024 nodes are ``1K``, 1536 are ``1.50K``."""
 
 
 def version(section: Section) -> str | None:
@@ -21,13 +23,13 @@ def mpi_types(section: Section) -> tuple[str, ...] | None:
 
     The plugins stand one a line behind a heading; the versions of PMIx follow on a line of their
     own: ``specific pmix plugin versions available: pmix_v4,pmix_v5``. Old releases print
-    ``srun: MPI types are...`` with ``srun: `` before each line.
+    ``srun: MPI types are...`` with ``srun: `` before each line, up to 17.02 with ``mpi/`` before each name.
     """
     if not section.ok:
         return None
     names: list[str] = []
     for raw in section.lines:
-        line = raw.removeprefix("srun: ").strip()
+        line = raw.removeprefix("srun: ").strip().removeprefix("mpi/")
         if line.startswith("specific pmix plugin versions"):
             names += re.split(r"[,\s]+", line.partition(":")[2].strip())
         elif re.fullmatch(r"[a-z0-9_]+", line):
@@ -50,8 +52,14 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
     nodes: dict[str, int] = {}
     for row in rows:
         name = row[0].rstrip("*")
-        nodes[name] = nodes.get(name, 0) + (int(row[1]) if _COUNT.fullmatch(row[1]) else 0)
+        nodes[name] = nodes.get(name, 0) + (number(row[1]) or 0)
     return tuple(nodes), max(nodes.values()) or None
+
+
+def number(said: str) -> int | None:
+    """Read a number as ``sinfo`` writes it; more may stand behind it: ``36+``."""
+    found = _COUNT.match(said)
+    return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
 
 
 def slurm(sections: Sections) -> SlurmFacts | None:
