@@ -4,7 +4,7 @@ from toolkit import knowledge
 from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.pmix import Pair, is_plugin, release_of
-from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
+from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.versions import within
 
@@ -126,7 +126,19 @@ def tmp_is_private(host: HostFacts) -> bool | None:
     """Tell whether Slurm gives each job a /tmp of its own; ``None`` where its settings are not known."""
     if host.slurm is None or "slurm.settings" in host.unknown:
         return None
-    return "tmpfs" in host.slurm.settings.get("JobContainerType", "")
+    return private_tmp(host.slurm) is not None
+
+
+def private_tmp(slurm: SlurmFacts) -> str | None:
+    """Return the setting by which Slurm gives each job a /tmp of its own; ``None`` where there is none.
+
+    From 25.11 on it has another name, and namespace/linux does it too (slurm.schedmd.com/namespace.html).
+    """
+    for name in ("JobContainerType", "NamespaceType"):
+        value = slurm.settings.get(name, "")
+        if "tmpfs" in value or value == "namespace/linux":
+            return f"{name} = {value}"
+    return None
 
 
 def insists(image: ImageFacts) -> bool:

@@ -3,7 +3,7 @@
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
-from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, tmp_is_private
+from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
 from toolkit.engine.wireup import cleaned, offer, options
 from toolkit.knowledge.pmix import store_of
 
@@ -41,8 +41,9 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
         source, _, target = bind.partition(":")
         if target.split(":")[0] == _TMP != source:
             hidden[f"--bind {bind}"] = f"plan: --bind {bind}"
-    if case.mode != "mpirun-host" and tmp_is_private(case.host):
-        hidden["JobContainerType"] = "host: scontrol show config: JobContainerType = job_container/tmpfs"
+    private = private_tmp(case.host.slurm) if case.host.slurm else None
+    if case.mode != "mpirun-host" and private:
+        hidden[private.partition(" ")[0]] = f"host: scontrol show config: {private}"
     unsaid = unread(case, "host.slurm.settings") if case.mode != "mpirun-host" and not hidden else None
     if not hidden and unsaid is None:
         return None

@@ -22,6 +22,9 @@ PMIX_5 = with_(IMAGE, pmix="5.0.7", pmix_components={"gds": ("hash", "shmem2")})
 PMIX_7 = with_(IMAGE, pmix="7.0.0~rc1-2+b1", pmix_components={"gds": ("hash", "shmem3")})
 SERVER_7 = host(pmix="7.0.0")
 PRIVATE = host(slurm=msgspec.structs.replace(SLURM, settings={"JobContainerType": "job_container/tmpfs"}))
+# scontrol show config of Slurm 25.11.4, and slurm.schedmd.com/namespace.html.
+SPACES = host(slurm=msgspec.structs.replace(SLURM, settings={"NamespaceType": "namespace/linux"}))
+NO_SPACES = host(slurm=msgspec.structs.replace(SLURM, settings={"NamespaceType": "(null)"}))
 NO_TMP = runtime(settings={"mount tmp": "no"})
 NO_BINDS = runtime(settings={"mount tmp": "no", "user bind control": "no"})
 OLD_SERVER = host(mpis=(msgspec.structs.replace(LAUNCHER, version="4.1.8", pmix="3.2.5"),))
@@ -31,6 +34,7 @@ FIRES = {
         case(of=PMIX_5, container=("--contain",)),
         case(of=PMIX_5, binds=("/scratch:/tmp",)),
         case(PRIVATE, PMIX_5),
+        case(SPACES, PMIX_5),
         case(of=PMIX_5, mode="mpirun-host", container=("--contain",)),
         case(of=with_(PMIX_5, pmix_components={}), container=("--contain",)),
         case(SERVER_7, PMIX_7, container=("--contain",)),
@@ -45,6 +49,7 @@ FIRES = {
 QUIET = {
     "tmp-hidden": [
         case(of=PMIX_5),
+        case(NO_SPACES, PMIX_5),
         case(unread(HOST, "slurm.settings")),
         case(of=PMIX_5, container=("--contain",), binds=("/tmp",)),
         case(of=PMIX_5, container=("--contain",), env={"PMIX_MCA_gds": "hash"}),
