@@ -22,10 +22,10 @@ class MachineFacts:
         found = system.gpu_driver(section)
         if found:
             self.book.note("gpu_driver", f"NVIDIA driver {found}")
-        elif section.missing:
-            self.book.absent["gpu_driver"] = "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+        elif system.has_no_driver(section):
+            self.book.absent["gpu_driver"] = _no_driver(section)
         else:
-            self.book.unknown["gpu_driver"] = f"nvidia-smi: {section.trouble or 'not understood'}"
+            self.book.unknown["gpu_driver"] = f"nvidia-smi: {system.smi_trouble(section) or 'not understood'}"
         return found
 
     def gpus(self) -> tuple[str, ...] | None:
@@ -33,10 +33,10 @@ class MachineFacts:
         found = system.gpus(section)
         if found:
             self.book.note("gpus", f"nvidia-smi, /proc/driver/nvidia: {', '.join(found)}")
-        elif section.missing:
-            self.book.absent["gpus"] = "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+        elif system.has_no_driver(section):
+            self.book.absent["gpus"] = _no_driver(section)
         else:
-            self.book.unknown["gpus"] = f"nvidia-smi: {section.trouble or 'lists none'}"
+            self.book.unknown["gpus"] = f"nvidia-smi: {system.smi_trouble(section) or 'lists none'}"
         return found
 
     def mig(self) -> tuple[str, ...] | None:
@@ -44,10 +44,10 @@ class MachineFacts:
         found = system.mig(section)
         if found is not None:
             self.book.note("mig", f"nvidia-smi -L: {' '.join(found) or 'no parts of GPUs (MIG)'}")
-        elif section.missing:
-            self.book.absent["mig"] = "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+        elif system.has_no_driver(section):
+            self.book.absent["mig"] = _no_driver(section)
         else:
-            self.book.unknown["mig"] = f"nvidia-smi -L: {section.trouble or 'it was not asked'}"
+            self.book.unknown["mig"] = f"nvidia-smi -L: {system.smi_trouble(section) or 'it was not asked'}"
         return found
 
     def gpu_libraries_glibc(self) -> str | None:
@@ -206,3 +206,9 @@ class MachineFacts:
         found = read(section)
         self.book.note(name, f"{where}: {' '.join(found) or 'none'}")
         return found
+
+
+def _no_driver(section: Section) -> str:
+    if section.missing:
+        return "no NVIDIA driver: neither /proc/driver/nvidia nor nvidia-smi"
+    return f"no NVIDIA driver: {system.smi_trouble(section)}"

@@ -160,6 +160,27 @@ def test_a_driver_whose_gpus_are_hidden_leaves_them_unknown():
     assert "gpus" in facts("@ gpu\n@rc 127\n").absent
 
 
+MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
+NO_DRIVER = (
+    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
+    "Make sure that the latest NVIDIA driver is installed and running."
+)
+
+
+def test_a_host_with_the_tools_of_nvidia_and_no_driver_has_none():
+    """As on a login host that has the software of the GPU nodes."""
+    host = facts(f"@ gpu\n|{NO_DRIVER}\n|\n@rc 9\n")
+    assert {"gpu_driver", "gpus", "mig"} <= set(host.absent)
+    assert host.cite("gpu_driver").startswith("no NVIDIA driver: NVIDIA-SMI has failed")
+    assert facts(f"@ gpu\n|{KERNEL}\n|{NO_DRIVER}\n@rc 9\n").gpu_driver == "535.183.01"
+
+
+def test_a_driver_that_was_updated_without_a_restart_is_that_of_the_kernel():
+    host = facts(f"@ gpu\n|{KERNEL}\n|GCC version:  gcc 8.5.0\n|{MISMATCH}\n@rc 18\n")
+    assert host.gpu_driver == "535.183.01"
+    assert host.unknown["gpus"] == f"nvidia-smi: {MISMATCH}"
+
+
 def test_parts_of_gpus_by_their_profiles():
     whole = f"@ gpu\n|{KERNEL}\n|535.183.01, NVIDIA A100-SXM4-40GB\n|parts listed\n@rc 0\n"
     assert facts(whole).mig == ()

@@ -3,7 +3,7 @@
 import re
 import shlex
 
-from toolkit.probe.evidence import Section
+from toolkit.probe.evidence import TIMED_OUT, Section
 
 _DRIVER = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+\.\d[\d.]*)")
 _GLIBC = re.compile(r"(?:glibc|ldd \(.*\)) (\d+\.\d+)\s*$", re.ASCII)
@@ -44,6 +44,25 @@ def gpu_driver(section: Section) -> str | None:
         if found := re.match(r"^(\d{3}\.\d[\d.]*)\s*,", line):
             return found[1]
     return None
+
+
+def has_no_driver(section: Section) -> bool:
+    """Tell whether there is no driver of NVIDIA: no nvidia-smi, or one that finds none, as on login hosts.
+
+    What it cannot talk with may be a driver all the same where the kernel's own file tells of one.
+    """
+    silent = any("couldn't communicate with the NVIDIA driver" in line for line in section.lines)
+    return section.missing or (silent and gpu_driver(section) is None)
+
+
+def smi_trouble(section: Section) -> str:
+    """Return what nvidia-smi said where it failed: not what the kernel's files tell before it is asked."""
+    if section.ok or section.status == TIMED_OUT:
+        return section.trouble
+    files = ("NVRM version:", "GCC version:", "model ")
+    return next(
+        (line for line in section.lines if line.strip() and not line.startswith(files)), section.trouble
+    )
 
 
 def gpus(section: Section) -> tuple[str, ...] | None:
