@@ -486,6 +486,19 @@ ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/nul
     parts=$(nvidia-smi -L 2>/dev/null) || exit 0
     printf "%s\n" "$parts" | sed -n "s/^[[:space:]]*MIG[[:space:]]*\([0-9][^[:space:]]*\).*/part \1/p"
     printf "parts listed\n"'
+# GPUs of AMD: all that the driver serves, by the bus; what they are, of those that a job was given.
+# shellcheck disable=SC2016
+ask gpu-amd 2 '
+    for folder in /sys/bus/pci/drivers/amdgpu/*:*; do
+        [ -r "$folder/device" ] && printf "device %s\n" "$(cat "$folder/device")"
+    done
+    for file in /sys/class/kfd/kfd/topology/nodes/*/properties; do
+        awk "
+            \$1 == \"vendor_id\" && \$2 == 4098 { amd = 1 }
+            \$1 == \"gfx_target_version\" && \$2 > 0 { version = \$2 }
+            END { if (amd && version) print \"gfx\", version }" "$file" 2>/dev/null
+    done
+    true'
 # Libraries of the driver that --nv binds, and which releases of the C library they name.
 # shellcheck disable=SC2016
 ask gpu-libraries 5 '

@@ -96,6 +96,7 @@ RULES: tuple[Rule, ...] = (
     gpu.gpu_dropped_by_cuda,
     gpu.gpu_parts_apart,
     gpu.gpu_without_driver,
+    gpu.gpu_of_amd,
     learning.tensorflow_without_gpu,
     learning.pytorch_without_gpu,
     learning.tensorflow_cuda_missing,

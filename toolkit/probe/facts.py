@@ -37,6 +37,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         gpu_driver=machine.gpu_driver(),
         gpus=machine.gpus(),
         mig=machine.mig(),
+        amd_gpus=machine.amd_gpus(),
         gpu_libraries_glibc=machine.gpu_libraries_glibc(),
         cpu_level=machine.cpu_level(),
         shm=machine.shm(),

@@ -50,6 +50,18 @@ class MachineFacts:
             self.book.unknown["mig"] = f"nvidia-smi -L: {system.smi_trouble(section) or 'it was not asked'}"
         return found
 
+    def amd_gpus(self) -> tuple[str, ...] | None:
+        section = self.ask("gpu-amd")
+        if not section.ok:
+            self.book.unread("amd_gpus", section, "/sys/bus/pci/drivers/amdgpu")
+            return None
+        found = system.amd_gpus(section)
+        counted = ", ".join(f"{found.count(name)} of {name}" for name in dict.fromkeys(found))
+        self.book.note(
+            "amd_gpus", f"/sys/bus/pci/drivers/amdgpu, /sys/class/kfd: {counted or 'no GPU of AMD'}"
+        )
+        return found
+
     def gpu_libraries_glibc(self) -> str | None:
         section = self.ask("gpu-libraries")
         files = section.values("file")

@@ -192,6 +192,21 @@ def test_parts_of_gpus_by_their_profiles():
     assert "mig" in facts("@ gpu\n@rc 127\n").absent
 
 
+def test_gpus_of_amd_by_the_bus_and_by_what_a_job_may_use():
+    """As of nodes with MI250X (1002:7408 in pci.ids); amdkfd hides from a job what it was not given."""
+    bus = "|device 0x7408\n" * 8
+    assert facts(f"@ gpu-amd\n{bus}{'|gfx 90010' + chr(10)}@rc 0\n").amd_gpus == ("gfx90a",) * 8
+    hidden = facts(f"@ gpu-amd\n{bus}@rc 0\n")
+    assert hidden.amd_gpus == ("1002:7408",) * 8
+    assert hidden.cite("amd_gpus") == "/sys/bus/pci/drivers/amdgpu, /sys/class/kfd: 8 of 1002:7408"
+    divided = facts("@ gpu-amd\n|device 0x74a1\n" + "|gfx 90402\n" * 8 + "@rc 0\n")
+    assert divided.amd_gpus == ("gfx942",) * 8
+    assert facts("@ gpu-amd\n|gfx 110501\n|gfx 90010\n@rc 0\n").amd_gpus == ("gfx1151", "gfx90a")
+    assert facts("@ gpu-amd\n@rc 0\n").amd_gpus == ()
+    assert facts("@ gpu-amd\n|device x\n|gfx many\n@rc 0\n").amd_gpus == ()
+    assert "amd_gpus" in facts("@ gpu-amd\n@rc 124\n").unknown
+
+
 def test_the_newest_c_library_that_the_driver_names():
     text = "@ gpu-libraries\n|file /lib/libcuda.so.550.54.15\n|glibc GLIBC_2.9\n|glibc GLIBC_2.34\n@rc 0\n"
     assert facts(text).gpu_libraries_glibc == "2.34"

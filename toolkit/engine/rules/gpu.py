@@ -1,6 +1,6 @@
 """Rules about GPUs: the driver of the host against the CUDA of the image. None changes how MPI starts."""
 
-from toolkit.engine.asked import missing
+from toolkit.engine.asked import missing, unread
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, Lacks, rule
 from toolkit.knowledge import cuda
@@ -138,7 +138,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     fix="nothing for work on CPUs; for GPUs probe a node that has them: toolkit probe on a compute node",
     source="TensorFlow install guide, pip; TensorFlow's wheels open CUDA's libraries when they need them",
     about=("image.cuda",),
-    then=("host.gpu_driver",),
+    then=("host.gpu_driver", "host.amd_gpus"),
     advice=True,
 )
 def gpu_without_driver(case: Case) -> Hit | Lacks | None:
@@ -147,4 +147,31 @@ def gpu_without_driver(case: Case) -> Hit | Lacks | None:
     """
     if lacks := missing(case, "host.gpu_driver"):
         return lacks
-    return None if case.host.gpu_driver else Hit(case.cite("image.cuda", "host.gpu_driver"))
+    if case.host.gpu_driver or case.host.amd_gpus:
+        return None
+    return Hit(case.cite("image.cuda", "host.gpu_driver"))
+
+
+@rule(
+    "gpu-of-amd",
+    "The image is made for GPUs of NVIDIA, and this host has GPUs of AMD",
+    severity="warning",
+    fix="use an image that was built for ROCm, and start it with --rocm; toolkit does not judge such images",
+    source="Apptainer user guide, GPU support (--rocm); TensorFlow and PyTorch install guides: CUDA or ROCm",
+    about=("image.cuda",),
+    then=("host.gpu_driver", "host.amd_gpus"),
+    advice=True,
+)
+def gpu_of_amd(case: Case) -> Hit | Lacks | None:
+    """What was built for CUDA finds no GPU of its kind, and computes on the processors without a word. AMD's
+    GPUs need programs that were built for ROCm. Those are not judged, nor is their driver.
+    """
+    if case.host.gpu_driver:
+        return None
+    if not case.host.amd_gpus:
+        return unread(case, "host.amd_gpus")
+    if lacks := missing(case, "host.gpu_driver"):
+        return lacks
+    number = len(case.host.amd_gpus)
+    title = f"The image is made for GPUs of NVIDIA, and the {number} of this host are AMD's"
+    return Hit(case.cite("image.cuda", "host.amd_gpus"), title=title)

@@ -6,6 +6,8 @@ import shlex
 from toolkit.probe.evidence import TIMED_OUT, Section
 
 _DRIVER = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+\.\d[\d.]*)")
+_DEVICE = re.compile(r"0x([0-9a-f]{4})", re.ASCII)
+_TARGET = re.compile(r"\d{5,6}", re.ASCII)
 _GLIBC = re.compile(r"(?:glibc|ldd \(.*\)) (\d+\.\d+)\s*$", re.ASCII)
 
 
@@ -79,3 +81,20 @@ def gpus(section: Section) -> tuple[str, ...] | None:
 def mig(section: Section) -> tuple[str, ...] | None:
     """Return the profiles of the parts of GPUs that nvidia-smi lists; ``None`` where it was not asked."""
     return section.values("part") if "parts listed" in section.lines else None
+
+
+def amd_gpus(section: Section) -> tuple[str, ...]:
+    """Read ``device 0x7408`` and ``gfx 90010`` lines: what the bus has, and what a job may use of that.
+
+    A GPU that is divided is several to the compute driver, and one on the bus.
+    """
+    numbers = [m[1] for value in section.values("device") if (m := _DEVICE.fullmatch(value))]
+    names = [_architecture(int(value)) for value in section.values("gfx") if _TARGET.fullmatch(value)]
+    if len(set(names)) == 1:
+        return (names[0],) * max(len(names), len(numbers))
+    return tuple(names) or tuple(f"1002:{number}" for number in numbers)
+
+
+def _architecture(target: int) -> str:
+    """Return ``gfx90a`` for 90010 (linux:drivers/gpu/drm/amd/amdkfd/kfd_device.c, gfx_target_version)."""
+    return f"gfx{target // 10000}{target // 100 % 100:x}{target % 100:x}"

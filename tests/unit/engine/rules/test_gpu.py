@@ -18,6 +18,7 @@ K80 = ("Tesla K80",)
 B200 = ("NVIDIA B200",)
 LIBS = "/.singularity.d/libs"
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
+OF_AMD = absent(host(amd_gpus=("gfx90a",) * 8), "gpu_driver", "gpus")
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
 UNLISTED = image(cuda="13.9.1", cuda_compat="610.57.04")
 SCRIPTED = unread(COMPAT, "environment.LD_LIBRARY_PATH")
@@ -58,6 +59,7 @@ FIRES = {
     "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="13.0.48"))],
     "gpu-parts-apart": [case(host(mig=("3g.20gb", "3g.20gb")), ranks_per_node=2)],
     "gpu-without-driver": [case(NO_GPU)],
+    "gpu-of-amd": [case(OF_AMD)],
     "tensorflow-without-gpu": [case(of=absent(IMAGE, "tensorflow_cuda"))],
     "pytorch-without-gpu": [case(of=absent(image(pytorch="2.4.0"), "pytorch_cuda"))],
     "tensorflow-cuda-missing": [case(of=absent(IMAGE, "cuda")), case(of=image(cuda="11.8.89"))],
@@ -118,7 +120,13 @@ QUIET = {
         case(host(mig=("7g.40gb",))),
         case(host(mig=("3g.20gb", "3g.20gb")), absent(IMAGE, "cuda"), ranks_per_node=2),
     ],
-    "gpu-without-driver": [case(), case(NO_GPU, absent(IMAGE, "cuda"))],
+    "gpu-without-driver": [case(), case(NO_GPU, absent(IMAGE, "cuda")), case(OF_AMD)],
+    "gpu-of-amd": [
+        case(),
+        case(NO_GPU),
+        case(host(amd_gpus=("gfx1151",))),
+        case(OF_AMD, absent(IMAGE, "cuda")),
+    ],
     "tensorflow-without-gpu": [case(), case(NO_GPU, absent(IMAGE, "tensorflow_cuda"))],
     "pytorch-without-gpu": [case(), case(of=image(pytorch="2.4.0", pytorch_cuda="12.1"))],
     "tensorflow-cuda-missing": [case(), case(NO_GPU, absent(IMAGE, "cuda"))],
@@ -153,6 +161,11 @@ UNDECIDED = {
     ],
     "gpu-parts-apart": [case(unread(HOST, "mig"), ranks_per_node=2)],
     "gpu-without-driver": [case(unread(HOST, "gpu_driver"))],
+    "gpu-of-amd": [
+        case(unread(NO_GPU, "amd_gpus")),
+        case(unread(OF_AMD, "gpu_driver")),
+        case(OF_AMD, unread(IMAGE, "cuda")),
+    ],
     "tensorflow-without-gpu": [case(of=unread(IMAGE, "tensorflow_cuda"))],
     "pytorch-without-gpu": [case(of=unread(image(pytorch="2.4.0"), "pytorch_cuda"))],
     "tensorflow-cuda-missing": [case(of=unread(IMAGE, "cuda"))],
