@@ -214,10 +214,10 @@ if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
                     printf "system none\n"
                 fi
                 if type module >/dev/null 2>&1; then
-                    for name in apptainer singularity Apptainer Singularity; do
-                        module -t avail "$name" 2>&1
-                    done | grep -i -E "^([A-Za-z0-9_.+-]+/)*(apptainer|singularity)(/[A-Za-z0-9_.+-]+)?(\([A-Za-z]+\))?$" |
-                        sort -u | sed "s/^/offers /"
+                    # At once: each call may look through all the modules of a centre.
+                    module -t avail apptainer singularity tacc-apptainer Apptainer Singularity 2>&1 |
+                        grep -i -E "^([A-Za-z0-9_.+-]+/)*(apptainer|tacc-apptainer|singularity(-?(ce|pro))?)\
+(/[A-Za-z0-9_.+-]+)?(\([A-Za-z]+\))?$" | sort -u | sed "s/^/offers /"
                 fi
                 said=$(mktemp) || exit 1
                 for name in ${TOOLKIT_MODULES-}; do

@@ -91,6 +91,18 @@ def test_a_controller_that_does_not_answer_is_asked_once(tmp_path):
     assert not [c for c in _running() if "64.5" in c]
 
 
+def test_modules_of_every_runtime_are_found_by_one_call(tmp_path):
+    # Names of SDSC and ABCI, Kyushu University, TACC and many; what is called like a runtime is none.
+    names = ("singularitypro/3.11", "singularity-ce/4.1.4", "tacc-apptainer/1.3.3", "singularityce/3.10.3")
+    listed = "\\n".join(("/apps/modules:", *names, "Apptainer/1.3.1(default)", "singularity-hpc/0.1.28"))
+    told = tmp_path / "told"
+    profile = f"module() {{ case \"$*\" in *avail*) echo asked >>{told}; printf '{listed}\\n' >&2 ;; esac; }}"
+    (tmp_path / ".bash_profile").write_text(profile)
+    sections = parse(run(("dash",), HOME=str(tmp_path), TOOLKIT_SITE="yes").text, "here")
+    assert set(sections["modules"].values("offers")) == {*names, "Apptainer/1.3.1(default)"}
+    assert told.read_text() == "asked\n"
+
+
 def test_colours_that_grep_is_told_to_print_are_in_no_answer(tmp_path):
     # As grep up to 2.20 does, which RHEL 7 has (rbenv/rbenv pull request 41).
     path = _commands(
