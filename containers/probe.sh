@@ -95,7 +95,7 @@ written() {
         -e "s#\([^A-Za-z0-9._-]\)$quad\([^A-Za-z0-9.]\)#\1ADDRESS\2#g" \
         -e "s#\([^A-Za-z0-9._-]\)$quad\$#\1ADDRESS#" \
         -e "s#\([^A-Za-z0-9]\)$hexes#\1ADDRESS#g" -e "s#[0-9A-Fa-f:]*::[0-9A-Fa-f:.]*#ADDRESS#g" \
-        -e 's/^/|/' -e '1000q'
+        -e 's/^/|/' -e '5000q'
 }
 
 # ask NAME SECONDS SHELL-TEXT. All questions share one budget; what is asked after it is spent is not known.
@@ -117,6 +117,7 @@ ask() {
         limit "$seconds" "$3" >"$folder/answer"
         status=$?
         [ -s "$folder/answer" ] && written <"$folder/answer"
+        [ "$(wc -l <"$folder/answer")" -le 5000 ] || status=124
     else
         answer=$(limit "$seconds" "$3")
         status=$?
@@ -519,7 +520,8 @@ ask network 2 'ls /sys/class/net
         printf "state %s %s\n" "${folder##*/}" "$(cat "$folder/operstate" 2>/dev/null)"
     done
     {
-        sed -e 1d -e "s/[[:space:]].*//" /proc/net/route
+        # Not by addresses that a machine gives itself (169.254): such lead to its own management controller.
+        awk "NR > 1 && \$2 !~ /FEA9\$/ { print \$1 }" /proc/net/route
         # Where there is IPv6 alone: what has a default route. A refusal of one is written down for lo.
         awk "\$1 ~ /^0+\$/ && \$2 == \"00\" && \$NF != \"lo\" { print \$NF }" /proc/net/ipv6_route 2>/dev/null
     } | sort -u | sed "s/^/route /"

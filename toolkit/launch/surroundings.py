@@ -110,20 +110,24 @@ def _network(spec: JobSpec, plan: Plan, around: Around) -> dict[str, str]:
         if site.fabric.lower() == "ethernet":
             found["UCX_NET_DEVICES"] = site.network
         return found
-    interfaces = (around.host.interfaces if around.host else None) or ()
-    return _nccl(interfaces) if gpus and len(interfaces) > 1 else {}
+    host = around.host
+    return _nccl(host) if gpus and host and len(host.interfaces or ()) > 1 else {}
 
 
-def _nccl(interfaces: tuple[str, ...]) -> dict[str, str]:
+def _nccl(host: HostFacts) -> dict[str, str]:
     """Name fast interfaces, or those that lead nowhere behind ``^``: NCCL takes a list of prefixes.
 
-    (NCCL user guide, NCCL_SOCKET_IFNAME.) Where all would be shut out, NCCL is left to choose.
+    (NCCL user guide, NCCL_SOCKET_IFNAME.) Where all would be shut out, NCCL is left to choose. One of
+    InfiniBand without an address carries no sockets: 'Bootstrap : no socket interface found'
+    (marin-community/marin issue 7018).
     """
-    usable = between_nodes(interfaces)
+    there = between_nodes(host.interfaces or ())
+    usable = between_nodes(host.interfaces_routed) or there
     if fast := fastest(usable):
         return {"NCCL_SOCKET_IFNAME": ",".join(fast)}
     known = fabric().interfaces
-    nowhere = ",".join(("lo", *known.virtual, *known.fleeting))
+    idle = (name for name in there if not any(used.startswith(name) for used in usable))
+    nowhere = ",".join(("lo", *known.virtual, *known.fleeting, *idle))
     return {"NCCL_SOCKET_IFNAME": f"^{nowhere}"} if usable else {}
 
 

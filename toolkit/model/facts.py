@@ -149,6 +149,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Bytes that a process may lock; -1 where there is no limit."""
     interfaces: tuple[str, ...] | None = None
     """Network interfaces, without the loopback."""
+    interfaces_routed: tuple[str, ...] = ()
+    """Those of them that are up and have a route to more than the machine itself; empty where nobody told."""
     libfabric: str | None = None
     """Path of the host's libfabric.so.1, which can be mounted into an image that has none."""
     infiniband: tuple[str, ...] | None = None

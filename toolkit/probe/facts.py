@@ -43,6 +43,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         shm=machine.shm(),
         locked_memory=machine.locked_memory(),
         interfaces=machine.interfaces(),
+        interfaces_routed=machine.interfaces_routed(),
         libfabric=machine.libfabric(),
         infiniband=machine.infiniband(),
         link_layers=machine.link_layers(),

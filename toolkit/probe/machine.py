@@ -107,6 +107,9 @@ class MachineFacts:
     def interfaces(self) -> tuple[str, ...] | None:
         return self._listed("interfaces", "network", "/sys/class/net", machine.interfaces)
 
+    def interfaces_routed(self) -> tuple[str, ...]:
+        return machine.routed(self.ask("network"))
+
     def libfabric(self) -> str | None:
         section = self.ask("libfabric")
         found = next((line for line in section.lines if line.startswith("/")), None) if section.ok else None

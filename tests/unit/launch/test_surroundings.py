@@ -83,6 +83,24 @@ def test_of_several_interfaces_nccl_takes_none_that_leads_nowhere(interfaces, ta
     assert found.get("NCCL_SOCKET_IFNAME") == taken
 
 
+@pytest.mark.parametrize(
+    ("interfaces", "routed", "taken"),
+    [
+        (("eth0", "ib0", "ib1"), ("eth0", "ib1"), "ib1"),
+        (("hsn0", "hsn1", "nmn0"), ("nmn0", "hsn0"), "hsn0"),
+        # A node of CoreWeave (marin-community/marin issue 7018): its InfiniBand has no addresses.
+        (("enp90s0np0", "enp220s0f0", "ibs0", "ibs1"), ("enp90s0np0",), f"{NOWHERE},enp220s0f0,ibs0,ibs1"),
+        (("eth1", "eth10", "ib0"), ("eth10",), f"{NOWHERE},ib0"),
+        (("eth0", "ib0", "docker0"), ("docker0",), "ib0"),
+    ],
+)
+def test_an_interface_without_a_route_carries_no_sockets(interfaces, routed, taken):
+    found = around(
+        host=host(interfaces=interfaces, interfaces_routed=routed), spec={"gpus_per_node": 2, "nodes": 2}
+    )
+    assert found.get("NCCL_SOCKET_IFNAME") == taken
+
+
 def test_temporary_files_are_on_a_disk_that_the_container_has():
     mine = site(scratch="/local")
     assert around(site=mine)["TMPDIR"] == "/local"

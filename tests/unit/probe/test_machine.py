@@ -75,6 +75,7 @@ NETWORK = """@ network
 def test_interfaces_that_lead_somewhere_come_first_and_those_of_containers_do_not_count():
     host = facts(NETWORK)
     assert host.interfaces == ("eno1", "hsn0", "ib0")
+    assert host.interfaces_routed == ("eno1",)
     assert host.infiniband == ("mlx5_0", "mlx5_1")
     assert host.link_layers == {"mlx5_0": "Ethernet", "mlx5_1": "InfiniBand"}
     assert host.cite("infiniband") == "/sys/class/infiniband: mlx5_0 (Ethernet) mlx5_1 (InfiniBand)"
@@ -83,7 +84,7 @@ def test_interfaces_that_lead_somewhere_come_first_and_those_of_containers_do_no
 
 def test_an_answer_of_an_earlier_probe_tells_no_link():
     host = facts("@ network\n|ib0\n|state ib0 up\n|infiniband mlx5_0\n@rc 0\n")
-    assert (host.infiniband, host.link_layers) == (("mlx5_0",), {})
+    assert (host.infiniband, host.link_layers, host.interfaces_routed) == (("mlx5_0",), {}, ())
     assert host.cite("infiniband") == "/sys/class/infiniband: mlx5_0"
 
 

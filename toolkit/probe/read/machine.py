@@ -67,6 +67,13 @@ def interfaces(section: Section) -> tuple[str, ...]:
     return tuple(sorted(lasting, key=lambda n: (states.get(n) == "down", n not in routed, n)))
 
 
+def routed(section: Section) -> tuple[str, ...]:
+    """Return those that are up and have a route; none where the answer does not tell of routes."""
+    states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
+    known = set(section.values("route"))
+    return tuple(n for n in interfaces(section) if n in known and states.get(n) != "down")
+
+
 def infiniband(section: Section) -> tuple[str, ...]:
     """Return the devices below /sys/class/infiniband."""
     return tuple(sorted({v.split(" ")[0] for v in section.values("infiniband") if v.strip()}))

@@ -183,4 +183,5 @@ def _there(section: Section | None) -> tuple[bool, ...] | None:
 
 def _up(section: Section) -> tuple[str, ...]:
     states = dict(_pair(row) for row in section.values("state"))
-    return tuple(name for name in machine.interfaces(section) if states.get(name) != "down")
+    up = (name for name in machine.interfaces(section) if states.get(name) != "down")
+    return machine.routed(section) or tuple(up)
