@@ -76,6 +76,30 @@ def test_a_thousand_nodes_are_counted_as_sinfo_shortens_them():
 
 
 @pytest.mark.parametrize(
+    ("said_there", "version"),
+    [
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.19.0 Build 20260929 (id: 1821d9b)", "2021.19.0"),
+        (
+            "Intel(R) MPI Library for Linux* OS, Version 2019 Update 9 Build 20200923 (id: abd58e492)",
+            "2019.9",
+        ),
+        # RedHatInsights/insights-core:insights/tests/parsers/test_mpirun.py
+        (
+            "Intel(R) MPI Library for Linux* OS, Version 2019 Update 08 Build 202010429 (id: e380127cb)",
+            "2019.8",
+        ),
+        ("Intel(R) MPI Library for Linux* OS, Version 2018 Build 20170713 (id: 17594)", "2018"),
+        ("Intel(R) MPI Library for Linux* OS, Version 5.1.3 Build 20160120 (build id: 14053)", "5.1.3"),
+        ("Intel(R) MPI Library 2021.18 for Linux* OS", "2021.18"),
+    ],
+)
+def test_releases_of_intel_mpi(said_there: str, version: str):
+    text = f"path /opt/intel/bin/mpirun\nreal /opt/intel/bin/mpirun\nsays {said_there}"
+    (found,) = launcher.launchers(said(text), said("", 127), said("", 124))
+    assert (found.implementation, found.version) == ("intelmpi", version)
+
+
+@pytest.mark.parametrize(
     ("text", "family", "version"),
     [(OPEN_MPI, "openmpi", "4.1.4"), (HYDRA, "mpich", "4.0.2"), (INTEL, "intelmpi", "2021.9")],
 )

@@ -12,7 +12,7 @@ from toolkit.probe.read import mpi_library
 
 _FAMILIES = (
     ("openmpi", re.compile(r"\((?:Open MPI|OpenRTE)\)\s+v?(\d[\w.]*)")),
-    ("intelmpi", re.compile(r"Intel\(R\) MPI Library.*?Version\s+(\d[\w.]*)")),
+    ("intelmpi", re.compile(r"Intel\(R\) MPI Library\D*(\d[\w.]*)(?: Update 0*(\d{1,2}))?")),
     ("mpich", re.compile(r"^\s*Version:\s+(\d[\w.]*)")),
 )
 _LACKS = re.compile(r"error while loading shared libraries: ([\w.+-]+): cannot open shared object file")
@@ -111,5 +111,6 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
 def _identify(said: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
         if found := re.search(pattern.pattern, said, re.MULTILINE | re.DOTALL):
-            return name, found[1]
+            # Until 2020 Intel called releases updates, and their packages 2019.4.243.
+            return name, ".".join(part for part in found.groups() if part)
     return "unknown", None
