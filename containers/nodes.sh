@@ -49,7 +49,7 @@ start() {
     fi
     # What Slurm sets for the processes of this very step is not what a job brings along.
     # shellcheck disable=SC2016 # the node's shell reads it
-    script | TOOLKIT_PLUGINS=$plugins TOOLKIT_NODE=yes srun -Q --label --mpi=none --ntasks-per-node=1 --chdir=/ "$@" \
+    script | TOOLKIT_PLUGINS=$plugins TOOLKIT_NODE=yes srun -Q --label --mpi=none --export=ALL --ntasks-per-node=1 --chdir=/ "$@" \
         sh -c 'printf "@node %s\n" "$SLURMD_NODENAME"
             unset SLURM_MPI_TYPE OMPI_MCA_plm_slurm_args PRTE_MCA_plm_slurm_args HYDRA_BOOTSTRAP \
                 HYDRA_LAUNCHER_EXTRA_ARGS I_MPI_HYDRA_BOOTSTRAP I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS

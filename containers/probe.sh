@@ -318,7 +318,7 @@ ask pmix 5 '
 ask launchers 5 "$find_launchers"'
     for path in $launchers; do
         printf "path %s\nreal %s\n" "$path" "$(readlink -f "$path")"
-        "$path" --version </dev/null 2>&1 | grep -v "^ERROR: ld\.so: object" | head -n 12 | sed "s/^/says /"
+        "$path" --version </dev/null 2>&1 | grep -v -E "^ERROR: ld\.so: object|no version information available" | head -n 12 | sed "s/^/says /"
     done'
 # What mpirun hands to its ranks, seen from one rank here, outside any job. Root may, where root is who asks.
 ask launcher-environment 5 "

@@ -112,6 +112,13 @@ def test_colours_that_grep_is_told_to_print_are_in_no_answer(tmp_path):
     assert parse(done.text, "here")["slurm-config"].lines == ("MpiDefault = pmix",)
 
 
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_function_of_the_shell_that_was_cut_changes_no_fact(shell):
+    expected = read(run(("dash",)).text, "here", Asked("0")).host
+    cut = {"BASH_FUNC_module%%": "() {  eval `/usr/bin/modulecmd bash $*"}
+    assert read(run(shell, **cut).text, "here", Asked("0")).host == expected
+
+
 SRUN = """#!/bin/sh
 case " $* " in *" --label "*) ;; *) exit 0 ;; esac
 for node in {nodes}; do

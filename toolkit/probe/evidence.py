@@ -10,9 +10,15 @@ TIMED_OUT = 124
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
 """What every shell says of a program that is not there; ld.so ends with 127 too, and says something else."""
-_PRELOADED = re.compile(r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded")
-"""What the loader says of every program where LD_PRELOAD names a file that is not there, as that of XALT at
-centres (argonne-lcf/user-guides:docs/polaris/known-issues.md)."""
+_NOISE = re.compile(
+    r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded"
+    r"|\S+: \S+: no version information available \(required by \S+\)$"
+    r"|\S*sh: error importing function definition for "
+    r"|\S*sh: \S+: line \d+: (?:syntax error|unexpected EOF)"
+)
+"""What every program says in an environment that does not fit it: LD_PRELOAD names a file that is not there,
+as XALT's at centres (argonne-lcf/user-guides:docs/polaris/known-issues.md); LD_LIBRARY_PATH brings Conda's
+libraries to the system's shell; an exported function, as module, lost its lines (xonsh/xonsh:docs)."""
 _STATUS = re.compile(r"@rc (-?\d{1,9})", re.ASCII)
 
 
@@ -84,7 +90,7 @@ def _sections(lines: list[str]) -> list[tuple[str, Section]]:
         if line.startswith("@ "):
             name, raw = line[2:].strip(), []
         elif line.startswith("|"):
-            if not _PRELOADED.match(line, 1):
+            if not _NOISE.match(line, 1):
                 raw.append(line[1:])
         elif rc := _STATUS.fullmatch(line):
             found.append((name, Section(name, tuple(raw), int(rc[1]))))

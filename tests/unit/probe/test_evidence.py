@@ -34,15 +34,25 @@ def test_no_answer_at_all_shows_what_came_instead():
     assert error.value.detail == ("This account is not available.",)
 
 
-# argonne-lcf/user-guides:docs/polaris/known-issues.md; every program says so, uname too.
+# As recorded: argonne-lcf/user-guides:docs/polaris/known-issues.md; Conda's libtinfo under bash; xonsh/xonsh:docs on
+# environment modules and scl. Every program says so, uname too.
 PRELOADED = (
     "ERROR: ld.so: object '/soft/xalt/3.0.2-202408282050/lib64/libxalt_init.so' from LD_PRELOAD "
     "cannot be preloaded (cannot open shared object file): ignored."
 )
+NOISE = [
+    PRELOADED,
+    "/bin/bash: /opt/conda/lib/libtinfo.so.6: no version information available (required by /bin/bash)",
+    "bash: module: line 1: syntax error: unexpected end of file",
+    "sh: scl: line 1: syntax error: unexpected end of file",
+    "bash: error importing function definition for `BASH_FUNC_module'",
+    "bash: module: line 0: unexpected EOF while looking for matching ``'",
+]
 
 
-def test_what_the_loader_says_of_a_missing_preload_is_no_answer():
-    text = f"toolkit-probe/1\n@ kernel\n|{PRELOADED}\n|5.14.21\n@rc 0\n@ gpu\n|{PRELOADED}\n@rc 127\n@end\n"
+@pytest.mark.parametrize("noise", NOISE)
+def test_what_an_environment_makes_every_program_say_is_no_answer(noise):
+    text = f"toolkit-probe/1\n@ kernel\n|{noise}\n|5.14.21\n@rc 0\n@ gpu\n|{noise}\n@rc 127\n@end\n"
     sections = parse(text, "here")
     assert sections["kernel"].lines == ("5.14.21",)
     assert sections["gpu"].missing
