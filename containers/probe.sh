@@ -61,7 +61,7 @@ case $home in / | '') home=/nonexistent ;; esac
 case $real_home in / | '') real_home=$home ;; esac
 # A name that is a word of the system itself tells nobody, and taking it out would take answers with it.
 case $person in
-    '' | root | bin | sys | lib | slurm | munge | mpi | openmpi | mpich | pmix | none) person=nobody ;;
+    '' | root | bin | sys | lib | gpu | cpu | hpc | test | debug | batch | slurm | munge | mpi | openmpi | mpich | pmix | none) person=nobody ;;
     *) ! grep -q -i -w -e "$person" /etc/os-release 2>/dev/null || person=nobody ;;
 esac
 # A compute node is known by its name, which is told apart from the answers; in a value it is of no use.
@@ -430,7 +430,13 @@ ask runtime 5 '
     for name in apptainer singularity; do
         path=$(command -v "$name") && break
     done
-    [ -n "$path" ] || exit 127
+    if [ -z "$path" ]; then
+        for name in podman-hpc shifter sarus enroot ch-run podman udocker; do
+            command -v "$name" >/dev/null && printf "other %s\n" "$name"
+        done
+        [ -n "${TOOLKIT_NODE-}" ] || ! srun --help 2>/dev/null | grep -q -e --container-image || printf "other pyxis\n"
+        exit 127
+    fi
     printf "path %s\n" "$path"
     "$path" --version
     settings=$("$path" buildcfg 2>/dev/null)

@@ -178,6 +178,10 @@ def _runtime(section: _Ask, book: Book) -> ContainerRuntime | None:
     found = runtime.runtime(asked)
     if found is None:
         book.lacks("runtime", asked, "apptainer, singularity")
+        if others := asked.values("other"):
+            book.unknown.pop("runtime", None)
+            there = f"there is {', '.join(others)}, which is not used here"
+            book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {there}"
         return None
     how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[found.setuid]
     book.note("runtime", f"{found.path} --version: {found.name} {found.version or '?'}, {how}")

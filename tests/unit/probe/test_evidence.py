@@ -34,8 +34,8 @@ def test_no_answer_at_all_shows_what_came_instead():
     assert error.value.detail == ("This account is not available.",)
 
 
-# As recorded: argonne-lcf/user-guides:docs/polaris/known-issues.md; Conda's libtinfo under bash; xonsh/xonsh:docs on
-# environment modules and scl. Every program says so, uname too.
+# As recorded: argonne-lcf/user-guides:docs/polaris/known-issues.md; Conda's libtinfo under bash;
+# xonsh/xonsh:docs on modules and scl. Every program says so, uname too.
 PRELOADED = (
     "ERROR: ld.so: object '/soft/xalt/3.0.2-202408282050/lib64/libxalt_init.so' from LD_PRELOAD "
     "cannot be preloaded (cannot open shared object file): ignored."

@@ -103,6 +103,17 @@ def test_fabrics_are_told_by_their_devices(device, fabric):
     assert machine.fabrics(said(f"device {device}")) == (fabric,)
 
 
+def test_where_there_is_another_runtime_that_is_told():
+    """As at NERSC, which has both of these (docs.nersc.gov, containers)."""
+    host = facts("@ runtime\n|other podman-hpc\n|other shifter\n@rc 127\n")
+    assert host.runtime is None
+    assert host.cite("runtime") == (
+        "apptainer, singularity: not found on PATH; there is podman-hpc, shifter, which is not used here"
+    )
+    assert host.cite("runtime") == host.absent["runtime"]
+    assert facts("@ runtime\n@rc 127\n").absent["runtime"] == "apptainer, singularity: not found on PATH"
+
+
 def test_a_card_of_infiniband_is_no_other_fabric():
     assert machine.fabrics(said("device /sys/class/infiniband/mlx5_0 mlx5_core")) == ()
     assert facts("@ fabrics\n@rc 0\n").fabrics == ()
