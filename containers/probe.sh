@@ -537,6 +537,7 @@ ask network 2 'ls /sys/class/net
         [ -r "$file" ] || continue
         device=${file#/sys/class/infiniband/}
         printf "link %s %s\n" "${device%%/*}" "$(cat "$file" 2>/dev/null)"
+        printf "port %s %s\n" "${device%%/*}" "$(cat "${file%link_layer}state" 2>/dev/null)"
     done
     true'
 # shellcheck disable=SC2016

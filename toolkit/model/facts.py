@@ -154,7 +154,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     libfabric: str | None = None
     """Path of the host's libfabric.so.1, which can be mounted into an image that has none."""
     infiniband: tuple[str, ...] | None = None
-    """Devices of InfiniBand, Omni-Path or RoCE (/sys/class/infiniband); empty where there is none."""
+    """Devices of InfiniBand, Omni-Path or RoCE (/sys/class/infiniband) that have a port which is up; empty
+    where there is none."""
     link_layers: dict[str, str] = {}
     """What a port of such a device says: ``InfiniBand``, or ``Ethernet``, over which it is RoCE; devices of
     which nobody told are not in it."""

@@ -132,6 +132,8 @@ class MachineFacts:
             links = self.link_layers()
             shown = (f"{name} ({links[name]})" if name in links else name for name in found)
             self.book.note("infiniband", f"/sys/class/infiniband: {' '.join(shown)}")
+        elif idle := machine.idle(self.ask("network")):
+            self.book.note("infiniband", f"/sys/class/infiniband: every port is down: {' '.join(idle)}")
         return found
 
     def link_layers(self) -> dict[str, str]:

@@ -82,6 +82,17 @@ def test_interfaces_that_lead_somewhere_come_first_and_those_of_containers_do_no
     assert "interfaces" in facts("@ network\n|ls: cannot access\n@rc 1\n").unknown
 
 
+def test_a_card_whose_ports_are_down_carries_nothing():
+    """linux:Documentation/ABI/stable/sysfs-class-infiniband; without a subnet manager a port is INIT."""
+    card = "@ network\n|infiniband mlx5_0\n|link mlx5_0 InfiniBand\n|port mlx5_0 {}\n"
+    for state in ("1: DOWN", "2: INIT"):
+        host = facts(card.format(state) + "@rc 0\n")
+        assert host.infiniband == ()
+        assert host.cite("infiniband") == "/sys/class/infiniband: every port is down: mlx5_0"
+    for state in ("4: ACTIVE", "5: ACTIVE_DEFER", "", "1: DOWN\n|port mlx5_0 4: ACTIVE"):
+        assert facts(card.format(state) + "@rc 0\n").infiniband == ("mlx5_0",)
+
+
 def test_an_answer_of_an_earlier_probe_tells_no_link():
     host = facts("@ network\n|ib0\n|state ib0 up\n|infiniband mlx5_0\n@rc 0\n")
     assert (host.infiniband, host.link_layers, host.interfaces_routed) == (("mlx5_0",), {}, ())

@@ -23,6 +23,8 @@ _FABRICS = (
     ("omni-path", re.compile(r"/dev/hfi1_|/sys/class/infiniband/hfi1_")),
     ("efa", re.compile(r"/sys/class/infiniband/\S+ efa$")),
 )
+_IDLE = re.compile(r"[123]: ")
+"""DOWN, INIT and ARMED; a state that could not be read is not taken for one of them."""
 
 
 def cpu_level(section: Section) -> str | None:
@@ -75,8 +77,23 @@ def routed(section: Section) -> tuple[str, ...]:
 
 
 def infiniband(section: Section) -> tuple[str, ...]:
-    """Return the devices below /sys/class/infiniband."""
-    return tuple(sorted({v.split(" ")[0] for v in section.values("infiniband") if v.strip()}))
+    """Return the devices below /sys/class/infiniband, but for those whose ports are all down."""
+    return tuple(sorted(_rdma(section) - _down(section)))
+
+
+def idle(section: Section) -> tuple[str, ...]:
+    """Return the devices that carry nothing: no cable, or nobody who manages the network."""
+    return tuple(sorted(_rdma(section) & _down(section)))
+
+
+def _rdma(section: Section) -> set[str]:
+    return {v.split(" ")[0] for v in section.values("infiniband") if v.strip()}
+
+
+def _down(section: Section) -> set[str]:
+    """Read ``port mlx5_0 4: ACTIVE`` (linux:Documentation/ABI/stable/sysfs-class-infiniband, state)."""
+    ports = [(device, state) for device, _, state in (v.partition(" ") for v in section.values("port"))]
+    return {device for device, _ in ports} - {device for device, state in ports if not _IDLE.match(state)}
 
 
 def link_layers(section: Section) -> dict[str, str]:
