@@ -184,12 +184,20 @@ def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str,
         f"{image.format}, {'made by toolkit' if image.stack else 'says nothing of itself'}" if image else ""
     )
     yield ("container", _runtime(host) if runtime else _none(host, "runtime"), form)
-    gpus = f", {len(host.gpus)} \N{MULTIPLICATION SIGN} {host.gpus[0]}" if host.gpus else ""
-    yield ("GPU", _known(host, "gpu_driver", host.gpu_driver, "NVIDIA driver ") + gpus, "")
+    yield ("GPU", _gpus(host), "")
     yield ("network", _network(host), "")
     yield ("memory", _words(*(f"{shown(host, n)} {what}" for n, what in _MEMORY)), "")
     if learning := _learning(image):
         yield ("Python", "", learning)
+
+
+def _gpus(host: HostFacts) -> str:
+    times = "\N{MULTIPLICATION SIGN}"
+    amd = f"{len(host.amd_gpus)} {times} AMD {host.amd_gpus[0]}" if host.amd_gpus else ""
+    if amd and not host.gpu_driver:
+        return amd
+    gpus = f"{len(host.gpus)} {times} {host.gpus[0]}" if host.gpus else ""
+    return ", ".join(filter(None, (_known(host, "gpu_driver", host.gpu_driver, "NVIDIA driver "), gpus, amd)))
 
 
 def _network(host: HostFacts) -> str:

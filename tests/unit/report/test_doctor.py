@@ -58,3 +58,22 @@ def test_ids_of_rules_and_modes_are_never_broken():
     narrow = words(shown(40))
     found = predict(HOST, IMAGE, Request()).findings
     assert narrow >= {f.id for f in found} | {mode for f in found for mode in f.modes}
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"amd_gpus": ("gfx90a",) * 8}, "8 \N{MULTIPLICATION SIGN} AMD gfx90a"),
+        (
+            {"gpu_driver": "550.54.15", "gpus": ("Tesla T4",) * 2},
+            "NVIDIA driver 550.54.15, 2 \N{MULTIPLICATION SIGN} Tesla T4",
+        ),
+        (
+            {"gpu_driver": "550.54.15", "amd_gpus": ("gfx1151",)},
+            "NVIDIA driver 550.54.15, 1 \N{MULTIPLICATION SIGN} AMD gfx1151",
+        ),
+    ],
+)
+def test_gpus_are_told_by_their_maker(facts, told):
+    host = HostFacts(place="here", absent={"gpu_driver": "no NVIDIA driver"}, **facts)
+    assert told in " ".join(host_page(host, (), width=200).split())
