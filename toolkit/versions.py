@@ -12,7 +12,9 @@ from packaging.version import Version
 OLDEST_PYTHON = "3.11"
 """The oldest Python that toolkit runs on, and its trainers: as requires-python of pyproject.toml."""
 
-_UPSTREAM = re.compile(r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*)?")
+_UPSTREAM = re.compile(
+    r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*(?![a-z0-9]))?"
+)
 _PLAIN = re.compile(r"\d+(?:\.\d+)*(?:[-~.]?(?:a|b|rc|alpha|beta|post)\d*)?(?:\.\*)?")
 _CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")
 
