@@ -95,6 +95,7 @@ RULES: tuple[Rule, ...] = (
     gpu.gpu_newer_than_cuda,
     gpu.gpu_dropped_by_cuda,
     gpu.gpu_parts_apart,
+    gpu.gpu_driver_mismatch,
     gpu.gpu_without_driver,
     gpu.gpu_of_amd,
     learning.tensorflow_without_gpu,

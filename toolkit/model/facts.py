@@ -136,6 +136,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Names of the GPUs, one an entry, as nvidia-smi prints them."""
     mig: tuple[str, ...] | None = None
     """Parts that GPUs are divided into (MIG), one an entry, by profile: ``1g.5gb``; empty where none is."""
+    gpu_mismatch: bool = False
+    """nvidia-smi found the driver in the kernel to be of another release than its libraries."""
     amd_gpus: tuple[str, ...] | None = None
     """GPUs of AMD, one an entry: the architecture that programs are compiled for (``gfx90a``), or the numbers
     on the bus (``1002:7408``) where a job that was given none may not read it; empty where there is none."""

@@ -37,6 +37,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         gpu_driver=machine.gpu_driver(),
         gpus=machine.gpus(),
         mig=machine.mig(),
+        gpu_mismatch=machine.gpu_mismatch(),
         amd_gpus=machine.amd_gpus(),
         gpu_libraries_glibc=machine.gpu_libraries_glibc(),
         cpu_level=machine.cpu_level(),
@@ -188,7 +189,7 @@ def _runtime(section: _Ask, book: Book) -> ContainerRuntime | None:
     if not found.version:
         book.unknown["runtime.version"] = f"{found.path} --version: not understood"
     if not found.settings:
-        book.unknown["runtime.settings"] = f"{found.name}.conf: not found or not readable"
+        book.unknown["runtime.settings"] = f"{found.name.partition('-')[0]}.conf: not found or not readable"
     if found.setuid is None:
         book.unknown["runtime.setuid"] = f"{found.name} buildcfg does not say where its starter is"
     return found

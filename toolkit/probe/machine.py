@@ -50,6 +50,13 @@ class MachineFacts:
             self.book.unknown["mig"] = f"nvidia-smi -L: {system.smi_trouble(section) or 'it was not asked'}"
         return found
 
+    def gpu_mismatch(self) -> bool:
+        section = self.ask("gpu")
+        found = system.mismatch(section)
+        if found:
+            self.book.note("gpu_mismatch", f"nvidia-smi: {system.smi_trouble(section)}")
+        return found
+
     def amd_gpus(self) -> tuple[str, ...] | None:
         section = self.ask("gpu-amd")
         if not section.ok:

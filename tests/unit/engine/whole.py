@@ -153,6 +153,7 @@ _TELLS = {
     "gpu_driver": "/proc/driver/nvidia/version: NVIDIA driver {}",
     "gpus": "",
     "mig": "nvidia-smi -L: {}",
+    "gpu_mismatch": "nvidia-smi: Failed to initialize NVML: Driver/library version mismatch",
     "amd_gpus": "/sys/bus/pci/drivers/amdgpu, /sys/class/kfd: {}",
     "gpu_libraries_glibc": "/usr/lib/x86_64-linux-gnu/libcuda.so.1 needs GLIBC_{}",
     "infiniband": "/sys/class/infiniband: {}",

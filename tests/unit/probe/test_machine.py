@@ -200,8 +200,9 @@ def test_a_host_with_the_tools_of_nvidia_and_no_driver_has_none():
 
 def test_a_driver_that_was_updated_without_a_restart_is_that_of_the_kernel():
     host = facts(f"@ gpu\n|{KERNEL}\n|GCC version:  gcc 8.5.0\n|{MISMATCH}\n@rc 18\n")
-    assert host.gpu_driver == "535.183.01"
-    assert host.unknown["gpus"] == f"nvidia-smi: {MISMATCH}"
+    assert (host.gpu_driver, host.gpu_mismatch) == ("535.183.01", True)
+    assert host.unknown["gpus"] == host.cite("gpu_mismatch") == f"nvidia-smi: {MISMATCH}"
+    assert not facts(f"@ gpu\n|{KERNEL}\n|No devices were found\n@rc 6\n").gpu_mismatch
 
 
 def test_parts_of_gpus_by_their_profiles():

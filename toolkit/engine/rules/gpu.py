@@ -153,6 +153,22 @@ def gpu_without_driver(case: Case) -> Hit | Lacks | None:
 
 
 @rule(
+    "gpu-driver-mismatch",
+    "The NVIDIA driver in the kernel is of another release than its libraries",
+    severity="error",
+    fix="use other nodes; administrator: restart this one, or load the new release's kernel module",
+    source="NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH (18); CUDA runtime: cudaErrorSystemDriverMismatch (803)",
+    about=PAIR,
+    advice=True,
+)
+def gpu_driver_mismatch(case: Case) -> Hit | None:
+    """After an update of the driver without a restart the old one still runs in the kernel, and --nv brings
+    the new libraries. No program finds a GPU then: TensorFlow computes on the processors, others end.
+    """
+    return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host.gpu_mismatch else None
+
+
+@rule(
     "gpu-of-amd",
     "The image is made for GPUs of NVIDIA, and this host has GPUs of AMD",
     severity="warning",

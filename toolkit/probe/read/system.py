@@ -57,6 +57,11 @@ def has_no_driver(section: Section) -> bool:
     return section.missing or (silent and gpu_driver(section) is None)
 
 
+def mismatch(section: Section) -> bool:
+    """Tell whether nvidia-smi ended for libraries of another release than the driver in the kernel."""
+    return any("Driver/library version mismatch" in line for line in section.lines)
+
+
 def smi_trouble(section: Section) -> str:
     """Return what nvidia-smi said where it failed: not what the kernel's files tell before it is asked."""
     if section.ok or section.status == TIMED_OUT:

@@ -60,6 +60,7 @@ FIRES = {
     "gpu-parts-apart": [case(host(mig=("3g.20gb", "3g.20gb")), ranks_per_node=2)],
     "gpu-without-driver": [case(NO_GPU)],
     "gpu-of-amd": [case(OF_AMD)],
+    "gpu-driver-mismatch": [case(host(gpu_mismatch=True))],
     "tensorflow-without-gpu": [case(of=absent(IMAGE, "tensorflow_cuda"))],
     "pytorch-without-gpu": [case(of=absent(image(pytorch="2.4.0"), "pytorch_cuda"))],
     "tensorflow-cuda-missing": [case(of=absent(IMAGE, "cuda")), case(of=image(cuda="11.8.89"))],
@@ -121,6 +122,7 @@ QUIET = {
         case(host(mig=("3g.20gb", "3g.20gb")), absent(IMAGE, "cuda"), ranks_per_node=2),
     ],
     "gpu-without-driver": [case(), case(NO_GPU, absent(IMAGE, "cuda")), case(OF_AMD)],
+    "gpu-driver-mismatch": [case(), case(host(gpu_mismatch=True), absent(IMAGE, "cuda"))],
     "gpu-of-amd": [
         case(),
         case(NO_GPU),
@@ -161,6 +163,7 @@ UNDECIDED = {
     ],
     "gpu-parts-apart": [case(unread(HOST, "mig"), ranks_per_node=2)],
     "gpu-without-driver": [case(unread(HOST, "gpu_driver"))],
+    "gpu-driver-mismatch": [case(host(gpu_mismatch=True), unread(IMAGE, "cuda"))],
     "gpu-of-amd": [
         case(unread(NO_GPU, "amd_gpus")),
         case(unread(OF_AMD, "gpu_driver")),
