@@ -91,6 +91,28 @@ def test_a_controller_that_does_not_answer_is_asked_once(tmp_path):
     assert not [c for c in _running() if "64.5" in c]
 
 
+def test_an_unshare_that_maps_nobody_is_asked_for_less(tmp_path):
+    old = "echo \"unshare: invalid option -- 'r'\" >&2; exit 1"
+    path = _commands(tmp_path, unshare=f'case $1 in -Ur) {old} ;; -U) exec "$2" ;; esac')
+    section = parse(run(("dash",), PATH=path).text, "here")["user-namespaces"]
+    assert section.ok
+    assert not any("unshare" in line for line in section.lines)
+    refused = _commands(
+        tmp_path, unshare="echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1"
+    )
+    section = parse(run(("dash",), PATH=refused).text, "here")["user-namespaces"]
+    assert (section.status, section.lines[-1]) == (1, "unshare: unshare failed: Operation not permitted")
+
+
+def test_plugins_of_slurm_are_looked_for_in_all_folders_that_it_names(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "mpi_pmix_v4.so").write_bytes(b"/opt/pmix/4/lib/libpmix.so.2\0")
+    path = _commands(tmp_path, scontrol=f"echo 'PluginDir               = /usr/lib64/slurm:{tmp_path}/own'")
+    lines = parse(run(("dash",), PATH=path).text, "here")["pmix"].lines
+    assert any(line.endswith("/own/mpi_pmix_v4.so") for line in lines)
+    assert "named /opt/pmix/4/lib/libpmix.so.2" in lines
+
+
 def test_modules_of_every_runtime_are_found_by_one_call(tmp_path):
     # Names of SDSC and ABCI, Kyushu University, TACC and many; what is called like a runtime is none.
     names = ("singularitypro/3.11", "singularity-ce/4.1.4", "tacc-apptainer/1.3.3", "singularityce/3.10.3")
