@@ -20,6 +20,11 @@ _RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh"
 _EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
 """Commands that set variables by what they find when they run."""
+_SOURCING = frozenset((".", "source"))
+_ASKING = frozenset(("-e", "-f", "-r", "-s"))
+_FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
+"""What a function sets, and where it is called, is more than is read here (conda.sh, Intel's setvars.sh)."""
+_MOST_SOURCED = 10
 _NAMING = frozenset(("for", "case", "select", "function"))
 _OPENING = frozenset(("if", "while", "until", "{"))
 _CLOSING = frozenset(("fi", "done", "esac", "}"))
@@ -61,8 +66,10 @@ class _Shell:
         self.why: dict[str, str] = {}
         self.script = ""
         self.all = False
+        self.sourced = 0
 
-    def read(self, script: str, text: str) -> None:
+    def read(self, script: str, text: str) -> bool:
+        """Take over what a script sets, and tell whether those that come after it are read too."""
         self.script = script
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
@@ -71,8 +78,30 @@ class _Shell:
             depth = max(0, depth + deeper)
             certain = not depth + rounds and (before not in {"&&", "||"} or (before == "&&" and sure))
             if certain and command[:1] in (["exit"], ["return"]):
-                return
+                return command[0] == "return"
+            if certain and command[:1] and command[0] in _SOURCING and (inner := self._sourced(command)):
+                sure = False
+                if not self._read_in(*inner):
+                    return False
+                continue
             sure = self._command(command, certain=certain) and certain
+        return True
+
+    def _sourced(self, words: list[str]) -> tuple[str, str] | None:
+        """Return the script of the image that a command reads, where it can be read here as well."""
+        path = expand(words[1], self.values.get) if len(words) == 2 else ""
+        if not path.startswith("/") or UNTOLD in path or self.sourced >= _MOST_SOURCED:
+            return None
+        text = files.text(self.tree, path, _MOST_TEXT + 1)
+        if text is None or len(text) > _MOST_TEXT or _FUNCTION.search(text):
+            return None
+        return path, text
+
+    def _read_in(self, path: str, text: str) -> bool:
+        outer, self.sourced = self.script, self.sourced + 1
+        goes_on = self.read(path, text)
+        self.script = outer
+        return goes_on
 
     def told(self) -> Environment:
         values: dict[str, str] = {}
@@ -101,7 +130,12 @@ class _Shell:
             self.all = self.all or "-a" in rest or "allexport" in rest
         elif (name in _RUNNING or name[0] in "$`") and not self._nowhere(name, rest):
             self._run(" ".join((name, *rest)))
-        return name in _EXPORTING
+        return name in _EXPORTING or (name == "[" and self._there(rest))
+
+    def _there(self, words: list[str]) -> bool:
+        """Tell whether ``[`` asks for a file that is in the image."""
+        path = expand(words[1], self.values.get) if len(words) == 3 and words[0] in _ASKING else ""
+        return path.startswith("/") and UNTOLD not in path and files.is_file(self.tree, path)
 
     def _assign(self, words: list[str], *, certain: bool, export: bool) -> None:
         for word in words:

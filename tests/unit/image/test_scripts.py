@@ -9,6 +9,14 @@ from toolkit.image.scripts import environment
 
 OLD = 'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-"/old"}"\nexport PATH="/bin"\n'
 
+SPACK = """\
+export PATH=/view/bin:$PATH;
+export OMPI_MCA_btl=^openib;
+export LD_LIBRARY_PATH=/view/lib;
+return
+export PATH=/never;
+"""
+
 
 def read(root, script, before=OLD, given=None, **files):
     env = "/.singularity.d/env"
@@ -40,11 +48,17 @@ def read(root, script, before=OLD, given=None, **files):
         ("[ -f /no/init.sh ] && . /no/init.sh", "PATH", "/bin"),
         ("echo hello; export A=1\nexit\nexport A=2", "A", "1"),
         (". /init.sh\nexport PATH=/m", "PATH", "/m"),
+        ("[ -r /init.sh ] && . /init.sh", "PATH", "/bin"),
+        ("[ -f /spack.sh ] && . /spack.sh; export B=1", "PATH", "/view/bin:/bin"),
+        ("source /spack.sh\nexport PATH=/m:$PATH", "PATH", "/m:/view/bin:/bin"),
+        ("D=/; . ${D}spack.sh", "LD_LIBRARY_PATH", "/view/lib"),
+        (". /spack.sh", "OMPI_MCA_btl", "^openib"),
+        (". /spack.sh\nexport A=1", "A", "1"),
         ("for module in a b; do echo $module; done; case $A in a) ;; esac", "PATH", "/bin"),
     ],
 )
 def test_a_script_sets_what_a_shell_would(tmp_path, script, name, value):
-    found = read(tmp_path, script, **{"/init.sh": ""})
+    found = read(tmp_path, script, **{"/init.sh": "", "/spack.sh": SPACK})
     assert found.values[name] == value
     assert name not in found.untold
 
@@ -72,9 +86,27 @@ def test_a_script_sets_what_a_shell_would(tmp_path, script, name, value):
     ],
 )
 def test_what_only_a_shell_can_tell_is_told_apart(tmp_path, script, name, value):
-    found = read(tmp_path, script, **{"/init.sh": ""})
+    found = read(tmp_path, script, **{"/init.sh": "init() {\n  PATH=/m\n}\ninit\n"})
     assert "90-environment.sh" in found.untold[name]
     assert found.values.get(name) == value
+
+
+def test_what_a_script_reads_that_itself_runs_something_is_told_apart(tmp_path):
+    files = {"/a.sh": ". /b.sh\n", "/b.sh": "export PATH=/m:$PATH\nmodule load mpi\n"}
+    found = read(tmp_path, ". /a.sh", **files)
+    assert found.values["PATH"] == "/m:/bin"
+    assert found.untold["PATH"].startswith("/b.sh runs module load mpi")
+
+
+def test_scripts_that_read_each_other_come_to_an_end(tmp_path):
+    found = read(tmp_path, ". /a.sh", **{"/a.sh": ". /b.sh\n", "/b.sh": ". /a.sh\nexport A=1\n"})
+    assert found.values["A"] == "1"
+    assert "PATH" in found.untold
+
+
+def test_a_script_that_ends_the_shell_ends_those_that_read_it(tmp_path):
+    found = read(tmp_path, ". /a.sh\nexport A=2", **{"/a.sh": "export A=1\nexit 0\n"})
+    assert found.values["A"] == "1"
 
 
 def test_scripts_of_the_runtime_itself_tell_nothing(tmp_path):
