@@ -13,7 +13,7 @@ from toolkit.image.bounded import BoundedTree, Budget
 from toolkit.image.config import ImageConfig, settings, started
 from toolkit.image.libraries import Finder, glibc
 from toolkit.image.loader import Loader
-from toolkit.image.mpi import find_mpis
+from toolkit.image.mpi import MpiFound, find_mpis
 from toolkit.image.packages import Found, Untold, debian, python_package
 from toolkit.image.programs import loading, of_system, otherwise, static
 from toolkit.image.python import python
@@ -83,7 +83,11 @@ def describe(
         digest=_digest(digest, form, book),
         architecture=_architecture(loader, architecture, config, book),
         distribution=book.take("distribution", _distribution(tree), "/etc/os-release: not in the image"),
-        glibc=book.take("glibc", glibc(tree), "libc.so.6: not in the image (musl, or no system at all)"),
+        glibc=book.take(
+            "glibc",
+            glibc(tree, _libc(loader, first)),
+            "libc.so.6: not in the image (musl, or no system at all)",
+        ),
         mpi=wireup.first(first, book),
         other_mpis=wireup.others(mpis, book),
         programs=wireup.programs(programs, book),
@@ -229,6 +233,12 @@ def _real(loader: Loader, name: str) -> str | None:
     """Return what a program on the image's PATH really is."""
     found = loader.program(name)
     return (files.resolve(loader.tree, found) or found) if found else None
+
+
+def _libc(loader: Loader, first: MpiFound | None) -> str | None:
+    """Return the C library that the MPI loads, else the one that the shell does."""
+    loaded = first.loads.get("libc.so.6") if first else None
+    return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 
 
 def _path(name: str, path: str | None, looked_for: str, book: Book) -> str | None:

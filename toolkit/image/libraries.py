@@ -3,6 +3,7 @@
 import posixpath
 import re
 from dataclasses import dataclass
+from itertools import chain
 
 from toolkit.image import tree as files
 from toolkit.image.loader import Loader
@@ -76,10 +77,14 @@ class Finder:
         return good, {name: why for name, why in bad.items() if name not in good}
 
 
-def glibc(tree: FileTree) -> Found | Untold | None:
-    """Read the release from the text of the C library."""
+def glibc(tree: FileTree, loaded: str | None) -> Found | Untold | None:
+    """Read the release from the text of the system's C library, else of the one that is ``loaded``.
+
+    Nix and Guix have none where a system has it.
+    """
     seen = None
-    for path in (p for pattern in _LIBC for p in files.glob(tree, pattern)):
+    lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))
+    for path in chain(lying, filter(None, (loaded,))):
         seen = path
         if said := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
             return Found(said[1].decode(), f"{path}: release version {said[1].decode()}")

@@ -22,6 +22,8 @@ _MOST_FILES = 2000
 _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
+_ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
+"""The loader is there before all else: no library looks for it, wherever it lies (Nix, Guix, EESSI)."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _KEPT = 64 << 20
@@ -199,7 +201,10 @@ class Loader:
             elf = self.elf(users[0])
             for soname in elf.needed if elf else ():
                 if soname not in found:
-                    found[soname] = where = self.find(soname, *users)
+                    where = self.find(soname, *users)
+                    if where is None and _ITSELF.match(soname):
+                        continue
+                    found[soname] = where
                     if where:
                         waiting.append((where, *users))
         return found, not waiting

@@ -30,6 +30,7 @@ _HOMES = ("/root", "/home", "/srv", "/mnt")
 _SHUT = os.strerror(errno.EACCES)
 _NAMED = ("PATH", "LD_LIBRARY_PATH")
 _PREFIXES = ("VIRTUAL_ENV", "CONDA_PREFIX", "MPI_HOME", "MPI_DIR", "MPI_ROOT", "I_MPI_ROOT", "OMPI_DIR")
+_DEPOTS = "JULIA_DEPOT_PATH"
 _LIBRARIES = re.compile(r"lib(32|64|x32)?\Z")
 _IN_LIBRARIES = re.compile(
     r"(lib(64)?\Z|bin\Z|release|debug|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE
@@ -39,9 +40,23 @@ _IN_MPI = re.compile(rf"gcc\Z|{_IN_LIBRARIES.pattern}", re.IGNORECASE)
 _IN_SYSTEM = re.compile(r"(lib(64)?\Z|bin\Z|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE)
 _BARREN = re.compile(
     r"(include|share|doc|man|etc|src|pkgs|var|tests?|__pycache__|node_modules|locale|ssl|conda-meta|cuda.*"
-    r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|\.(?!spack-env\Z).*)\Z"
+    r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|registries"
+    r"|\.(?!(spack-env|venv)\Z).*)\Z"
 )
 """Folders with neither; some of them have a program in them all the same."""
+_WITHIN = {
+    ".conda": ("envs",),
+    ".julia": ("artifacts",),
+    ".local": ("bin", "lib", "share"),
+    ".mamba": ("envs",),
+    ".micromamba": ("envs",),
+    ".pixi": ("envs",),
+    "share": ("julia/artifacts", "mamba/envs"),
+}
+"""What of such folders does have them: environments of conda's kin, of pip for one user, depots of Julia."""
+_PADDING = "__spack_path_"
+"""How the folders begin by which Spack makes a prefix so long that any other can be written over it
+(spack:lib/spack/spack/util/path.py); they are many, and each has one folder."""
 _PEEKED = re.compile(r"(share|src|var|tests?|cuda.*|games)\Z")
 _FILE = re.compile(
     r".*\.(so[\d.]*|py|pyc|h|hpp|a|la|txt|md|json|[jt]s|css|html?|gz|xz|bz2|zip|tar|tgz|sh|csh|pc|conf|cfg|ini"
@@ -118,6 +133,9 @@ class _Walk:
                 continue
             elif _BARREN.match(name):
                 self._peek(below, name, depth, wanted)
+                self.waiting.extend((f"{below}/{within}", depth + 1) for within in _WITHIN.get(name, ()))
+            elif name.startswith(_PADDING):
+                self.waiting.append((below, depth))
             elif not files.names(self.tree, below):
                 self._put(below, depth, wanted)
             elif depth < _DEEPEST:
@@ -194,6 +212,7 @@ def forgiving(tree: FileTree) -> Iterator[None]:
 def _named(environment: dict[str, str]) -> Iterator[str]:
     """Yield the prefixes that variables name, the system's own left out."""
     named = [environment.get(name, "") for name in _PREFIXES]
+    named += [f"{depot}/artifacts" for depot in environment.get(_DEPOTS, "").split(":") if depot]
     named += [posixpath.dirname(p) for name in _NAMED for p in environment.get(name, "").split(":")]
     for path in named:
         normal = posixpath.normpath(path)

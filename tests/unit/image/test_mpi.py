@@ -471,6 +471,16 @@ def test_the_index_counts_and_not_the_configuration_that_it_is_made_from(tmp_pat
         "/usr/lib64/mpi/gcc/openmpi4/lib64",
         "/opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib",
         "/opt/lab/.spack-env/view/lib",
+        "/opt/software"
+        + "/__spack_path_placeholder__" * 15
+        + "/__spack_path_pl/linux-zen3/openmpi-4.1.5-abc/lib",
+        "/nix/store/0c6kzph7l0dcbfmjap64f0czdafn3b7x-openmpi-4.1.5/lib",
+        "/app/.pixi/envs/default/lib",
+        "/app/.venv/lib",
+        "/root/micromamba/envs/train/lib",
+        "/root/.local/share/mamba/envs/train/lib",
+        "/root/.julia/artifacts/2e3f0a/lib",
+        "/usr/local/share/julia/artifacts/2e3f0a/lib",
     ],
 )
 def test_an_mpi_is_found_wherever_it_is_installed(tmp_path, folder):
@@ -487,6 +497,31 @@ def test_an_mpi_is_found_wherever_it_is_installed(tmp_path, folder):
         },
     )
     assert (mpi.version, mpi.prefix, mpi.launcher) == ("4.1.5", prefix, f"{prefix}/bin/mpirun")
+
+
+def test_a_depot_of_julia_is_found_by_its_variable(tmp_path):
+    files = {
+        "/var/depot/artifacts/2e3f0a/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"MPICH\0"),
+        "/.singularity.d/env/90-environment.sh": "export JULIA_DEPOT_PATH=/home/julia:/var/depot\n",
+    }
+    _, mpi = mpi_of(tmp_path, files)
+    assert mpi.library == "/var/depot/artifacts/2e3f0a/lib/libmpi.so.12"
+
+
+def test_the_c_library_of_an_image_without_a_system_is_the_one_that_its_mpi_loads(tmp_path):
+    store = "/nix/store/0c6kzph7-glibc-2.39/lib"
+    files = {
+        "/nix/store/1c6kzph7-mpich-4.2.0/lib/libmpi.so.12": elf(
+            soname="libmpi.so.12", text=b"MPICH\0", needed=("libc.so.6",), runpath=store
+        ),
+        f"{store}/libc.so.6": elf(
+            needed=("ld-linux-x86-64.so.2",), text=b"GNU C Library stable release version 2.39.\n"
+        ),
+        f"{store}/ld-linux-x86-64.so.2": elf(),
+        "/etc/passwd": "",
+    }
+    facts = inspect(sandbox(tmp_path, files))
+    assert (facts.glibc, facts.mpi and facts.mpi.lacks) == ("2.39", ())
 
 
 def test_pmix_plugins_count_where_they_can_be_loaded(tmp_path):
