@@ -123,7 +123,7 @@ def describe(
         facts = withhold(facts, mpis, why, book)
     elif not any(programs.values()) and (inside := static(loader, walked, entrypoint or (), programs)):
         facts = withhold(facts, mpis, "{} has {} linked into it, which cannot be read".format(*inside), book)
-    doubt(facts, said.untold, book)
+    facts = doubt(facts, said.untold, book)
     also = _also(finder, facts, hvd)
     book.doubt(tree.unread if walked.whole else {**tree.unread, "what lies deep in folders": _NOT_WHOLE})
     return msgspec.structs.replace(

@@ -134,6 +134,8 @@ def _describe(
     elif implementation == "openmpi":
         own = openmpi.read(loader, path, real, needed)
         how, seen = openmpi.interfaces(own, needed, loader)
+        if "pmix" not in how and (lost := openmpi.lost(needed)):
+            how, seen = None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
         told, components = mpich.Told(version=own.release, text=own.text), own.components
         if own.broken:
             found.unknown["mpi.components"] = f"cannot be loaded: {_words(own.broken)}"

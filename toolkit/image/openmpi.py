@@ -85,6 +85,13 @@ def interfaces(found: OpenMpi, needed: dict[str, str | None], loader: Loader) ->
     return {}, f"no PMIx and no PMI was found in it{_not_loading(found)}"
 
 
+def lost(needed: dict[str, str | None]) -> list[str]:
+    """Return which of the libraries that it consists of are not found: what they can is not known."""
+    return sorted(
+        soname for soname, path in needed.items() if path is None and _INNER.match(unhashed(soname))
+    )
+
+
 _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 
 

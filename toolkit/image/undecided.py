@@ -8,6 +8,7 @@ from toolkit.image.mpi import MpiFound
 from toolkit.model.facts import ImageFacts
 
 _OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components", "pmix_plugins"))
+_OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 """Facts that are found by PATH."""
 
@@ -35,7 +36,7 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book
     )
 
 
-def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> None:
+def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> ImageFacts:
     """Call unknown what was not found by variables that are not wholly known."""
     if why := untold.get("PATH"):
         for name in _ON_PATH:
@@ -46,3 +47,20 @@ def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> None:
             book.unknown["programs"] = f"{book.evidence.pop('programs')}; but {why}"
         if facts.mpi and facts.mpi.lacks:
             book.unknown["mpi.lacks"] = f"{book.evidence.pop('mpi.lacks')}; but {why}"
+        return _interfaces(facts, why, book)
+    return facts
+
+
+def _interfaces(facts: ImageFacts, why: str, book: Book) -> ImageFacts:
+    """Call the interfaces unknown where components for them were not found to be loadable."""
+    mpi = facts.mpi
+    if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
+        return facts
+    line = book.evidence["mpi.interfaces"]
+    if "not loadable" not in line:
+        return facts
+    for kept in (book.evidence, book.absent, book.unknown):
+        for name in ("mpi.interfaces", *_OF_PMIX):
+            kept.pop(name, None)
+    book.unknown |= dict.fromkeys(("mpi.interfaces", *_OF_PMIX), f"{line}; but {why}")
+    return msgspec.structs.replace(facts, mpi=msgspec.structs.replace(mpi, interfaces=None, how={}))

@@ -46,7 +46,7 @@ def _with_client(found: MpiFound) -> ImageMpi:
 
 def pmix(found: MpiFound | None, book: Book) -> str | None:
     if found is not None and found.mpi.interfaces is None:
-        book.unknown["pmix"] = f"{found.mpi.library}: {found.unknown['mpi.interfaces']}"
+        book.unknown["pmix"] = found.unknown["mpi.interfaces"]
         return None
     client = found.pmix if found else None
     if (

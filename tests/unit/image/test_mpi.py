@@ -740,6 +740,32 @@ def test_what_a_script_finds_only_when_it_runs_is_unknown(tmp_path):
     assert "libx.so; but" in facts.unknown["mpi.lacks"]
 
 
+def test_an_open_mpi_whose_own_libraries_are_not_found_leaves_its_interfaces_unknown(tmp_path):
+    library = elf(soname="libmpi.so.40", text=OMPI, needed=("libopen-pal.so.40",))
+    beside = {"/app/x/lib/libopen-pal.so.40": elf(text=component("opal", "4.1.6", "pmix", "pmix3x"))}
+    facts, mpi = mpi_of(tmp_path, {"/app/x/lib/libmpi.so.40": library, **beside})
+    assert (mpi.interfaces, mpi.lacks, facts.pmix) == (None, ("libopen-pal.so.40",), None)
+    for name in ("mpi.interfaces", "pmix"):
+        assert facts.unknown[name].endswith(
+            "it needs libopen-pal.so.40, which the loader of the image does not find"
+        )
+
+
+def test_a_plugin_for_pmix_may_load_where_only_running_a_script_tells_the_folders(tmp_path):
+    files = {
+        "/app/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI),
+        "/app/x/lib/openmpi/mca_pmix_ext3x.so": elf(needed=("libpmix.so.2",)),
+        "/app/pmix/lib/libpmix.so.2": elf(soname="libpmix.so.2"),
+    }
+    facts, mpi = mpi_of(tmp_path / "a", files)
+    assert (mpi.interfaces, "pmix" in facts.absent) == ((), True)
+    facts, mpi = mpi_of(tmp_path / "b", {**files, LOADS: "module load OpenMPI\n"})
+    assert mpi.interfaces is None
+    for name in ("mpi.interfaces", "pmix", "pmix_components", "pmix_plugins"):
+        assert "runs module load OpenMPI" in facts.unknown[name]
+        assert name not in facts.absent
+
+
 def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path):
     script = (
         "export MPI_DIR=/opt/ompi # built here\n"
