@@ -70,7 +70,7 @@ def describe(
     entrypoint = _entrypoint(tree, config, book)
     programs = loading(loader, walked, entrypoint or ())
     mpis = find_mpis(loader, packages, walked, programs)
-    if undecided(mpis, programs, said.untold) and (more := of_system(loader)):
+    if undecided(loader, mpis, programs, said.untold) and (more := of_system(loader)):
         programs = {**programs, **more}
         mpis = find_mpis(loader, packages, walked, programs)
     first = mpis[0] if mpis else None
@@ -119,7 +119,7 @@ def describe(
             "cpu_level", needs.cpu_level(looked_at), "nothing that was looked at asks for a level of x86-64"
         ),
     )
-    if why := undecided(mpis, programs, said.untold):
+    if why := undecided(loader, mpis, programs, said.untold):
         facts = withhold(facts, mpis, why, book)
     elif not any(programs.values()) and (inside := static(loader, walked, entrypoint or (), programs)):
         facts = withhold(facts, mpis, "{} has {} linked into it, which cannot be read".format(*inside), book)

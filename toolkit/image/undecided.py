@@ -4,24 +4,41 @@ import msgspec
 
 from toolkit.image import wireup
 from toolkit.image.book import Book
+from toolkit.image.loader import Loader
 from toolkit.image.mpi import MpiFound
 from toolkit.model.facts import ImageFacts
 
 _OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components", "pmix_plugins"))
+_LEADING = frozenset(("LD_LIBRARY_PATH", "PATH"))
 _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 """Facts that are found by PATH."""
 
 
-def undecided(mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]) -> str | None:
+def undecided(
+    loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]
+) -> str | None:
     """Say why it cannot be told which MPI is loaded; ``None`` where it can."""
     kinds = sorted({found.mpi.implementation for found in mpis})
-    if len(kinds) > 1 and not any(programs.values()):
+    if len(kinds) > 1 and not any(programs.values()) and (untold.keys() & _LEADING or not _led(loader, mpis)):
         return f"the image has {' and '.join(kinds)}, and no program in it tells which is loaded"
     alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
     if why := untold.get("LD_LIBRARY_PATH"):
         return f"it may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
     return None
+
+
+def _led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
+    """Tell whether both variables of the image lead to the first MPI, and the loader to no other."""
+    first, *others = (found.mpi for found in mpis)
+    reached = {loader.real(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
+    launcher = loader.program("mpirun")
+    return (
+        any(loader.real(f"{folder}/{first.soname}") == first.library for folder in loader.given)
+        and not any(o.library in reached for o in others if o.implementation != first.implementation)
+        and launcher is not None
+        and loader.real(launcher) == first.launcher
+    )
 
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book) -> ImageFacts:

@@ -388,6 +388,21 @@ def test_of_two_kinds_none_is_taken_where_no_program_tells(tmp_path):
     assert "programs" in facts.absent
 
 
+@pytest.mark.parametrize(("variables", "led"), [(("LD_LIBRARY_PATH", "PATH"), True), (("PATH",), False)])
+def test_of_two_kinds_the_one_that_the_image_names_in_its_variables_is_taken(tmp_path, variables, led):
+    files = {
+        "/usr/lib64/openmpi/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI),
+        "/usr/lib64/openmpi/bin/mpirun": elf(text=b"orterun"),
+        "/usr/lib64/mpich/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"MPICH\0"),
+        "/usr/lib64/mpich/bin/mpirun": elf(text=b"HYDRA"),
+    }
+    folders = {"LD_LIBRARY_PATH": "lib", "PATH": "bin"}
+    script = "".join(f"export {name}=/usr/lib64/mpich/{folders[name]}:${name}\n" for name in variables)
+    facts = inspect(sandbox(tmp_path, {**BASE, **files, LOADS: script}))
+    assert (facts.mpi is not None and facts.mpi.implementation == "mpich") is led
+    assert ("mpi" in facts.unknown) is not led
+
+
 def test_two_of_one_kind_leave_the_first_of_the_chosen_mpirun(tmp_path):
     other = {"/opt/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
     facts, mpi = mpi_of(tmp_path, {**OPEN_MPI_4, **other})
