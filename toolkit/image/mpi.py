@@ -133,9 +133,7 @@ def _describe(
         seen = "where IBM's MPI looks for its launcher was not measured"
     elif implementation == "openmpi":
         own = openmpi.read(loader, path, real, needed)
-        how, seen = openmpi.interfaces(own, needed, loader)
-        if "pmix" not in how and (lost := openmpi.lost(needed)):
-            how, seen = None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
+        how, seen = openmpi.interfaces(loader, own, needed, _prefix(real))
         told, components = mpich.Told(version=own.release, text=own.text), own.components
         if own.broken:
             found.unknown["mpi.components"] = f"cannot be loaded: {_words(own.broken)}"

@@ -62,8 +62,22 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
     )
 
 
-def interfaces(found: OpenMpi, needed: dict[str, str | None], loader: Loader) -> tuple[dict[str, str], str]:
-    """Return the launch interfaces, how it came by each, and the line that tells it."""
+def interfaces(
+    loader: Loader, found: OpenMpi, needed: dict[str, str | None], prefix: str
+) -> tuple[dict[str, str] | None, str]:
+    """Return the launch interfaces, how it came by each, and the line that tells it, or why none does."""
+    how, seen = _seen(loader, found, needed)
+    lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(unhashed(s)))
+    if lost and "pmix" not in how:
+        return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
+    plugged = any(by.startswith("component ") for by in how.values())
+    if plugged and (built := _moved(loader, found, needed)):
+        where = f"{prefix}, and finds the plugins there only where OPAL_PREFIX names that"
+        return None, f"it was built for {built} and lies in {where}"
+    return how, seen
+
+
+def _seen(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> tuple[dict[str, str], str]:
     how: dict[str, str] = {}
     names = found.components.get("pmix", ())
     for name in names:
@@ -85,14 +99,35 @@ def interfaces(found: OpenMpi, needed: dict[str, str | None], loader: Loader) ->
     return {}, f"no PMIx and no PMI was found in it{_not_loading(found)}"
 
 
-def lost(needed: dict[str, str | None]) -> list[str]:
-    """Return which of the libraries that it consists of are not found: what they can is not known."""
-    return sorted(
-        soname for soname, path in needed.items() if path is None and _INNER.match(unhashed(soname))
-    )
-
-
 _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
+
+
+def _moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> str | None:
+    """Return the prefix that it was built for, where that has none of its plugins and nothing names another.
+
+    Then it finds no plugin at all, and does not start (open-mpi/ompi:opal/mca/installdirs; HPC-X is built for
+    such a prefix, and a conda package whose prefix was not replaced, conda/conda#10284).
+    """
+    pal = next((p for soname, p in needed.items() if p and unhashed(soname).startswith("libopen-pal.")), None)
+    if pal is None or not found.files or any(loader.environment.get(name) for name in _LEADING):
+        return None
+    content = loader.texts(pal)
+    end = content.find(_AFTER_PREFIX)
+    built = _PREFIX.search(content[max(0, end - _LONGEST) : end]) if end >= 0 else None
+    if built is None:
+        return None
+    prefix = built[1].decode("utf-8", "replace")
+    there = loader.real(prefix)
+    lying = (loader.real(file) or file for file in found.files.values())
+    own = there and any(file.startswith(f"{there.rstrip('/')}/lib") for file in lying)
+    return None if own else prefix
+
+
+_LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
+_AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
+_PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
+"""The first two of its folders, as configure has them; conda fills up with zeros what it makes shorter."""
+_LONGEST = 2048
 
 
 def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.Component, ...]:

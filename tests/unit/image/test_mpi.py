@@ -766,6 +766,32 @@ def test_an_open_mpi_whose_own_libraries_are_not_found_leaves_its_interfaces_unk
         )
 
 
+@pytest.mark.parametrize(
+    ("built", "more", "interfaces"),
+    [
+        ("/opt/x", {}, ("pmix",)),
+        ("/opt/y", {"/opt/y": "->x"}, ("pmix",)),
+        ("/opt", {}, None),
+        ("/build/hpcx/ompi", {}, None),
+        ("/build/hpcx/ompi", {LOADS: "export OPAL_PREFIX=/opt/x\n"}, ("pmix",)),
+    ],
+)
+def test_an_open_mpi_that_was_moved_finds_its_plugins_by_a_variable_alone(tmp_path, built, more, interfaces):
+    folders = b"\0" + built.encode() + b"\0\0\0${prefix}\0${exec_prefix}/bin\0${exec_prefix}/sbin\0"
+    files = {
+        "/opt/x/lib/libmpi.so.40": elf(
+            soname="libmpi.so.40", text=OMPI, needed=("libopen-pal.so.40",), runpath="$ORIGIN"
+        ),
+        "/opt/x/lib/libopen-pal.so.40": elf(soname="libopen-pal.so.40", text=folders),
+        "/opt/x/lib/openmpi/mca_pmix_pmix3x.so": elf(),
+    }
+    facts, mpi = mpi_of(tmp_path, {**files, **more})
+    assert mpi.interfaces == interfaces
+    if interfaces is None:
+        for name in ("mpi.interfaces", "pmix"):
+            assert f"built for {built} and lies in /opt/x" in facts.unknown[name]
+
+
 def test_a_plugin_for_pmix_may_load_where_only_running_a_script_tells_the_folders(tmp_path):
     files = {
         "/app/x/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI),
