@@ -25,6 +25,14 @@ _EXTENSIONS = (
     "horovod/torch/mpi_lib*.so",
     "horovod/mxnet/mpi_lib*.so",
 )
+_OF_R = (
+    "/usr/lib/R/site-library",
+    "/usr/local/lib/R/site-library",
+    "/usr/lib64/R/library",
+    "/usr/local/lib/R/library",
+)
+"""Where Debian, rocker and Fedora have packages of R; conda has them beside its Python."""
+_RMPI = ("Rmpi/libs/Rmpi.so", "pbdMPI/libs/pbdMPI.so")
 _OWN = re.compile(
     r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
     r"|mpi-\w+|ompi[-_].*|orte.*|opal.*|osh.*|shmem.*|prte.*|prun.*|pterm.*|pmix.*|hydra.*|impi_.*|IMB-.*)\Z"
@@ -122,6 +130,9 @@ def _candidates(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> 
     for site in places.sites:
         for pattern in _EXTENSIONS if variants(loader, site) else (_MPI4PY, *_EXTENSIONS):
             yield from files.glob(loader.tree, f"{site}/{pattern}")
+    beside = (site.partition("/lib/python")[0] for site in places.sites)
+    for folder in dict.fromkeys((*_OF_R, *(f"{prefix}/lib/R/library" for prefix in beside))):
+        yield from (own for name in _RMPI if files.is_file(loader.tree, own := f"{folder}/{name}"))
     if entrypoint:
         first = entrypoint[0]
         path = first if first.startswith("/") else loader.program(first)

@@ -125,7 +125,8 @@ class _Walk:
     def _go_on(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
         listed = files.names(self.tree, path)
         self.names += len(listed)
-        for name in listed:
+        # Intel MPI has lib/debug and lib/release, of which its env/vars.sh takes the latter.
+        for name in sorted(listed, key=lambda name: name.startswith("debug")):
             below = posixpath.join(path, name)
             if name.startswith("python3") and wanted is not None:
                 self._python(below)

@@ -445,6 +445,23 @@ def test_a_program_whose_mpi_is_not_in_the_image_is_told(tmp_path):
     assert "mpi" in facts.absent
 
 
+@pytest.mark.parametrize(
+    "package", ["/usr/lib/R/site-library/Rmpi/libs/Rmpi.so", "/opt/conda/lib/R/library/pbdMPI/libs/pbdMPI.so"]
+)
+def test_a_package_of_r_tells_which_mpi_is_loaded(tmp_path, package):
+    files = {package: elf(needed=("libmpi.so.40",)), "/opt/conda/lib/python3.12/site-packages/x.py": ""}
+    facts, mpi = mpi_of(tmp_path, {**TWO, **files})
+    assert (mpi.implementation, list(facts.programs)) == ("openmpi", [package])
+
+
+def test_of_the_builds_of_intel_mpi_the_one_for_use_comes_first(tmp_path):
+    library = elf(soname="libmpi.so.12", text=b"I_MPI_\0")
+    prefix = "/opt/intel/oneapi/mpi/2021.8.0"
+    builds = ("debug", "debug_mt", "release", "release_mt")
+    _, mpi = mpi_of(tmp_path, {f"{prefix}/lib/{build}/libmpi.so.12": library for build in builds})
+    assert (mpi.library, mpi.prefix) == (f"{prefix}/lib/release/libmpi.so.12", prefix)
+
+
 def test_a_program_gets_the_mpi_of_its_own_rpath_before_that_of_the_index(tmp_path):
     own = {"/opt/own/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
     listed = {"/etc/ld.so.cache": index({"libmpi.so.40": f"{LIB}/libmpi.so.40"})}
