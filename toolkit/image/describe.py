@@ -81,7 +81,7 @@ def describe(
         path=str(path),
         format=form,
         digest=_digest(digest, form, book),
-        architecture=_architecture(loader, architecture, config, book),
+        architecture=_architecture(loader, architecture, config, first, book),
         distribution=book.take("distribution", _distribution(tree), "/etc/os-release: not in the image"),
         glibc=book.take(
             "glibc",
@@ -260,7 +260,9 @@ def _entrypoint(tree: FileTree, config: ImageConfig | None, book: Book) -> tuple
     return found or None
 
 
-def _architecture(loader: Loader, stated: str | None, config: ImageConfig | None, book: Book) -> str | None:
+def _architecture(
+    loader: Loader, stated: str | None, config: ImageConfig | None, first: MpiFound | None, book: Book
+) -> str | None:
     if stated:
         book.evidence["architecture"] = f"the SIF's header: {stated}"
         return stated
@@ -270,6 +272,11 @@ def _architecture(loader: Loader, stated: str | None, config: ImageConfig | None
     if loader.architecture:
         book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
         return loader.architecture[0]
+    # An image of Nix or Guix need not have a shell.
+    library = loader.elf(first.mpi.library) if first else None
+    if first and library and library.architecture:
+        book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"
+        return library.architecture
     book.unknown["architecture"] = "neither the shell nor another program of the system can be read"
     return None
 

@@ -554,6 +554,7 @@ def test_the_c_library_of_an_image_without_a_system_is_the_one_that_its_mpi_load
     }
     facts = inspect(sandbox(tmp_path, files))
     assert (facts.glibc, facts.mpi and facts.mpi.lacks) == ("2.39", ())
+    assert facts.architecture == "x86_64"
 
 
 def test_pmix_plugins_count_where_they_can_be_loaded(tmp_path):
