@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 
 from toolkit.image import tree as files
+from toolkit.image.activation import activated, hooked
 from toolkit.image.config import BEGINNING
 from toolkit.image.shellwords import LONGEST, UNTOLD, commands, expand
 from toolkit.image.tree import FileTree
@@ -67,6 +68,7 @@ class _Shell:
         self.script = ""
         self.all = False
         self.sourced = 0
+        self.conda = ""
 
     def read(self, script: str, text: str) -> bool:
         """Take over what a script sets, and tell whether those that come after it are read too."""
@@ -79,6 +81,9 @@ class _Shell:
             certain = not depth + rounds and (before not in {"&&", "||"} or (before == "&&" and sure))
             if certain and command[:1] in (["exit"], ["return"]):
                 return command[0] == "return"
+            if certain and command and self._activated(command):
+                sure = True
+                continue
             if certain and command[:1] and command[0] in _SOURCING and (inner := self._sourced(command)):
                 sure = False
                 if not self._read_in(*inner):
@@ -86,6 +91,31 @@ class _Shell:
                 continue
             sure = self._command(command, certain=certain) and certain
         return True
+
+    def _activated(self, command: list[str]) -> bool:
+        """Take over what activating an environment sets; false for any other command."""
+        if command[0] not in _RUNNING:
+            return False
+        words = [expand(word, self.values.get) for word in command]
+        if root := hooked(self.tree, words):
+            self.conda = root
+            self._before("PATH", f"{root}/condabin")
+            return True
+        found = activated(self.tree, words, self.conda)
+        if found is None:
+            return False
+        self._before("PATH", f"{found.prefix}/bin")
+        self._set(found.variable, found.prefix, "", certain=True)
+        self.exported.add(found.variable)
+        for script in found.scripts[:_MOST_SCRIPTS]:
+            if inner := self._sourced([".", script]):
+                self._read_in(*inner)
+            elif "PATH=" in (files.text(self.tree, script, _MOST_TEXT) or "PATH="):
+                self._run(f". {script}")
+        return True
+
+    def _before(self, name: str, folder: str) -> None:
+        self._set(name, f"{folder}:{self.values.get(name, '')}", folder, certain=True)
 
     def _sourced(self, words: list[str]) -> tuple[str, str] | None:
         """Return the script of the image that a command reads, where it can be read here as well."""

@@ -109,6 +109,56 @@ def test_a_script_that_ends_the_shell_ends_those_that_read_it(tmp_path):
     assert found.values["A"] == "1"
 
 
+CONDA = {
+    "/opt/conda/etc/profile.d/conda.sh": "conda() {\n  eval x\n}\n",
+    "/opt/conda/bin/activate": "_conda() {\n  eval x\n}\n",
+    "/opt/conda/conda-meta/history": "",
+    "/opt/conda/envs/hpc/conda-meta/history": "",
+    "/opt/conda/envs/hpc/etc/conda/activate.d/openmpi.sh": "export OMPI_MCA_pml=ob1\n",
+    "/opt/conda/envs/hpc/etc/conda/activate.d/gcc.sh": "_tool() {\n  CC=x\n}\n_tool\n",
+    "/venv/bin/activate": "deactivate () {\n  PATH=$OLD\n}\n",
+    "/venv/pyvenv.cfg": "home = /usr/bin\n",
+}
+HPC = "/opt/conda/envs/hpc/bin"
+HOOK = ". /opt/conda/etc/profile.d/conda.sh\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "path", "more"),
+    [
+        (f"{HOOK}conda activate hpc", f"{HPC}:/opt/conda/condabin:/bin", {"OMPI_MCA_pml": "ob1"}),
+        (f"{HOOK}conda activate", "/opt/conda/bin:/opt/conda/condabin:/bin", {"CONDA_PREFIX": "/opt/conda"}),
+        ("source /opt/conda/bin/activate hpc", f"{HPC}:/bin", {}),
+        ("D=/opt/conda; . $D/bin/activate $D/envs/hpc", f"{HPC}:/bin", {}),
+        (". /venv/bin/activate", "/venv/bin:/bin", {"VIRTUAL_ENV": "/venv"}),
+    ],
+)  # fmt: skip
+def test_activating_an_environment_puts_it_before_the_rest(tmp_path, script, path, more):
+    found = read(tmp_path, script, **CONDA)
+    assert found.values["PATH"] == path
+    assert found.values["LD_LIBRARY_PATH"] == "/old"
+    assert more.items() <= found.values.items()
+    assert found.untold == {}
+
+
+@pytest.mark.parametrize(
+    "script", ["conda activate hpc", f"{HOOK}conda activate other", f"{HOOK}conda activate $NAME"]
+)
+def test_an_environment_that_is_not_told_leaves_the_folders_unknown(tmp_path, script):
+    assert "conda activate" in read(tmp_path, script, **CONDA).untold["PATH"]
+
+
+def test_variables_that_conda_keeps_for_an_environment_leave_the_folders_unknown(tmp_path):
+    kept = {"/opt/conda/envs/hpc/conda-meta/state": '{"env_vars": {"LD_LIBRARY_PATH": "/x"}}'}
+    assert "LD_LIBRARY_PATH" in read(tmp_path, f"{HOOK}conda activate hpc", **CONDA, **kept).untold
+
+
+def test_a_script_of_an_environment_that_sets_folders_in_a_function_leaves_them_unknown(tmp_path):
+    script = "/opt/conda/envs/hpc/etc/conda/activate.d/z.sh"
+    files = {**CONDA, script: "f() {\n  export LD_LIBRARY_PATH=/x\n}\nf\n"}
+    assert script in read(tmp_path, f"{HOOK}conda activate hpc", **files).untold["LD_LIBRARY_PATH"]
+
+
 def test_scripts_of_the_runtime_itself_tell_nothing(tmp_path):
     apps = {"/.singularity.d/env/95-apps.sh": 'if [ -n "$APP" ]; then . "$APP/env"; fi\n'}
     assert read(tmp_path, "", before="", **apps) == read(tmp_path, "", before="")
