@@ -49,6 +49,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         inside=mode == "mpirun-container",
         container=_container(host, image, request, mode),
         env={
+            **_found_again(image, mode),
             **_lifts(host, image, request, mode),
             **_copying(host, image, request, mode),
             **_env(host, image, mode),
@@ -158,6 +159,11 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
     if provider.plugins:
         env["OMPI_MCA_mca_base_component_path"] = provider.plugins
     return env
+
+
+def _found_again(image: ImageFacts, mode: Mode) -> dict[str, str]:
+    """Tell an Open MPI that was moved where its plugins lie."""
+    return {} if image.mpi is None or mode in {"bind", "gloo"} else image.mpi.led_by
 
 
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:

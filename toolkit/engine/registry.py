@@ -42,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     image.image_lacks_mpi,
     loader.programs_find_no_mpi,
     loader.mpi_lacks_library,
+    image.mpi_moved,
     image.image_mpi_not_measured,
     gloo.gloo_lacks_horovod,
     gloo.horovod_lacks_gloo,

@@ -217,6 +217,8 @@ def _blamed(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
+    if ok.value.rstrip("/") == mpi.led_by.get(ok.name):
+        return ok
     of_pmix = ok.name.startswith("PMIX_")
     plugins = case.image.pmix_plugins if of_pmix else mpi.plugins
     if plugins is None:

@@ -133,7 +133,7 @@ def _describe(
         seen = "where IBM's MPI looks for its launcher was not measured"
     elif implementation == "openmpi":
         own = openmpi.read(loader, path, real, needed)
-        how, seen = openmpi.interfaces(loader, own, needed, _prefix(real))
+        how, seen = openmpi.interfaces(loader, own, needed)
         told, components = mpich.Told(version=own.release, text=own.text), own.components
         if own.broken:
             found.unknown["mpi.components"] = f"cannot be loaded: {_words(own.broken)}"
@@ -149,6 +149,9 @@ def _describe(
     started = launcher(loader, prefix, implementation)
     lacks = tuple(sorted(s for s, p in needed.items() if p is None))
     elf = loader.elf(path)
+    moved = openmpi.moved(loader, own, needed) if own else None
+    if moved:
+        found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
     found.mpi = ImageMpi(
         implementation=implementation,
         version=version,
@@ -164,6 +167,8 @@ def _describe(
         components=components,
         how=how or {},
         prefix=prefix,
+        built_for=moved.built_for if moved else None,
+        led_by=moved.led_by if moved else {},
         needs=tuple(sorted(needed)),
         lacks=lacks,
         fabric_asked=_fabric_asked(loader, path, needed),

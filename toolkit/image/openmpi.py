@@ -63,17 +63,13 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 
 
 def interfaces(
-    loader: Loader, found: OpenMpi, needed: dict[str, str | None], prefix: str
+    loader: Loader, found: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
     """Return the launch interfaces, how it came by each, and the line that tells it, or why none does."""
     how, seen = _seen(loader, found, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(unhashed(s)))
     if lost and "pmix" not in how:
         return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
-    plugged = any(by.startswith("component ") for by in how.values())
-    if plugged and (built := _moved(loader, found, needed)):
-        where = f"{prefix}, and finds the plugins there only where OPAL_PREFIX names that"
-        return None, f"it was built for {built} and lies in {where}"
     return how, seen
 
 
@@ -102,31 +98,51 @@ def _seen(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> tupl
 _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 
 
-def _moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> str | None:
-    """Return the prefix that it was built for, where that has none of its plugins and nothing names another.
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """``built_for`` is the folder in which ``library`` says that its plugins are, and ``led_by`` what names
+    the one in which they lie.
+    """
 
-    Then it finds no plugin at all, and does not start (open-mpi/ompi:opal/mca/installdirs; HPC-X is built for
-    such a prefix, and a conda package whose prefix was not replaced, conda/conda#10284).
+    library: str
+    built_for: str
+    led_by: dict[str, str]
+
+
+def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Moved | None:
+    """Tell of an Open MPI that looks for its plugins where none is; nor does the image name another folder.
+
+    (open-mpi/ompi:opal/mca/installdirs.) HPC-X is built for a folder that is nowhere, and a conda package
+    whose prefix was not replaced (conda/conda#10284). It does not start then if its ways to share memory are
+    plugins; another gets on without its plugins.
     """
     pal = next((p for soname, p in needed.items() if p and unhashed(soname).startswith("libopen-pal.")), None)
-    if pal is None or not found.files or any(loader.environment.get(name) for name in _LEADING):
+    files = [file for (framework, _), file in found.files.items() if framework == "shmem"]
+    if pal is None or not files or any(loader.environment.get(name) for name in _LEADING):
         return None
     content = loader.texts(pal)
     end = content.find(_AFTER_PREFIX)
-    built = _PREFIX.search(content[max(0, end - _LONGEST) : end]) if end >= 0 else None
-    if built is None:
+    prefix = _PREFIX.search(content[max(0, end - _LONGEST) : end]) if end >= 0 else None
+    below, name = _LIBRARIES.findall(content), _PLUGINS.search(content)
+    if not (prefix and below and name):
         return None
-    prefix = built[1].decode("utf-8", "replace")
-    there = loader.real(prefix)
-    lying = (loader.real(file) or file for file in found.files.values())
-    own = there and any(file.startswith(f"{there.rstrip('/')}/lib") for file in lying)
-    return None if own else prefix
+    built, folder = prefix[1].decode("utf-8", "replace"), posixpath.dirname(files[0])
+    inner = [(one + name[1]).decode("utf-8", "replace") for one in dict.fromkeys(below)]
+    if any(loader.real(built + one) == (loader.real(folder) or folder) for one in inner):
+        return None
+    root = next((folder.removesuffix(one) for one in inner if folder.endswith(one)), None)
+    return Moved(pal, built + inner[0], {"OPAL_PREFIX": root} if root else {"OPAL_PKGLIBDIR": folder})
 
 
 _LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
 _AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
 _PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
 """The first two of its folders, as configure has them; conda fills up with zeros what it makes shorter."""
+_LIBRARIES = re.compile(
+    rb"(?<=\0)\$\{(?:exec_)?prefix\}((?:/[^\0/]{1,60}){0,5}/(?:lib(?!exec)\w{0,20}|[\w.]{1,20}-linux-gnu\w{0,9}))(?=\0)"
+)
+"""Folders for libraries: its own, and where a PMIx or hwloc that is part of it would lie."""
+_PLUGINS = re.compile(rb"\0\$\{libdir\}(/openmpi[^\0/]{0,20})\0")
 _LONGEST = 2048
 
 

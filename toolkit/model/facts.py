@@ -225,6 +225,11 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     ``component NAME`` where a plugin brings it."""
     prefix: str | None = None
     """The folder that it is installed in: ``/usr``, ``/opt/venv``."""
+    built_for: str | None = None
+    """The folder in which an Open MPI that was moved still looks for its plugins, where none is; the image
+    names no other."""
+    led_by: dict[str, str] = {}
+    """The variable that leads it to them, and its value: ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``."""
     needs: tuple[str, ...] = ()
     """Every library that is loaded with it, as the image's loader resolves them: sonames, sorted."""
     lacks: tuple[str, ...] = ()

@@ -171,6 +171,7 @@ _TELLS = {
     "mpi.interfaces": "libmpi.so: {}",
     "mpi.lacks": "libmpi.so: not found: {}",
     "mpi.launcher": "{}",
+    "mpi.built_for": "libopen-pal.so.40: looks for its plugins in {}",
     "mpirun": "mpirun on PATH is {}",
     "ssh": "ssh on PATH is {}",
     "mpi.version": "Open MPI or MPICH {}",

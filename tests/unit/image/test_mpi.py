@@ -785,29 +785,39 @@ def test_an_open_mpi_whose_own_libraries_are_not_found_leaves_its_interfaces_unk
 
 
 @pytest.mark.parametrize(
-    ("built", "more", "interfaces"),
+    ("built", "below", "more", "led_by"),
     [
-        ("/opt/x", {}, ("pmix",)),
-        ("/opt/y", {"/opt/y": "->x"}, ("pmix",)),
-        ("/opt", {}, None),
-        ("/build/hpcx/ompi", {}, None),
-        ("/build/hpcx/ompi", {LOADS: "export OPAL_PREFIX=/opt/x\n"}, ("pmix",)),
+        ("/opt/x", "/lib", {}, {}),
+        ("/opt/y", "/lib", {"/opt/y": "->x"}, {}),
+        ("/opt", "/x/lib", {}, {}),
+        ("/opt", "/lib", {}, {"OPAL_PREFIX": "/opt/x"}),
+        ("/build/hpcx/ompi", "/lib", {}, {"OPAL_PREFIX": "/opt/x"}),
+        ("/usr", "/lib/x86_64-linux-gnu/openmpi/lib", {}, {"OPAL_PKGLIBDIR": "/opt/x/lib/openmpi3"}),
+        ("/build/hpcx/ompi", "/lib", {LOADS: "export OPAL_PREFIX=/opt/x\n"}, {}),
     ],
 )
-def test_an_open_mpi_that_was_moved_finds_its_plugins_by_a_variable_alone(tmp_path, built, more, interfaces):
-    folders = b"\0" + built.encode() + b"\0\0\0${prefix}\0${exec_prefix}/bin\0${exec_prefix}/sbin\0"
+def test_an_open_mpi_that_was_moved_finds_its_plugins_by_a_variable_alone(
+    tmp_path, built, below, more, led_by
+):
+    folders = "\0".join((
+        "", built, "", "", "${prefix}", "${exec_prefix}/bin", "${exec_prefix}/libexec", "${libdir}/openmpi3",
+        "${prefix}" + below, "${prefix}/lib/other/include", "${prefix}/lib/x86_64-linux-gnu", "",
+    )).encode()  # fmt: skip
     files = {
         "/opt/x/lib/libmpi.so.40": elf(
             soname="libmpi.so.40", text=OMPI, needed=("libopen-pal.so.40",), runpath="$ORIGIN"
         ),
         "/opt/x/lib/libopen-pal.so.40": elf(soname="libopen-pal.so.40", text=folders),
-        "/opt/x/lib/openmpi/mca_pmix_pmix3x.so": elf(),
+        "/opt/x/lib/openmpi3/mca_pmix_pmix3x.so": elf(),
     }
-    facts, mpi = mpi_of(tmp_path, {**files, **more})
-    assert mpi.interfaces == interfaces
-    if interfaces is None:
-        for name in ("mpi.interfaces", "pmix"):
-            assert f"built for {built} and lies in /opt/x" in facts.unknown[name]
+    assert mpi_of(tmp_path / "partly", {**files, **more})[1].built_for is None
+    files["/opt/x/lib/openmpi3/mca_shmem_posix.so"] = elf()
+    facts, mpi = mpi_of(tmp_path / "wholly", {**files, **more})
+    assert (mpi.led_by, mpi.interfaces) == (led_by, ("pmix",))
+    assert mpi.built_for == (f"{built}{below}/openmpi3" if led_by else None)
+    if led_by:
+        seen = f"/opt/x/lib/libopen-pal.so.40: looks for its plugins in {built}{below}/openmpi3"
+        assert facts.evidence["mpi.built_for"] == seen
 
 
 def test_a_plugin_for_pmix_may_load_where_only_running_a_script_tells_the_folders(tmp_path):

@@ -17,6 +17,8 @@ from toolkit.model.prediction import Outcome
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
 """Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
+_LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR")
+"""Variables by which Open MPI looks for its plugins elsewhere (open-mpi/ompi:opal/mca/installdirs/env)."""
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """Where Intel MPI has one of its own: its mpirun finds the first two (env/vars.sh), mpi4py all of them."""
 
@@ -41,6 +43,31 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     return Hit(
         case.cite("image.mpi"), "loader-failure", "a program that needs libmpi does not start in this image"
     )
+
+
+@rule(
+    "mpi-moved",
+    "The Open MPI in the image was moved, and finds none of its plugins",
+    severity="error",
+    fix="name where it lies, as toolkit launch does: --env OPAL_PREFIX=DIR",
+    source="open-mpi/ompi:opal/mca/installdirs, opal/runtime/opal_init.c; measured with 4.1.6",
+    needs=("image.mpi",),
+    modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
+)
+def mpi_moved(case: Case) -> Hit | None:
+    """Open MPI looks for its plugins below the prefix that it was configured with, unless OPAL_PREFIX names
+    another. Moved, as HPC-X out of its image, it finds none, and ends in MPI_Init before it asks
+    how it was started (opal_shmem_base_select failed).
+    """
+    mpi = case.image.mpi
+    if mpi is None or mpi.built_for is None:
+        return None
+    if any(name in case.plan.env or value_in_force(case, name) is not None for name in _LEADING):
+        return None
+    because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, and there is none"
+    words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
+    fix = f"name where they lie, as toolkit launch does: {words}"
+    return Hit(case.cite("image.mpi", "image.mpi.built_for"), "init-failure", because, fix=fix, anyway=True)
 
 
 @rule(

@@ -1,6 +1,7 @@
 """The image: its MPI, and whether it is what it says."""
 
 import msgspec
+import pytest
 
 from tests.unit.engine.whole import (
     HOST,
@@ -16,7 +17,10 @@ from tests.unit.engine.whole import (
     with_,
 )
 from toolkit.engine.judge import judge
+from toolkit.engine.plans import propose
+from toolkit.engine.predict import foresee
 from toolkit.engine.registry import RULES
+from toolkit.model.prediction import Request
 
 INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.19.0", device=None)
 NO_LIBFABRIC = absent(image(mpi=INTEL), "libfabric")
@@ -38,9 +42,11 @@ BROUGHT = image(mpi=ONEAPI, libfabric=OWN, libraries=("libc.so.6",))
 STUB = "/opt/impi/lib/python3.11/site-packages/mpi4py/MPI.mpich.cpython-311-x86_64-linux-gnu.so"
 PYTHON = with_(BROUGHT, libfabric="/opt/impi/lib/libfabric/libfabric.so.1", programs={STUB: ONEAPI.library})
 LINKED = msgspec.structs.replace(ONEAPI, needs=("libfabric.so.1",))
+MOVED = mpi(built_for="/build/ompi/lib/openmpi", led_by={"OPAL_PREFIX": "/opt/hpcx/ompi"})
 
 FIRES = {
     "image-lacks-mpi": [case(of=absent(IMAGE, "mpi")), case(of=absent(IMAGE, "mpi"), nodes=1)],
+    "mpi-moved": [case(of=MOVED), case(of=MOVED, mode="srun-none"), case(of=MOVED, mode="mpirun-host")],
     "image-mpi-not-measured": [case(of=mpi(implementation="cray", interfaces=("pmix",)))],
     "libfabric-missing": [
         case(of=NO_LIBFABRIC, mode="srun-pmi2"),
@@ -63,6 +69,13 @@ FIRES = {
 }
 QUIET = {
     "image-lacks-mpi": [case()],
+    "mpi-moved": [
+        case(),
+        case(of=absent(IMAGE, "mpi")),
+        case(of=MOVED, env={"OPAL_PREFIX": "/opt/hpcx/ompi"}),
+        case(of=with_(MOVED, environment={"OPAL_PREFIX": "/opt/hpcx/ompi"})),
+        case(host(environment={"OPAL_PREFIX": "/opt/mpi"}), MOVED),
+    ],
     "image-mpi-not-measured": [case(), case(of=image(mpi=MPICH))],
     "libfabric-missing": [
         case(mode="srun-pmi2"),
@@ -94,6 +107,7 @@ QUIET = {
 }
 UNDECIDED = {
     "image-lacks-mpi": [case(of=unread(IMAGE, "mpi"))],
+    "mpi-moved": [case(of=unread(IMAGE, "mpi"))],
     "libfabric-missing": [
         case(of=unread(image(mpi=INTEL), "libfabric"), mode="srun-pmi2"),
         case(of=unread(BROUGHT, "libraries"), mode="srun-pmi2"),
@@ -101,15 +115,33 @@ UNDECIDED = {
 }
 OUTCOMES = {
     "image-lacks-mpi": "loader-failure",
+    "mpi-moved": "init-failure",
     "image-mpi-not-measured": "unknown",
     "libfabric-missing": "init-failure",
     "mpi-release-defect": "comm-failure",
 }
 
 
-def test_an_old_intel_mpi_without_libfabric_crashes_before_it_can_be_alone():
-    from toolkit.engine.predict import foresee
+@pytest.mark.parametrize("mode", ["srun-pmix", "mpirun-host", "mpirun-container"])
+def test_an_open_mpi_that_was_moved_is_told_by_the_plan_where_it_lies(mode):
+    request = Request(nodes=1, ranks_per_node=2)
+    made = propose(HOST, MOVED, request, mode)
+    assert made.env["OPAL_PREFIX"] == "/opt/hpcx/ompi"
+    assert foresee(HOST, MOVED, request, made).outcome == "ok"
+    without = msgspec.structs.replace(made, env={})
+    assert foresee(HOST, MOVED, request, without).outcome == "init-failure"
 
+
+@pytest.mark.parametrize(("named", "outcome"), [("/opt/hpcx/ompi/", "ok"), ("/opt/other", "init-failure")])
+def test_the_folder_that_a_person_names_counts(named, outcome):
+    request = Request(nodes=1, ranks_per_node=2, env={"OPAL_PREFIX": named})
+    of = with_(MOVED, mpi=msgspec.structs.replace(MOVED.mpi, plugins=True))
+    made = propose(HOST, of, request, "srun-pmix")
+    assert made.env["OPAL_PREFIX"] == named
+    assert foresee(HOST, of, request, made).outcome == outcome
+
+
+def test_an_old_intel_mpi_without_libfabric_crashes_before_it_can_be_alone():
     outcomes = ("crash", "init-failure", "init-failure")
     for of, outcome in zip(FIRES["libfabric-missing"][3:6], outcomes, strict=True):
         assert foresee(of.host, of.image, of.request, of.plan).outcome == outcome
@@ -177,15 +209,11 @@ def test_programs_do_not_find_the_libfabric_that_lies_beside_intel_mpi():
 
 
 def test_one_rank_alone_is_warned_and_runs():
-    from toolkit.engine.predict import foresee
-
     of = FIRES["image-lacks-mpi"][1]
     assert foresee(of.host, of.image, of.request, of.plan).outcome == "ok"
 
 
 def test_a_long_pmi_value_keeps_srun_waiting_where_it_ends_mpirun():
-    from toolkit.engine.predict import foresee
-
     plain = msgspec.structs.replace(HOST.slurm, mpi_default="none")
     hydra = host(mpis=(HYDRA,), slurm=plain, runtime=msgspec.structs.replace(HOST.runtime, setuid=True))
     said = {
