@@ -5,6 +5,7 @@ import posixpath
 from toolkit import knowledge
 from toolkit.engine.inherited import harmful
 from toolkit.engine.traits import (
+    OPAL_FOLDERS,
     bind_target,
     brings_orte,
     brings_prrte,
@@ -34,6 +35,8 @@ _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 _FORKS = {"mpich", "mvapich2"}
 """Implementations whose launcher has to be told that it is alone in the container."""
 
+_WHOLE: frozenset[Mode] = frozenset(("mpirun-container",))
+"""Modes in which the MPI's own launcher runs in the container."""
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 GLOO_FILE = "toolkit-gloo.py"
 """What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
@@ -49,7 +52,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         inside=mode == "mpirun-container",
         container=_container(host, image, request, mode),
         env={
-            **_found_again(image, mode),
+            **({} if mode in _WHOLE else _led_by(image, request, mode)),
             **_lifts(host, image, request, mode),
             **_copying(host, image, request, mode),
             **_env(host, image, mode),
@@ -93,7 +96,10 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    return (*_driver(host, image), *_left_out(host), *_together(host, image, request, mode))
+    # What starts the ranks in the container needs it as well as they do.
+    named = _led_by(image, request, mode) if mode in _WHOLE else {}
+    words = (word for name, value in named.items() for word in ("--env", f"{name}={value}"))
+    return (*_driver(host, image), *_left_out(host), *words, *_together(host, image, request, mode))
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
@@ -161,9 +167,11 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
     return env
 
 
-def _found_again(image: ImageFacts, mode: Mode) -> dict[str, str]:
+def _led_by(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Tell an Open MPI that was moved where its plugins lie."""
-    return {} if image.mpi is None or mode in {"bind", "gloo"} else image.mpi.led_by
+    if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
+        return {}
+    return image.mpi.led_by
 
 
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:

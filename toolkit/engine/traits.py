@@ -8,6 +8,8 @@ from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmF
 from toolkit.model.prediction import Mode, Request
 from toolkit.versions import within
 
+OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
+"""Variables by which Open MPI looks for its plugins elsewhere (open-mpi/ompi:opal/mca/installdirs/env)."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
 """Prefixes that a container has of its own."""
 

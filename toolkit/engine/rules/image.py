@@ -8,7 +8,7 @@ from toolkit.engine.bound import first
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
-from toolkit.engine.traits import bind_target, host_launcher
+from toolkit.engine.traits import OPAL_FOLDERS, bind_target, host_launcher
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
@@ -17,8 +17,6 @@ from toolkit.model.prediction import Outcome
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
 """Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
-_LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR")
-"""Variables by which Open MPI looks for its plugins elsewhere (open-mpi/ompi:opal/mca/installdirs/env)."""
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """Where Intel MPI has one of its own: its mpirun finds the first two (env/vars.sh), mpi4py all of them."""
 
@@ -62,7 +60,8 @@ def mpi_moved(case: Case) -> Hit | None:
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
         return None
-    if any(name in case.plan.env or value_in_force(case, name) is not None for name in _LEADING):
+    said = {word.partition("=")[0] for word in (*case.plan.env, *case.plan.container)}
+    if said & OPAL_FOLDERS or any(value_in_force(case, name) is not None for name in OPAL_FOLDERS):
         return None
     because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, and there is none"
     words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
