@@ -2,7 +2,7 @@
 
 import re
 
-from toolkit.engine.joblines import Line
+from toolkit.engine.joblines import Line, Output
 from toolkit.model.finding import Finding
 
 _RANK_OF = re.compile(
@@ -23,6 +23,8 @@ _RANK_AND_SIZE = re.compile(
 )
 """``rank 0, size 1``."""
 
+_CLAIMS = (_RANK_OF, _RANK_AND_SIZE, _SIZE)
+
 _TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ")
 """What a job script of toolkit writes first: how many ranks Slurm was asked for."""
 
@@ -33,13 +35,13 @@ _FIX = (
 )
 
 
-def alone(lines: list[Line]) -> Finding | None:
+def alone(output: Output) -> Finding | None:
     """Return the finding if more than one rank says that it is alone, and none says otherwise."""
-    claims = [(line, size) for line in lines if (size := _claimed(line.text)) is not None]
+    claims = [(line, size) for line in _claiming(output) if (size := _claimed(line.text)) is not None]
     if len(claims) < 2 or any(size != 1 for _, size in claims):
         return None
     tasks = {line.task for line, _ in claims if line.task}
-    asked = next((int(told[1]) for line in lines if (told := _TOLD.match(line.text))), 0)
+    asked = next((int(told[1]) for line in output.lines if (told := _TOLD.match(line.text))), 0)
     certain = len(tasks) > 1 or asked > 1
     if asked == 1 or (not certain and (tasks or not _repeated(claims))):
         return None
@@ -59,9 +61,15 @@ def alone(lines: list[Line]) -> Finding | None:
     )
 
 
+def _claiming(output: Output) -> list[Line]:
+    """Return the lines in which a size may be told."""
+    found = {position for pattern in _CLAIMS for position in output.matching(pattern)}
+    return [output.lines[position] for position in sorted(found)]
+
+
 def _claimed(text: str) -> int | None:
     """Return the size of the world that a line tells."""
-    for pattern in (_RANK_OF, _RANK_AND_SIZE, _SIZE):
+    for pattern in _CLAIMS:
         if found := pattern.search(text):
             return int(found[found.re.groups])
     return None

@@ -32,7 +32,7 @@ def explain(text: str, tail: str = "", skipped: int = 0) -> tuple[Finding, ...]:
     for signature in knowledge.signatures():
         if evidence := _evidence(signature, output):
             (general if signature.general else causes).append(_finding(signature, evidence))
-    if lonely := alone(output.lines):
+    if lonely := alone(output):
         # The cause, where a library told it, is the better answer; this is what follows from it.
         causes.append(lonely)
     if not any(finding.severity == "error" for finding in causes):

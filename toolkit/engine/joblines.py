@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 _MOST_LINES = 200_000
 """Lines of output that are looked at, from both ends; causes stand at the beginning or the end."""
@@ -16,6 +17,11 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 _LABEL = re.compile(r" *(\d+): ")
 """What ``srun --label`` puts before a line: the task number, padded to the widest."""
+
+_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
+
+_OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
+"""What has digits in a pattern and asks for no number: the range of all, and how often something stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +53,16 @@ class Output:
         self._starts = [0]
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line.text) + 1)
+        self._shapes = _shapes(self._text)
 
     def matching(self, pattern: re.Pattern[str]) -> Iterator[int]:
         """Yield the positions of the lines in which a pattern is found.
 
         All lines are searched at once, which is fast; each hit is then looked for in its line alone.
+        Most patterns are found nowhere, which the few shapes that the lines of training have tell sooner.
         """
+        if not _names_a_number(pattern.pattern) and not pattern.search(self._shapes):
+            return
         last = -1
         for hit in pattern.finditer(self._text):
             first = bisect_right(self._starts, hit.start()) - 1
@@ -79,6 +89,18 @@ def _numbered(text: str, first: int) -> list[tuple[int, str]]:
     half = _MOST_LINES // 2
     kept = numbered if len(numbered) <= _MOST_LINES else numbered[:half] + numbered[-half:]
     return [(number, part) for number, line in kept for part in line.split("\r")]
+
+
+def _shapes(text: str) -> str:
+    """Return the lines without their numbers (0 for each digit), those that are then equal once."""
+    masked = text.encode("utf-8", "surrogatepass").translate(_NUMBERS)
+    return b"\n".join(dict.fromkeys(masked.split(b"\n"))).decode("utf-8", "surrogatepass")
+
+
+@cache
+def _names_a_number(pattern: str) -> bool:
+    """Tell whether the numbers of a line decide whether a pattern is found in it."""
+    return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))
 
 
 def _line(number: int, text: str) -> Line:

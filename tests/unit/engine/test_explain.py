@@ -228,8 +228,29 @@ def test_a_long_line_and_much_output_do_no_harm():
     assert explain("x" * 5_000_000 + "\n" + "y\n" * 10_000) == ()
 
 
+def test_a_number_in_a_line_decides_where_a_pattern_names_it():
+    """Lines that differ in their numbers alone are searched once, for patterns to which they are equal."""
+    epochs = "".join(f"0: epoch {n}\n" for n in range(100, 200))
+    last = "slurm_script: line 28:  8156 Killed                  python3 train.py"
+    assert [f.id for f in explain(f"{epochs}rank 1: exited on signal 9\n")] == ["killed"]
+    assert explain(f"{epochs}rank 1: exited on signal 0\nrank 1: exited on signal 8\n") == ()
+    assert explain(f"{epochs}{last}\n{last.replace('28', '29')}")[0].evidence == (
+        f"line 101: {last}",
+        f"line 102: {last.replace('28', '29')}",
+    )
+
+
+@pytest.mark.parametrize("signature", [s for s in SIGNATURES if not s.then], ids=lambda s: s.id)
+def test_lines_that_look_alike_do_not_hide_the_one_that_tells(signature):
+    """What is found in a line alone is found among lines that differ from it in their numbers."""
+    numbers = str.maketrans("123456789", "234567891")
+    others = [signature.sample.translate(numbers), signature.sample.translate(numbers).translate(numbers)]
+    assert signature.title in [f.title for f in explain("\n".join([*others, signature.sample]))]
+
+
 def test_much_output_is_read_in_seconds():
     lines = (f"{n % 4}: epoch {n}/900000  loss 0.1364  accuracy 0.9586  {n} images/s" for n in range(100_000))
     begun = time.process_time()
     assert explain("\n".join(lines)) == ()
-    assert time.process_time() - begun < 20
+    # It takes half a second; eight patterns out of ten are not searched in it, as its lines are alike.
+    assert time.process_time() - begun < 5
