@@ -283,3 +283,8 @@ n2:8:8 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remo
 @pytest.mark.parametrize(("text", "ids"), TORCH)
 def test_what_gpus_nccl_and_the_frameworks_say_names_the_cause(text, ids):
     assert told(text) == ids
+
+
+def test_a_launcher_that_finds_no_plugins_knows_no_options():
+    """As of Ubuntu's Open MPI 4.1.6 that was moved to another folder."""
+    assert told('/opt/ompi/bin/orterun: Error: unknown option "-n"') == ["host-launcher-leaks"]

@@ -73,7 +73,6 @@ QUIET = {
         case(),
         case(of=absent(IMAGE, "mpi")),
         case(of=MOVED, env={"OPAL_PREFIX": "/opt/hpcx/ompi"}),
-        case(of=with_(MOVED, environment={"OPAL_PREFIX": "/opt/hpcx/ompi"})),
         case(host(environment={"OPAL_PREFIX": "/opt/mpi"}), MOVED),
     ],
     "image-mpi-not-measured": [case(), case(of=image(mpi=MPICH))],
