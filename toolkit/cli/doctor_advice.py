@@ -13,6 +13,7 @@ from toolkit.image.reference import for_apptainer
 from toolkit.launch.fix import mend
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
+from toolkit.report.ways import shape
 
 _LAUNCHABLE = frozenset({"sif", "squashfs", "sandbox"})
 """Forms of an image that ``toolkit launch`` takes; layers it does not."""
@@ -85,9 +86,8 @@ def _on_one_node(asked: Asked) -> Request | None:
     if request.nodes == 1:
         return None
     one = msgspec.structs.replace(request, nodes=1, ranks_per_node=request.nodes * request.ranks_per_node)
-    shapes = dict.fromkeys((one.mode, None))
-    tries = (msgspec.structs.replace(one, mode=mode) for mode in shapes)
-    return next((shape for shape in tries if predict(asked.host, asked.image, shape).chosen), None)
+    tries = [msgspec.structs.replace(one, mode=mode) for mode in dict.fromkeys((one.mode, None))]
+    return next((tried for tried in tries if predict(asked.host, asked.image, tried).chosen), None)
 
 
 def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> str:
@@ -107,7 +107,7 @@ def _launch(asked: Asked, request: Request, mode: Mode | None) -> str:
     if image.format not in _LAUNCHABLE:
         return shlex.join(["apptainer", "build", *for_apptainer(image)])
     what = ["mnist"] if image.stack and image.horovod else []
-    words = ["toolkit", "launch", *what, "--image", image.path, *_shape(request)]
+    words = ["toolkit", "launch", *what, "--image", image.path, *shape(request)]
     words += (
         ["--gpus-per-node", str(len(asked.host.gpus or ()))] if computes_on_gpus(asked.host, image) else []
     )
@@ -115,14 +115,9 @@ def _launch(asked: Asked, request: Request, mode: Mode | None) -> str:
     return shlex.join([*words, *asked.place]) + ("" if what else " -- COMMAND")
 
 
-def _shape(request: Request) -> list[str]:
-    ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
-    return ["--nodes", str(request.nodes), *ranks]
-
-
 def _fix_command(asked: Asked) -> str:
     mode = ["--mode", asked.request.mode] if asked.request.mode else []
-    words = ["toolkit", "doctor", asked.image.path, *_shape(asked.request), *mode, *asked.looked, "--fix"]
+    words = ["toolkit", "doctor", asked.image.path, *shape(asked.request), *mode, *asked.looked, "--fix"]
     return shlex.join(words)
 
 

@@ -1,7 +1,6 @@
 """Bring a virtual cluster up, find it again, take it down."""
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 
@@ -38,6 +37,7 @@ from toolkit.run.command import Command
 from toolkit.run.engine import machine
 from toolkit.run.folders import writable
 from toolkit.run.nodes import Found, Nodes, opened
+from toolkit.run.turns import take_turn
 
 _ACCOUNTS_SECONDS = 60.0
 """How long a node may take to make a hundred accounts; it takes seconds."""
@@ -306,11 +306,7 @@ def _alone(tell: Tell) -> Iterator[None]:
     folder = writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            tell.step("Waiting for another toolkit that makes or removes a cluster")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        take_turn(descriptor, tell, "Waiting for another toolkit that makes or removes a cluster")
         yield
     finally:
         os.close(descriptor)

@@ -4,7 +4,6 @@ What has come so far lies in a folder of the cache, named by the address, and is
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import time
@@ -17,6 +16,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run import http
 from toolkit.run.http import pause_before, without_login
+from toolkit.run.turns import take_turn
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
@@ -125,7 +125,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
             path.touch()
             part = FileIO(path, "r+")  # without a buffer, which could not be written later either
         with part:
-            _take_turn(part, url, tell)
+            take_turn(part, tell, f"Waiting for another process that fetches {without_login(url)}")
             # Who held it before may be done with it and have removed it.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
@@ -134,14 +134,6 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
                     if not part.seek(0, os.SEEK_END):
                         path.unlink(missing_ok=True)
                 return
-
-
-def _take_turn(part: FileIO, url: str, tell: Tell) -> None:
-    try:
-        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        tell.step(f"Waiting for another process that fetches {without_login(url)}")
-        fcntl.flock(part, fcntl.LOCK_EX)
 
 
 def _write(part: FileIO, chunk: bytes) -> None:

@@ -35,8 +35,6 @@ _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 _FORKS = {"mpich", "mvapich2"}
 """Implementations whose launcher has to be told that it is alone in the container."""
 
-_WHOLE: frozenset[Mode] = frozenset(("mpirun-container",))
-"""Modes in which the MPI's own launcher runs in the container."""
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 GLOO_FILE = "toolkit-gloo.py"
 """What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
@@ -46,13 +44,14 @@ AGENT = "toolkit-agent"
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
     """Return the plan for ``mode``, whether or not it will work; rules judge that."""
+    inside = mode == "mpirun-container"
     return Plan(
         mode=mode,
         launcher=_launcher(host, image, request, mode),
-        inside=mode == "mpirun-container",
+        inside=inside,
         container=_container(host, image, request, mode),
         env={
-            **({} if mode in _WHOLE else _led_by(image, request, mode)),
+            **({} if inside else _led_by(image, request, mode)),
             **_lifts(host, image, request, mode),
             **_copying(host, image, request, mode),
             **_env(host, image, mode),
@@ -96,10 +95,8 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    # What starts the ranks in the container needs it as well as they do.
-    named = _led_by(image, request, mode) if mode in _WHOLE else {}
-    words = (word for name, value in named.items() for word in ("--env", f"{name}={value}"))
-    return (*_driver(host, image), *_left_out(host), *words, *_together(host, image, request, mode))
+    led = _led_inside(image, request) if mode == "mpirun-container" else ()
+    return (*_driver(host, image), *_left_out(host), *led, *_together(host, image, request, mode))
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
@@ -172,6 +169,12 @@ def _led_by(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
     return image.mpi.led_by
+
+
+def _led_inside(image: ImageFacts, request: Request) -> tuple[str, ...]:
+    """Tell the launcher in the container too, which starts before the ranks get variables of their own."""
+    named = _led_by(image, request, "mpirun-container").items()
+    return tuple(word for name, value in named for word in ("--env", f"{name}={value}"))
 
 
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:

@@ -4,6 +4,9 @@ import shlex
 import textwrap
 from collections.abc import Iterable
 
+ROOM = 20
+"""As narrow as a column of text may be; else it stands farther left, or below what is before it."""
+
 
 def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
     """Return a text in lines; paths, options and ids stay whole, also where one is wider than a line.
@@ -27,7 +30,7 @@ def hung(label: str, text: str, width: int | None) -> list[str]:
     """Return a label with the text behind it, on lines that begin there; one line without a width."""
     if width is None:
         return [f"{label}{text}"]
-    near = len(label) if width - len(label) >= _ROOM else 4
+    near = len(label) if width - len(label) >= ROOM else 4
     return wrapped(text, near, width, first=label, hang=near) or [label.rstrip()]
 
 
@@ -48,8 +51,6 @@ def command_lines(words: Iterable[str], indent: int, width: int, *, first: str =
 
 
 _GOES_ON = " \\"
-_ROOM = 20
-"""As narrow as a column of text may be; else it stands farther left."""
 
 
 def _groups(words: list[str]) -> list[str]:

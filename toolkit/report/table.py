@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolkit.report.lines import wrapped
+from toolkit.report.lines import ROOM, wrapped
 
-_ROOM = 20
-"""As narrow as the last column may be; else it stands below the others."""
 _BELOW = 4
 
 
@@ -35,7 +33,7 @@ def _within(
     """Yield the lines of a table that is wider than ``width``."""
     beside = _beside(widths, width)
     start = sum(widths[:beside]) + 2 * beside
-    column = start if width - start >= _ROOM and beside == len(widths) - 1 else _BELOW
+    column = start if width - start >= ROOM and beside == len(widths) - 1 else _BELOW
     ruler = ["-" * w for w in widths[:beside]]
     for row in (titles, ruler, *cells):
         first = _line(row[:beside], widths[:beside], right[:beside])

@@ -7,7 +7,7 @@ from toolkit.engine.plans import AGENT, GLOO_FILE
 from toolkit.launch.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import MODES, Outcome, Plan, Request, Verdict
-from toolkit.report.lines import command_lines, wrapped
+from toolkit.report.lines import ROOM, command_lines, wrapped
 
 _MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", "dim")}
 _FAILED = ("✘", "bad")
@@ -15,8 +15,6 @@ _MODE = max(map(len, MODES)) + 1
 _OUTCOME = max(map(len, get_args(Outcome)))
 _INDENT = 2 + 2 + _MODE + 1 + _OUTCOME + 1
 """Where the reasons stand: behind a mark, a mode and an outcome."""
-_ROOM = 20
-"""As narrow as the reasons may be; else they stand below, like a command that is long."""
 _NEAR = 4
 _ARROW = "→ "
 
@@ -31,7 +29,7 @@ def ways(
         name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
         outcome = style(f"{prediction.outcome:{_OUTCOME}}", colour)
         head = f"  {style(mark, colour)} {name} {outcome}"
-        if width - _INDENT < _ROOM:
+        if width - _INDENT < ROOM:
             yield head.rstrip()
             yield from wrapped(prediction.because, _NEAR, width)
         else:
@@ -59,10 +57,9 @@ def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:
     Where a launch needs files that a job script makes in its folder, it is toolkit that has to be called.
     """
     if AGENT in plan.launcher or GLOO_FILE in plan.wrapper:
-        ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
         gpus = ["--gpus-per-node", str(len(host.gpus))] if host.gpus and "--nv" in plan.container else []
-        shape = ["--nodes", str(request.nodes), *ranks, *gpus]
-        return ["toolkit", "launch", "--mode", plan.mode, "--image", "IMAGE", *shape, "--", "COMMAND"]
+        words = ["toolkit", "launch", "--mode", plan.mode, "--image", "IMAGE", *shape(request), *gpus]
+        return [*words, "--", "COMMAND"]
     without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
     binds = [w for bind in plan.binds for w in ("--bind", bind)]
     container = [runtime_of(host), "exec", *plan.container, *binds, "IMAGE"]
@@ -70,6 +67,12 @@ def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:
     launcher = [plan.launcher[0], *_counts(plan.launcher[0], request), *plan.launcher[1:]]
     words = [*without, *container, *launcher] if plan.inside else [*launcher, *without, *container]
     return [*words, *env, *plan.wrapper, "COMMAND"]
+
+
+def shape(request: Request) -> list[str]:
+    """Return the options of toolkit for nodes and ranks."""
+    ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
+    return ["--nodes", str(request.nodes), *ranks]
 
 
 def _counts(launcher: str, request: Request) -> list[str]:

@@ -20,9 +20,7 @@ def writable(folder: Path, option: str) -> Path:
     """
     check_folder(folder, option)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
+        return _made(folder)
     except OSError as error:
         raise _refused(folder, option, error) from error
 
@@ -64,9 +62,7 @@ def in_cache(*below: str) -> Path:
     """
     folder = cache_dir().joinpath(*below)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
+        return _made(folder)
     except OSError as error:
         raise Missing(
             f"the cache folder {folder} cannot be written to: {error.strerror}",
@@ -86,6 +82,13 @@ def check_folder(folder: Path, option: str) -> None:
                 f"{option}: {folder} cannot be written to: it is no folder",
                 fix=f"name a folder of yours with {option}",
             )
+
+
+def _made(folder: Path) -> Path:
+    """Return a folder that takes files, made if it is not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        return folder
 
 
 def _refused(folder: Path, option: str, error: OSError) -> BadInput:

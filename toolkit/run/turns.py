@@ -1,0 +1,18 @@
+"""Turns at what only one process may do at a time."""
+
+import fcntl
+from io import FileIO
+
+from toolkit.model.progress import Tell
+
+
+def take_turn(lock: int | FileIO, tell: Tell, wait: str) -> None:
+    """Lock an open file or folder for this process, and say ``wait`` while another one has it.
+
+    The lock goes with the process, or once the file is closed.
+    """
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        tell.step(wait)
+        fcntl.flock(lock, fcntl.LOCK_EX)
