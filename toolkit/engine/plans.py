@@ -172,9 +172,12 @@ def _led_by(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
 
 
 def _led_inside(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Tell the launcher in the container too, which starts before the ranks get variables of their own."""
+    """Tell the launcher in the container too, which starts before the ranks get variables of their own.
+
+    The option takes a list with commas between; a path that holds one cannot be named.
+    """
     named = _led_by(image, request, "mpirun-container").items()
-    return tuple(word for name, value in named for word in ("--env", f"{name}={value}"))
+    return tuple(word for name, value in named if "," not in value for word in ("--env", f"{name}={value}"))
 
 
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:

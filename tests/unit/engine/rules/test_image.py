@@ -134,6 +134,15 @@ def test_an_open_mpi_that_was_moved_is_told_by_the_plan_where_it_lies(mode):
     assert foresee(HOST, MOVED, request, without).outcome == "init-failure"
 
 
+def test_a_moved_mpirun_is_not_led_to_a_folder_that_no_option_can_name():
+    request = Request(nodes=1, ranks_per_node=2)
+    of = mpi(built_for="/build/ompi/lib/openmpi", led_by={"OPAL_PREFIX": "/opt/a,b"})
+    made = propose(HOST, of, request, "mpirun-container")
+    assert "--env" not in made.container
+    assert foresee(HOST, of, request, made).outcome == "init-failure"
+    assert foresee(HOST, of, request, propose(HOST, of, request, "srun-pmix")).outcome == "ok"
+
+
 @pytest.mark.parametrize(("named", "outcome"), [("/opt/hpcx/ompi/", "ok"), ("/opt/other", "init-failure")])
 def test_the_folder_that_a_person_names_counts(named, outcome):
     request = Request(nodes=1, ranks_per_node=2, env={"OPAL_PREFIX": named})
