@@ -42,6 +42,7 @@ class PredictionOfMode(msgspec.Struct, kw_only=True):
     mode: Mode
     outcome: Outcome
     because: str
+    by_chance: tuple[Outcome, ...]
     findings: tuple[str, ...]
     missing: tuple[str, ...]
     plan: PlanWords | None

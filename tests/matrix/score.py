@@ -1,6 +1,7 @@
 """Score the engine on a folder with cells.jsonl and images.json: ``python -m tests.matrix.score [FOLDER]``.
 
-Prints how many are predicted exactly, the confusion table, and every cell that is not.
+Prints how many are predicted exactly and how many by chance, the confusion table, and every cell of which the
+first word of the prediction is not what happened.
 """
 
 import sys
@@ -9,12 +10,13 @@ from pathlib import Path
 
 from tests.matrix.measured import HERE, Measured, cells, excluded, expressible
 from toolkit.engine.predict import foresee
+from toolkit.model.prediction import Prediction
 
 
-def confusion(folder: Path) -> tuple[Counter[tuple[str, str]], list[tuple[Measured, str, str]]]:
+def confusion(folder: Path) -> tuple[Counter[tuple[str, str]], list[tuple[Measured, Prediction]]]:
     """Return (happened, predicted) → number of cells, and the cells that were not predicted exactly."""
     table: Counter[tuple[str, str]] = Counter()
-    missed: list[tuple[Measured, str, str]] = []
+    missed: list[tuple[Measured, Prediction]] = []
     for cell in cells(folder):
         measured = expressible(cell, folder)
         if measured is None:
@@ -22,24 +24,28 @@ def confusion(folder: Path) -> tuple[Counter[tuple[str, str]], list[tuple[Measur
         said = foresee(measured.host, measured.image, measured.request, measured.plan)
         table[measured.outcome, said.outcome] += 1
         if said.outcome != measured.outcome:
-            missed.append((measured, said.outcome, said.because))
+            missed.append((measured, said))
     return table, missed
 
 
 def main(folder: Path) -> int:
     table, missed = confusion(folder)
     asked, exact = sum(table.values()), sum(n for (a, b), n in table.items() if a == b)
+    drawn = sum(said.foretells(measured.outcome) for measured, said in missed)
     left_out = Counter(reason for cell in cells(folder) if (reason := excluded(cell)))
-    print(f"{exact} of {asked} cells predicted exactly; {sum(left_out.values())} are no launch of toolkit's:")
+    print(
+        f"{exact} of {asked} cells predicted exactly, {drawn} more as what comes by chance; "
+        f"{sum(left_out.values())} are no launch of toolkit's:"
+    )
     for reason, count in left_out.most_common():
         print(f"  {count:4} {reason}")
     columns = sorted({b for _, b in table} | {a for a, _ in table})
     print(f"\n{'happened / predicted':22}" + "".join(f"{c[:13]:>14}" for c in columns))
     for row in sorted({a for a, _ in table}):
         print(f"{row:22}" + "".join(f"{table[row, c] or '':>14}" for c in columns))
-    for measured, said, because in missed:
-        print(f"\n{measured.name}: {measured.outcome}, predicted {said}\n    {because}")
-    return 0 if exact == asked else 1
+    for measured, said in missed:
+        print(f"\n{measured.name}: {measured.outcome}, predicted {said.outcome}\n    {said.why}")
+    return 0 if exact + drawn == asked else 1
 
 
 if __name__ == "__main__":

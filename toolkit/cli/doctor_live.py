@@ -137,7 +137,7 @@ def _bench(
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
     """Run one mode to its end, and compare."""
     if prediction.plan is None:
-        return Trial(mode=prediction.mode, predicted=prediction.outcome, because=prediction.because)
+        return Trial(mode=prediction.mode, predicted=prediction.outcome, because=prediction.why)
     begun = time.monotonic()
     record, text = _job(bench, prediction, prediction.plan)
     for file in bench.programs:

@@ -105,4 +105,4 @@ def _driver(host: HostFacts, taken: Taken) -> str:
 
 
 def _trouble(prediction: Prediction) -> str:
-    return "" if prediction.outcome == "ok" else f"{prediction.outcome}: {prediction.because}"
+    return "" if prediction.outcome == "ok" else f"{prediction.outcome}: {prediction.why}"

@@ -75,7 +75,10 @@ def _outcome(case: Case, answers: tuple[Answer, ...], rules: tuple[Rule, ...]) -
         return Prediction(
             mode=case.mode, outcome="unknown", because=because, findings=ids, missing=missing, plan=case.plan
         )
-    return Prediction(mode=case.mode, outcome="ok", because=praise(case), findings=ids, plan=case.plan)
+    chance = tuple(dict.fromkeys(o for a in answers if a.hit for o in a.hit.by_chance))
+    return Prediction(
+        mode=case.mode, outcome="ok", because=praise(case), by_chance=chance, findings=ids, plan=case.plan
+    )
 
 
 def _ask(case: Case, rule: Rule) -> Answer | None:
@@ -115,12 +118,20 @@ def _failed(
     earlier = [a for a in doubtful if a is not first and order[a.rule.id] < order[first.rule.id]]
     because = hit.because or hit.title or first.rule.title
     outcome: Outcome = hit.outcome
+    chance = hit.by_chance
     if earlier:
         lacking = "; ".join(dict.fromkeys(doubt for a in earlier for doubt in _doubts(case, a)))
         outcome, because = "unknown", f"{because}; but something else may happen first: {lacking}"
+        chance = ()
     plan = None if outcome == "unavailable" else case.plan
     return Prediction(
-        mode=case.mode, outcome=outcome, because=because, findings=ids, missing=missing, plan=plan
+        mode=case.mode,
+        outcome=outcome,
+        because=because,
+        by_chance=chance,
+        findings=ids,
+        missing=missing,
+        plan=plan,
     )
 
 

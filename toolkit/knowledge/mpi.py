@@ -32,11 +32,12 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
     ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
     server of PMIx offers that proof of identity. ``first``: it ends before settings of the MPI are looked at,
-    other than those that are ``first`` themselves.
+    other than those that are ``first`` themselves. ``by_chance`` are outcomes of other tries.
     """
 
     outcome: Outcome
     because: str
+    by_chance: tuple[Outcome, ...] = ()
     sees: Sees | Literal[""] = ""
     step: bool | None = None
     marker: str = ""
@@ -78,11 +79,13 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     """A fault of single releases; a variable or an option of the container in the plan may lift it.
 
     ``lift`` is the value that does where there is no fast fabric, which it would shut out;
-    ``{interface}`` in it stands for the host's network interface, if it has one only.
+    ``{interface}`` in it stands for the host's network interface, if it has one only. ``by_chance`` are
+    outcomes of other tries.
     """
 
     id: str
     outcome: Outcome
+    by_chance: tuple[Outcome, ...] = ()
     title: str
     fix: str
     nodes: Count = "any"

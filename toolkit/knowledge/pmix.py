@@ -38,10 +38,12 @@ class Shared(Row, frozen=True, kw_only=True):
     """What clients do that were all given the identity of one process of their node.
 
     ``late`` says that the ranks do their work in worlds of one rank a node, and fail as they end.
+    ``by_chance`` are outcomes of other tries.
     """
 
     client: str
     outcome: Outcome
+    by_chance: tuple[Outcome, ...] = ()
     late: bool = False
 
 

@@ -21,8 +21,8 @@ class Choice:
     @property
     def because(self) -> str:
         if self.forced:
-            return f"forced against the prediction '{self.prediction.outcome}': {self.prediction.because}"
-        return self.prediction.because
+            return f"forced against the prediction '{self.prediction.outcome}': {self.prediction.why}"
+        return self.prediction.why
 
 
 def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> Choice:
@@ -36,18 +36,18 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
     """
     wanted = mode or verdict.chosen or next((m for m in others if verdict.of(m).outcome == "ok"), None)
     if wanted is None:
-        reasons = tuple(f"{p.mode}: {p.outcome}: {p.because}" for p in verdict.predictions)
+        reasons = tuple(f"{p.mode}: {p.outcome}: {p.why}" for p in verdict.predictions)
         raise CheckFailed("no launch mode is predicted to work here", fix=_fix(verdict, None), detail=reasons)
     prediction = verdict.of(wanted)
     if prediction.outcome != "ok" and not force:
         raise CheckFailed(
-            f"mode {wanted} is predicted to end in '{prediction.outcome}': {prediction.because}",
+            f"mode {wanted} is predicted to end in '{prediction.outcome}': {prediction.why}",
             fix=_fix(verdict, wanted),
             detail=[line for finding in _about(verdict, prediction) for line in _lines(finding)],
         )
     if prediction.plan is None:
         raise CheckFailed(
-            f"mode {wanted} cannot even be tried here: {prediction.because}", fix=_fix(verdict, wanted)
+            f"mode {wanted} cannot even be tried here: {prediction.why}", fix=_fix(verdict, wanted)
         )
     return Choice(prediction, prediction.plan, forced=prediction.outcome != "ok")
 

@@ -103,9 +103,9 @@ def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFac
     return Trial(
         mode=prediction.mode,
         predicted=prediction.outcome,
-        because=prediction.because,
+        because=prediction.why,
         observed=observed,
-        agrees=prediction.outcome == observed if known else None,
+        agrees=prediction.foretells(observed) if known else None,
         seen=seen,
         missed_fabric=missed(host, seen),
         findings=() if observed == "ok" else explain(output),

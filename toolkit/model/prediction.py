@@ -69,14 +69,30 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one mode; ``findings`` are ids, ``missing`` says what an unknown one lacks."""
+    """The outcome of one mode; ``findings`` are ids, ``missing`` says what an unknown one lacks.
+
+    ``by_chance`` are outcomes that the same launch has had in other tries: which one comes is a matter of
+    time, as where one rank gives up and its launcher ends the others, or waits for them. ``outcome`` is the
+    more frequent one.
+    """
 
     mode: Mode
     outcome: Outcome
     because: str
+    by_chance: tuple[Outcome, ...] = ()
     findings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     plan: Plan | None = None
+
+    @property
+    def why(self) -> str:
+        """Say why it ends so, and in what else it may end."""
+        others = " or ".join(self.by_chance)
+        return f"{self.because}; by chance it ends in {others} instead" if others else self.because
+
+    def foretells(self, observed: Outcome) -> bool:
+        """Tell whether what happened is what was said, or what was said to happen by chance."""
+        return observed == self.outcome or observed in self.by_chance
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -70,6 +70,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "mode": prediction.mode,
         "outcome": prediction.outcome,
         "because": prediction.because,
+        "by_chance": prediction.by_chance,
         "findings": prediction.findings,
         "missing": prediction.missing,
         "plan": _plan(prediction.plan) if prediction.plan else None,

@@ -31,9 +31,9 @@ def ways(
         head = f"  {style(mark, colour)} {name} {outcome}"
         if width - _INDENT < ROOM:
             yield head.rstrip()
-            yield from wrapped(prediction.because, _NEAR, width)
+            yield from wrapped(prediction.why, _NEAR, width)
         else:
-            first, *rest = wrapped(prediction.because, _INDENT, width) or [""]
+            first, *rest = wrapped(prediction.why, _INDENT, width) or [""]
             yield f"{head} {first.lstrip()}".rstrip()
             yield from rest
         if chosen and prediction.plan:

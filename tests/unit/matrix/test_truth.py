@@ -8,11 +8,11 @@ import pytest
 
 from tests.matrix.images import UBUNTU, specs
 from tests.matrix.launches import inherited
-from tests.matrix.races import is_race
 from tests.matrix.record import Cell, Truth, encoded, load
 from tests.matrix.table import PAGE, page
 from tests.matrix.trainings import load as load_trainings
 from toolkit.engine.predict import foresee
+from toolkit.model.prediction import Prediction
 
 TRUTH = load()
 CELLS = [cell for cell in TRUTH.cells if not cell.held_out]
@@ -20,29 +20,31 @@ HELD_OUT = [cell for cell in TRUTH.cells if cell.held_out]
 IMAGES = sorted(TRUTH.images)
 
 
-def predicted(cell: Cell, truth: Truth = TRUTH) -> tuple[str, str]:
+def predicted(cell: Cell, truth: Truth = TRUTH) -> Prediction:
     host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
-    said = foresee(host, truth.images[cell.image].facts, cell.request, cell.plan)
-    return said.outcome, said.because
+    return foresee(host, truth.images[cell.image].facts, cell.request, cell.plan)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_a_cell_is_predicted_as_it_happened(cell: Cell):
-    outcome, because = predicted(cell)
-    if is_race(cell):
-        assert cell.outcome != "ok"
-        assert outcome not in {"ok", "unknown", "singletons"}
-        return
-    assert outcome == cell.outcome, f"{because}; what it said: {cell.line!r}; {cell.argv}"
+    said = predicted(cell)
+    assert said.foretells(cell.outcome), f"{said}; what it said: {cell.line!r}; {cell.argv}"
 
 
 @pytest.mark.parametrize("cell", HELD_OUT, ids=lambda cell: cell.name)
 def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(cell: Cell):
-    outcome, because = predicted(cell)
-    if is_race(cell):
-        assert outcome not in {"ok", "unknown", "singletons"}
-        return
-    assert outcome == cell.outcome, f"{because}; what it said: {cell.line!r}; {cell.argv}"
+    said = predicted(cell)
+    assert said.foretells(cell.outcome), f"{said}; what it said: {cell.line!r}; {cell.argv}"
+
+
+def test_chance_is_named_where_it_was_seen_and_hides_no_silent_failure():
+    """It is no way out: few launches have one, and what is said to come by chance came in tries."""
+    some = [said for cell in CELLS[::10] if (said := predicted(cell)).by_chance]
+    assert 0 < len(some) < len(CELLS[::10]) / 20
+    mixed = [cell for cell in TRUTH.cells if len(cell.seen) > 1]
+    seen = {(one, other) for cell in mixed for one in cell.seen for other in cell.seen if one != other}
+    assert {(said.outcome, other) for said in some for other in said.by_chance} <= seen
+    assert not any({"ok", "singletons"} & {said.outcome, *said.by_chance} for said in some)
 
 
 def test_the_record_is_large_enough_and_covers_every_kind_of_launch():

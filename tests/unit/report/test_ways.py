@@ -48,7 +48,7 @@ def test_what_needs_a_file_of_the_jobs_folder_is_launched_by_toolkit():
 def test_columns_are_as_wide_as_the_longest_mode_and_outcome(width):
     verdict = predict(HOST, IMAGE, Request())
     longest = max(get_args(Outcome), key=len)
-    failing = with_(verdict.predictions[0], outcome=longest, because="x")
+    failing = with_(verdict.predictions[0], outcome=longest, because="x", by_chance=())
     verdict = with_(verdict, predictions=(failing, *verdict.predictions[1:]))
     lines = list(ways(verdict, HOST, Request(), unstyled, width))
     assert all(len(line) <= width for line in lines)
@@ -56,3 +56,10 @@ def test_columns_are_as_wide_as_the_longest_mode_and_outcome(width):
     assert {line[36] for line in heads} == {" "}
     assert all(line[37] != " " for line in heads)
     assert f" {longest} x" in lines[0]
+
+
+def test_what_else_may_come_stands_behind_the_reason():
+    verdict = predict(HOST, IMAGE, Request())
+    drawn = with_(verdict.predictions[0], outcome="hang", because="x", by_chance=("crash", "init-failure"))
+    lines = ways(with_(verdict, predictions=(drawn,)), HOST, Request(), unstyled, 200)
+    assert next(lines).endswith(" x; by chance it ends in crash or init-failure instead")

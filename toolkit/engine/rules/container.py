@@ -3,9 +3,12 @@
 from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rules.wireup import mismatch
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
 from toolkit.engine.wireup import cleaned, offer, options
 from toolkit.knowledge.pmix import store_of
+from toolkit.model.facts import ImageMpi
+from toolkit.model.prediction import Outcome
 
 _HIDES_TMP = {"-c", "--contain", "-C", "--containall"}
 _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use
@@ -98,4 +101,13 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
         return Hit(tuple(said), "unknown", "Open MPI's own launcher without /tmp has not been measured")
     because = "without /tmp Open MPI cannot make its session directory"
     # ORTE makes it for a rank that is alone as well (truth.json: Open MPI 1.10.2); 5.0.10 then needs none.
-    return Hit(tuple(said), "init-failure", because, anyway=brings_orte(mpi))
+    chance = _by_its_daemon(case, mpi)
+    return Hit(tuple(said), "init-failure", because, anyway=brings_orte(mpi), by_chance=chance)
+
+
+def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
+    """Return how the daemon of another rank may end before one of them looks for /tmp."""
+    if case.mode != "srun-pmix":
+        return ()
+    rows = (row for row in mismatch(mpi, "pmix") if row.first and row.munge == case.host.munge)
+    return tuple(row.outcome for row in rows)

@@ -175,8 +175,8 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     title = f"With {', '.join(found)} ranks crash that get one process number: 14 of 55 launches of two did"
     evidence, ranks = tuple(dict.fromkeys(found.values())), case.request.ranks_per_node
     if _SPARED ** (case.request.nodes * ranks * (ranks - 1) // 2) > 1 / 2:
-        return Hit(evidence, title=title, severity="warning")
-    return Hit(evidence, "crash", title, title)
+        return Hit(evidence, title=title, severity="warning", by_chance=("crash",))
+    return Hit(evidence, "crash", title, title, by_chance=("ok",))
 
 
 @rule(

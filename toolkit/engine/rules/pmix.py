@@ -100,7 +100,8 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     waits = waits_for_the_dead(case, met=False)
     outcome: Outcome = "hang" if waits else "init-failure"
     because = f"{because}; Intel's Hydra goes on waiting for it" if waits else because
-    return Hit(case.cite("host.pmix", fact), outcome, because, anyway=found.shared)
+    chance: tuple[Outcome, ...] = ("init-failure",) if waits else ()
+    return Hit(case.cite("host.pmix", fact), outcome, because, anyway=found.shared, by_chance=chance)
 
 
 def _without_munge(launcher: HostMpi | None) -> bool:

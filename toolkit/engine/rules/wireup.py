@@ -65,7 +65,14 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
             return Lacks(unread)
         if all(there[name] == value for name, value in decides.items()):
             evidence = case.cite("image.mpi", *asked)
-            return Hit(evidence, row.outcome, row.because, source=row.source, anyway=row.first)
+            return Hit(
+                evidence,
+                row.outcome,
+                row.because,
+                source=row.source,
+                anyway=row.first,
+                by_chance=row.by_chance,
+            )
     because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
 
@@ -229,8 +236,21 @@ def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
     if not by and knows_orte_alone(mpi) and brings_orte(host):
         return _of_one_family(host, mpi, of_its_daemons(case, host, mpi, "host.mpis"))
     if not by:
-        return _of_one_family(host, mpi, unanswered(case, mpi, found.sees, "host.mpis"))
+        return _of_one_family(host, mpi, _unserved(case, host, mpi, found.sees))
     return _of_one_family(host, mpi, _shared(case, mpi)) if by == "pmix" and found.shared else None
+
+
+def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit | Lacks:
+    """Judge an MPI that does not understand the host's launcher.
+
+    An Open MPI that was built for PMI asks Slurm's own library, which opens a connection to Hydra before it
+    gives up: of several on a node one may be left waiting (truth.json: hydra, source-openmpi-4.1.4-pmi2).
+    """
+    said = unanswered(case, mpi, sees, "host.mpis")
+    asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
+    if not asks or isinstance(said, Lacks) or said.outcome != "init-failure":
+        return said
+    return replace(said, by_chance=("hang",)) if case.request.ranks_per_node > 1 else said
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | Lacks | None) -> Hit | Lacks | None:
@@ -281,7 +301,7 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     if row is None:
         return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
     because = f"{why}, which all ranks of a node share"
-    return Hit(evidence, row.outcome, because, source=row.source, late=row.late)
+    return Hit(evidence, row.outcome, because, source=row.source, late=row.late, by_chance=row.by_chance)
 
 
 @rule(
@@ -314,7 +334,8 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
     outcome: Outcome = "hang" if waits else row.outcome
     because = f"{row.because}; Intel's Hydra goes on waiting for it" if waits else row.because
     evidence = case.cite("host.slurm.mpi_default", "image.mpi")
-    return Hit(evidence, outcome, because, source=row.source, anyway=waits)
+    chance: tuple[Outcome, ...] = (row.outcome,) if waits else ()
+    return Hit(evidence, outcome, because, source=row.source, anyway=waits, by_chance=chance)
 
 
 @rule(

@@ -44,6 +44,8 @@ FIRES = {
         case(container=("--no-mount", "tmp")),
         case(NO_BINDS, binds=("/tmp",)),
         case(NO_TMP, mode="mpirun-container", nodes=1),
+        case(NO_TMP, mode="mpirun-host"),
+        case(NO_TMP, mpi(version="2.1.1", interfaces=())),
     ],
 }
 QUIET = {

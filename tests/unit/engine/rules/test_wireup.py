@@ -50,6 +50,7 @@ IN_STEP = {"env": {"SLURM_STEP_ID": "0"}, "unset": LAUNCHER.leaks}
 ORTE = msgspec.structs.replace(LAUNCHER, version="4.1.4", leaks=())
 OPEN_MPI_2 = absent(mpi(version="2.1.1"), "ssh")
 MUTE = mpi(version="2.1.1", interfaces=())
+PMI_BUILT = absent(mpi(version="4.1.4", interfaces=("pmi1", "pmi2")), "pmix")
 OPEN_MPI_1 = absent(mpi(version="1.10.2", interfaces=()), "pmix")
 
 FIRES = {
@@ -91,6 +92,8 @@ FIRES = {
         case(WITH_HYDRA, with_(IMAGE, pmix="2.1.0"), "mpirun-host", ranks_per_node=2),
         case(WITH_HYDRA, mode="mpirun-host", nodes=1, ranks_per_node=2),
         case(host(mpis=(ORTE,)), OPEN_MPI_1, "mpirun-host"),
+        case(WITH_HYDRA, PMI_BUILT, "mpirun-host"),
+        case(WITH_HYDRA, PMI_BUILT, "mpirun-host", ranks_per_node=2),
     ],
     "pmix-refused": [
         case(WITH_HYDRA, MPICH_5, "mpirun-host"),
