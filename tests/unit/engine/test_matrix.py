@@ -27,9 +27,9 @@ DRAWN = {
 
 Of ranks that share one identity who ends first decides: ten tries of each on another cluster, Open MPI 5.0.7
 hung 5 times and ended 5 times with worlds of two; 4.1.7 hung 5 times, ended so 4 times and failed to send
-once. Whether two ranks in process namespaces of their own get one process number is chance too, and where they
-do Open MPI crashes: 14 of 55 launches, spread over this image, 6.0.0rc2, and bookworm-ompi and trixie-ompi,
-which came through in their one run.
+once. Whether two ranks in process namespaces of their own get one process number is chance too, and where
+they do Open MPI crashes: 14 of 55 launches, spread over this image, 6.0.0rc2, and bookworm-ompi and
+trixie-ompi, which came through in their one run.
 """
 
 
