@@ -518,7 +518,12 @@ ask gpu-libraries 5 '
         printf "file %s\n" "$file"
         grep -a -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$file" | sort -u | sed "s/^/glibc /"
     done'
-ask cpu 2 "awk '/^flags/ { print; exit }' /proc/cpuinfo"
+# Of the first processor alone; whether the kernel has switched threads off it tells beside.
+# shellcheck disable=SC2016
+ask cpu 2 '
+    awk "/^(flags|vendor_id|siblings|cpu cores)/ { print } /^\$/ { exit }" /proc/cpuinfo || exit
+    grep -q "^vendor_id" /proc/cpuinfo && sed "s/^/smt /" /sys/devices/system/cpu/smt/control 2>/dev/null
+    true'
 # shellcheck disable=SC2016
 ask network 2 'ls /sys/class/net
     for folder in /sys/class/net/*; do

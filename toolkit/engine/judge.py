@@ -10,17 +10,19 @@ from toolkit.model.prediction import Mode, Outcome, Prediction
 
 _STAGE: dict[Outcome, int] = {
     "unavailable": 0,
-    "loader-failure": 1,
-    "init-failure": 2,
-    "singletons": 2,
-    "wrong-size": 2,
-    "hang": 3,
-    "crash": 3,
-    "comm-failure": 3,
-    "unknown": 5,
+    "loader-failure": 2,
+    "init-failure": 3,
+    "singletons": 3,
+    "wrong-size": 3,
+    "hang": 4,
+    "crash": 4,
+    "comm-failure": 4,
+    "unknown": 6,
 }
 """When in a launch each failure shows; the first one is what a person sees."""
-_LATE = 4
+_UNSTARTED = 1
+_ANYWAY = 2
+_LATE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,9 @@ def _stage(answer: Answer) -> int:
         return _STAGE["unknown"]
     if answer.hit.late:
         return _LATE
-    return 1 if answer.hit.anyway else _STAGE.get(answer.hit.outcome, _STAGE["unknown"])
+    if answer.hit.unstarted:
+        return _UNSTARTED
+    return _ANYWAY if answer.hit.anyway else _STAGE.get(answer.hit.outcome, _STAGE["unknown"])
 
 
 def _failed(

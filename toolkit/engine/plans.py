@@ -32,9 +32,6 @@ from toolkit.versions import within
 
 _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 """By what a launcher knows of an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
-_FORKS = {"mpich", "mvapich2"}
-"""Implementations whose launcher has to be told that it is alone in the container."""
-
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 GLOO_FILE = "toolkit-gloo.py"
 """What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
@@ -79,11 +76,15 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             return ("mpirun",)
         case "mpirun-container":
             path = (image.mpi.launcher if image.mpi else None) or "mpirun"
-            hydra = image.mpi is not None and image.mpi.implementation in _FORKS
-            # Hydra asks srun to start even local ranks, and the image has none; over several
-            # nodes forking would put every rank on the first.
-            forking = ("-launcher", "fork") if hydra and request.nodes == 1 else ()
+            # Over several nodes forking would put every rank on the first.
+            forking = ("-launcher", "fork") if _has_to_fork(image) and request.nodes == 1 else ()
             return (path, *forking, *_agent(host, image, request))
+
+
+def _has_to_fork(image: ImageFacts) -> bool:
+    """Tell whether the launcher inside asks srun, which the image lacks, for ranks of its own node."""
+    mpi = image.mpi
+    return mpi is not None and any(row.of(mpi) and row.forked is False for row in knowledge.mpi().inside)
 
 
 def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ class Hit:
     case says it better, ``instead`` too where it is not ``None``.
     ``anyway`` says that it comes before anything that a rank makes of its surroundings: it ends one that
     believes to be alone as well, or no rank ever starts; ``late`` that the ranks do their work, and fail as
-    they end. ``by_chance`` are outcomes that were measured in other tries of the same launch.
+    they end; ``unstarted`` that the launcher ends before it starts any. ``by_chance`` are outcomes that were
+    measured in other tries of the same launch.
     """
 
     evidence: tuple[str, ...]
@@ -38,6 +39,7 @@ class Hit:
     instead: tuple[Mode, ...] | None = None
     anyway: bool = False
     late: bool = False
+    unstarted: bool = False
     by_chance: tuple[Outcome, ...] = ()
 
 

@@ -19,6 +19,16 @@ def host_launcher(host: HostFacts) -> HostMpi | None:
     return host.mpis[0] if host.mpis else None
 
 
+def amd_unthreaded(host: HostFacts) -> bool | None:
+    """Tell whether the processors are AMD's with one thread a core; ``None`` where that is not known.
+
+    Of the threads, CPUID 0x8000001E tells one less than there are: nothing, where a core has one.
+    """
+    if host.cpu_vendor is None or host.cpu_threads is None:
+        return False if "cpu_vendor" in host.absent else None
+    return host.cpu_vendor == "AuthenticAMD" and host.cpu_threads == 1
+
+
 def pmix_type(host: HostFacts) -> str | None:
     """Return what to write behind ``--mpi=`` for PMIx, or ``None`` where Slurm has no PMIx."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()

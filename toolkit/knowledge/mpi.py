@@ -31,18 +31,24 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     """What a library does that does not speak the interface which the launcher offers.
 
     ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
-    server of PMIx offers that proof of identity. ``first``: it ends before settings of the MPI are looked at,
-    other than those that are ``first`` themselves. ``by_chance`` are outcomes of other tries.
+    server of PMIx offers that proof of identity, ``mpiexec`` whether PATH finds a launcher in the image.
+    ``speaks`` is an interface that it was built for; of ``amd_unthreaded`` see :class:`Inside`. ``first``: it
+    ends before settings of the MPI are looked at, other than those that are ``first`` themselves.
+    ``allocation`` says whether a rank sees one of Slurm. ``by_chance`` are outcomes of other tries.
     """
 
     outcome: Outcome
     because: str
     by_chance: tuple[Outcome, ...] = ()
+    allocation: bool | None = None
     sees: Sees | Literal[""] = ""
     step: bool | None = None
     marker: str = ""
     ssh: bool | None = None
     munge: bool | None = None
+    mpiexec: bool | None = None
+    speaks: Literal["pmix", ""] = ""
+    amd_unthreaded: bool | None = None
     first: bool = False
 
 
@@ -55,7 +61,11 @@ class Daemons(MpiRow, frozen=True, kw_only=True):
 
 
 class Inside(MpiRow, frozen=True, kw_only=True):
-    """What a launcher inside the container does with an allocation around it."""
+    """What a launcher inside the container does with an allocation around it.
+
+    ``amd_unthreaded`` says that the processor is AMD's, and that its cores have one thread each; ``without``
+    names a variable that the image does not set.
+    """
 
     outcome: Outcome
     because: str
@@ -64,6 +74,8 @@ class Inside(MpiRow, frozen=True, kw_only=True):
     allocation: bool | None = None
     forked: bool | None = None
     agent: bool | None = None
+    amd_unthreaded: bool | None = None
+    without: str = ""
 
 
 class Agent(MpiRow, frozen=True, kw_only=True):
@@ -80,7 +92,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
     ``lift`` is the value that does where there is no fast fabric, which it would shut out;
     ``{interface}`` in it stands for the host's network interface, if it has one only. ``by_chance`` are
-    outcomes of other tries.
+    outcomes of other tries. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch``
+    says that the launcher is on a node of its ranks.
     """
 
     id: str
@@ -94,6 +107,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     modes: tuple[Mode, ...] = ()
     lifted_by: str = ""
     lift: str = ""
+    under: str = ""
+    batch: bool | None = None
 
 
 class OutsideStep(Row, frozen=True, kw_only=True):

@@ -145,6 +145,10 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Newest version of the C library that a driver library which ``--nv`` binds needs."""
     cpu_level: str | None = None
     """``x86-64-v1`` to ``x86-64-v4``: the newest level of which the processor has everything."""
+    cpu_vendor: str | None = None
+    """Who made the processor, as it says itself: ``GenuineIntel``, ``AuthenticAMD``."""
+    cpu_threads: Count | None = None
+    """Threads that each of its cores has; what the kernel has switched off counts, as it is still there."""
     shm: Count | None = None
     """Size of /dev/shm in bytes."""
     locked_memory: Limit | None = None

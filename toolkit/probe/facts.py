@@ -41,6 +41,8 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         amd_gpus=machine.amd_gpus(),
         gpu_libraries_glibc=machine.gpu_libraries_glibc(),
         cpu_level=machine.cpu_level(),
+        cpu_vendor=machine.cpu_vendor(),
+        cpu_threads=machine.cpu_threads(),
         shm=machine.shm(),
         locked_memory=machine.locked_memory(),
         interfaces=machine.interfaces(),

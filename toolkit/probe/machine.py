@@ -92,6 +92,26 @@ class MachineFacts:
             self.book.unread("cpu_level", section, "/proc/cpuinfo")
         return found
 
+    def cpu_vendor(self) -> str | None:
+        section = self.ask("cpu")
+        found = machine.cpu_vendor(section)
+        self._of_processor("cpu_vendor", section, found)
+        return found
+
+    def cpu_threads(self) -> int | None:
+        section = self.ask("cpu")
+        found = machine.cpu_threads(section)
+        self._of_processor("cpu_threads", section, found)
+        return found
+
+    def _of_processor(self, name: str, section: Section, found: object) -> None:
+        if found is not None:
+            self.book.note(name, f"/proc/cpuinfo: {found}")
+        elif section.ok and not section.lines:
+            self.book.absent[name] = "/proc/cpuinfo does not tell, as with processors that are no x86"
+        else:
+            self.book.unread(name, section, "/proc/cpuinfo")
+
     def shm(self) -> int | None:
         section = self.ask("memory")
         found = machine.shm(section)

@@ -41,6 +41,33 @@ def test_a_processor_that_is_no_x86_has_no_level_and_flags_that_are_strange_are_
     assert "cpu_level" in facts("@ cpu\n|awk: cannot open /proc/cpuinfo\n@rc 2\n").unknown
 
 
+CPU = "@ cpu\n|vendor_id\t: AuthenticAMD\n|siblings\t: {}\n|cpu cores\t: {}\n|flags\t\t: fpu\n{}@rc 0\n"
+
+
+@pytest.mark.parametrize(
+    ("siblings", "cores", "smt", "threads"),
+    [
+        (64, 64, "|smt notsupported\n", 1),
+        (128, 64, "|smt on\n", 2),
+        (64, 64, "|smt off\n", 2),
+        (64, 64, "|smt forceoff\n", 2),
+        (64, 64, "", 1),
+        (1, 0, "", 1),
+        ("many", 64, "", None),
+    ],
+)
+def test_a_core_has_its_threads_though_the_kernel_has_them_off(siblings, cores, smt, threads):
+    found = facts(CPU.format(siblings, cores, smt))
+    assert (found.cpu_vendor, found.cpu_threads) == ("AuthenticAMD", threads)
+    assert ("cpu_threads" in found.unknown) == (threads is None)
+
+
+def test_who_made_a_processor_that_is_no_x86_is_not_told():
+    assert {"cpu_vendor", "cpu_threads"} <= facts("@ cpu\n@rc 0\n").absent.keys()
+    odd = facts("@ cpu\n|vendor_id : <b>\n@rc 0\n")
+    assert {"cpu_vendor", "cpu_threads"} <= odd.unknown.keys()
+
+
 def test_memory_is_told_in_bytes():
     host = facts("@ memory\n|locked 8192\n|shm 65536\n@rc 0\n")
     assert (host.locked_memory, host.shm) == (8192 << 10, 64 << 20)

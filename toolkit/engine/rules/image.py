@@ -14,6 +14,7 @@ from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
+from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
 """Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
@@ -195,10 +196,17 @@ def mpi_release_defect(case: Case) -> Hit | None:
             and row.lifted_by not in {*case.plan.env, *case.plan.container}
             and row.served_by in {"", _server(case)}
             and (not row.modes or case.mode in row.modes)
+            and row.batch in {None, case.request.batch}
+            and (not row.under or _started_by_openmpi(case, row.under))
         ):
             evidence, told = case.cite("image.mpi"), (row.title, row.title, row.fix, row.source)
             return Hit(evidence, row.outcome, *told, by_chance=row.by_chance)
     return None
+
+
+def _started_by_openmpi(case: Case, releases: str) -> bool:
+    host = host_launcher(case.host)
+    return host is not None and host.implementation == "openmpi" and within(host.version or "", releases)
 
 
 @rule(

@@ -6,10 +6,10 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
-from toolkit.engine.rules.wireup import of_its_daemons, unanswered, unfound
+from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
-from toolkit.engine.traits import brings_orte, host_launcher, launcher_pair
-from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
+from toolkit.engine.traits import amd_unthreaded, brings_orte, host_launcher, launcher_pair
+from toolkit.engine.wireup import HYDRA, PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
@@ -99,7 +99,7 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
     needs=("host.mpis", "image.mpi.interfaces", "image.pmix"),
-    then=("image.ssh", "host.munge"),
+    then=ALONE,
     modes=("mpirun-host",),
 )
 def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
@@ -155,7 +155,7 @@ def container_launcher_absent(case: Case) -> Hit | None:
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
-    then=("image.mpirun", "host.munge"),
+    then=("image.mpirun", "host.munge", "host.cpu_threads"),
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | Lacks | None:
@@ -172,7 +172,11 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
     if starter == _NOBODY:
         because = f"{case.image.mpirun} is of no MPI that was found in the image; what it starts is not known"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
-    row = next((r for r in knowledge.mpi().inside if _inside_fits(r, case, starter)), None)
+    rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
+    plain_amd = amd_unthreaded(case.host)
+    if rows and rows[0].amd_unthreaded is not None and plain_amd is None:
+        return Lacks(("host.cpu_threads",))
+    row = next((r for r in rows if r.amd_unthreaded in {None, plain_amd}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
@@ -180,7 +184,11 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
     if row.outcome != "ok":
         # On several nodes ssh is not enough: what it would call there is outside the container.
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
-        return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, anyway=True)
+        # Hydra loads nothing of the MPI whose ranks it starts; Open MPI's launchers need its libraries too.
+        apart = starter.implementation in HYDRA
+        return Hit(
+            evidence, row.outcome, row.because, fix=fix, source=row.source, anyway=True, unstarted=apart
+        )
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
     orte = starter.implementation == "openmpi"
     if orte and knows_orte_alone(mpi):
@@ -242,4 +250,5 @@ def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
         and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}
         and row.agent in {None, AGENT in case.plan.launcher}
+        and not (row.without and row.without in {**case.image.environment, **case.plan.env})
     )

@@ -4,7 +4,7 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.plans import PLAIN_PMIX
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
-from toolkit.engine.rules.wireup import unfound
+from toolkit.engine.rules.wireup import ALONE, unfound
 from toolkit.engine.traits import host_launcher, insists
 from toolkit.engine.wireup import offer, waits_for_the_dead
 from toolkit.engine.words import plain
@@ -32,7 +32,7 @@ def _pair(server: str, client: str) -> Pair | None:
     instead=MPI_MODES,
     source="openpmix/openpmix:docs/versions.rst; tests/matrix: srun-pmix",
     needs=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix"),
-    then=("image.ssh", "host.munge"),
+    then=ALONE,
     modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | Lacks | None:

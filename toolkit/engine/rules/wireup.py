@@ -7,10 +7,11 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import ends_first
-from toolkit.engine.traits import brings_orte, host_launcher, insists, launcher_pair
+from toolkit.engine.traits import amd_unthreaded, brings_orte, host_launcher, insists, launcher_pair
 from toolkit.engine.wireup import (
     HYDRA,
     PMI,
+    allocation_seen,
     cleaned,
     in_step,
     knows_orte_alone,
@@ -32,6 +33,9 @@ _REFUSES = "unsupported PMI version"
 """In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
 
 
+ALONE = ("image.ssh", "host.munge", "image.mpirun", "host.cpu_threads")
+"""Facts that decide what becomes of some libraries that find no launcher."""
+
 _SECURITY = "PMIX_SECURITY_MODE"
 """What a PMIx server names for proof of identity, in the order in which clients shall try it."""
 
@@ -40,7 +44,8 @@ def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatc
     """Yield what is known of a library that is offered ``sees`` and cannot use it; the first counts."""
     for row in knowledge.mpi().mismatch:
         told = row.sees in {"", sees} and row.step in {None, step}
-        if row.of(mpi) and told and (not row.marker or row.marker in mpi.markers):
+        built = row.speaks in {"", *(mpi.interfaces or ())}
+        if row.of(mpi) and told and built and (not row.marker or row.marker in mpi.markers):
             yield row
 
 
@@ -50,13 +55,25 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     ``step`` says whether it sees a step of Slurm, where the launch alone does not tell.
     """
     asked: tuple[str, ...] = names
-    there = {"image.ssh": case.image.ssh is not None, "host.munge": case.host.munge}
+    there = {
+        "image.ssh": case.image.ssh is not None,
+        "image.mpirun": case.image.mpirun is not None,
+        "host.munge": case.host.munge,
+        "host.cpu_threads": amd_unthreaded(case.host),
+    }
     named = _munge_named(case)
     told = {} if named is None else {"host.munge": named}
     for row in mismatch(mpi, sees, step=in_step(case) if step is None else step):
-        wanted = {"image.ssh": row.ssh, "host.munge": row.munge}
+        wanted = {
+            "image.ssh": row.ssh,
+            "image.mpirun": row.mpiexec,
+            "host.munge": row.munge,
+            "host.cpu_threads": row.amd_unthreaded,
+        }
         decides = {name: value for name, value in wanted.items() if value is not None}
         sooner = row.first and ends_first(case)
+        if row.allocation not in {None, allocation_seen(case)}:
+            continue
         if sooner or any(decides.get(name, value) != value for name, value in told.items()):
             continue
         decides = {name: value for name, value in decides.items() if name not in told}
@@ -102,7 +119,7 @@ def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit | Lacks:
     fix="leave --cleanenv and --containall out; unset single variables instead",
     source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
     needs=("host.environment",),
-    then=("image.ssh", "host.munge"),
+    then=ALONE,
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
 )
 def environment_cleaned(case: Case) -> Hit | Lacks | None:
@@ -137,7 +154,7 @@ def environment_cleaned(case: Case) -> Hit | Lacks | None:
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
     needs=("image.mpi.interfaces",),
-    then=("image.ssh", "host.munge"),
+    then=ALONE,
     modes=("srun-pmix",),
 )
 def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
@@ -160,7 +177,7 @@ def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
     needs=("image.mpi.interfaces",),
-    then=("image.ssh", "host.munge"),
+    then=ALONE,
     modes=("srun-pmi2",),
 )
 def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
@@ -179,7 +196,7 @@ def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
     needs=("image.mpi",),
-    then=("image.ssh", "host.munge"),
+    then=ALONE,
     modes=("srun-none",),
 )
 def nothing_offered(case: Case) -> Hit | Lacks | None:
@@ -198,7 +215,7 @@ def nothing_offered(case: Case) -> Hit | Lacks | None:
     instead=MPI_MODES,
     source="tests/matrix: set bind, cells where the image's own MPI is loaded",
     needs=("image.mpi.interfaces",),
-    then=("image.ssh", "host.munge"),
+    then=ALONE,
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | Lacks | None:
@@ -217,7 +234,7 @@ def bind_interface_differs(case: Case) -> Hit | Lacks | None:
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
     needs=("host.mpis", "image.mpi.interfaces"),
-    then=("host.slurm.mpi_default", "image.ssh", "host.munge"),
+    then=("host.slurm.mpi_default", *ALONE),
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | Lacks | None:

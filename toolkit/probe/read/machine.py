@@ -12,6 +12,7 @@ _LEVELS = (
     ("x86-64-v4", "avx512f avx512bw avx512cd avx512dq avx512vl"),
 )
 """x86-64 psABI, section 3.1.1, in the names of /proc/cpuinfo: SSE3 is ``pni``, LZCNT is ``abm``."""
+_VENDOR = re.compile(r"[A-Za-z]{1,16}", re.ASCII)
 _KIB = 1024
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _GLIBC = re.compile(r"GLIBC_(\d{1,2}\.\d{1,4}(?:\.\d{1,4})?)", re.ASCII)
@@ -36,6 +37,27 @@ def cpu_level(section: Section) -> str | None:
             break
         level = name
     return level
+
+
+def cpu_vendor(section: Section) -> str | None:
+    """Read who made the processor."""
+    found = _cpuinfo(section, "vendor_id")
+    return found if found and _VENDOR.fullmatch(found) else None
+
+
+def cpu_threads(section: Section) -> int | None:
+    """Read the threads of a core: those of a package by its cores, or two where the kernel has one off."""
+    siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
+    if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):
+        return None
+    if set(section.values("smt")) & {"off", "forceoff"}:
+        return 2
+    return max(1, int(siblings) // max(1, int(cores)))
+
+
+def _cpuinfo(section: Section, name: str) -> str | None:
+    told = (line.partition(":") for line in section.lines)
+    return next((value.strip() for key, _, value in told if key.strip() == name), None)
 
 
 def newest_glibc(names: tuple[str, ...]) -> str | None:

@@ -18,7 +18,7 @@ from tests.unit.engine.whole import (
 )
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import foresee, predict
 from toolkit.engine.registry import RULES
 from toolkit.model.prediction import Request
 
@@ -33,6 +33,10 @@ OMPI_6 = mpi(version="6.0.0rc2", plugins=False)
 OLD_INTEL = with_(NO_LIBFABRIC, mpi=msgspec.structs.replace(INTEL, version="2021.13.1"))
 MPICH_501 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.1"))
 MPICH_420 = image(mpi=msgspec.structs.replace(MPICH, version="4.2.0", interfaces=("pmix",)))
+MPICH_402 = with_(
+    image(mpi=msgspec.structs.replace(MPICH, version="4.0.2", interfaces=("pmix",))), pmix="4.2.2"
+)
+WITH_ORTE = host(mpis=(msgspec.structs.replace(LAUNCHER, version="4.1.4", leaks=()),))
 NO_DEFAULT = msgspec.structs.replace(HOST.slurm, mpi_default=None)
 BESIDE = {"binds": ("/opt/ofi/lib:/host/ofi",), "env": {"LD_LIBRARY_PATH": "/host/ofi"}}
 
@@ -64,6 +68,7 @@ FIRES = {
         case(of=OMPI_6),
         case(of=MPICH_501, mode="srun-pmi2"),
         case(of=with_(MPICH_420, pmix="5.0.1")),
+        case(WITH_ORTE, MPICH_402, "mpirun-host", batch=False),
     ],
     "stack-disagrees": [case(of=image(disagreements=("stack.json says pmix 5.0.7, found was 4.2.9",)))],
 }
@@ -101,6 +106,8 @@ QUIET = {
         case(of=MPICH_501, mode="srun-pmi2", env={"UCX_TLS": "tcp,self"}),
         case(of=MPICH_501, mode="srun-none"),
         case(of=absent(IMAGE, "mpi")),
+        case(WITH_ORTE, MPICH_402, "mpirun-host"),
+        case(of=MPICH_402, mode="mpirun-host", batch=False),
     ],
     "stack-disagrees": [case(), case(of=absent(IMAGE, "stack"))],
 }
@@ -180,16 +187,77 @@ def test_how_intel_mpi_ends_without_libfabric_is_a_matter_of_its_release():
     }
 
 
-def test_mpirun_of_the_first_intel_mpi_2021_asks_for_srun_on_one_node_too():
-    for version, outcome in (("2021.1", "init-failure"), ("2021.2", "ok"), ("2019.4", "unknown")):
+UNTHREADED = msgspec.structs.replace(HOST, cpu_threads=1)
+NOT_ASKED = unread(HOST, "cpu_vendor", "cpu_threads")
+ON_INTEL = msgspec.structs.replace(UNTHREADED, cpu_vendor="GenuineIntel")
+NO_X86 = absent(HOST, "cpu_vendor", "cpu_threads")
+
+
+def test_mpirun_of_intel_mpi_asks_for_srun_on_one_node_too_before_2021_2():
+    ends = {
+        "2018.3": "hang",
+        "2019": "init-failure",
+        "2019.4": "init-failure",
+        "2019.9": "unknown",
+        "2021.1": "init-failure",
+        "2021.2": "ok",
+    }
+    for version, outcome in ends.items():
         assert outcome_of(intel(version), "mpirun-container", nodes=1) == outcome
-    assert outcome_of(intel("2021.1"), "mpirun-container", nodes=1, allocation=False) == "ok"
+    for version in ("2018.3", "2019.4", "2021.1"):
+        assert outcome_of(intel(version), "mpirun-container", nodes=1, allocation=False) == "ok"
+        forked = predict(HOST, intel(version), Request(nodes=1)).of("mpirun-container")
+        assert (forked.plan.launcher[1:], forked.outcome) == (("-launcher", "fork"), "ok")
 
 
-def test_what_intel_mpi_before_2021_does_alone_is_not_known_and_with_pmi_it_works():
+def test_mpirun_of_intel_mpi_2019_0_loses_its_words_unless_its_folder_is_named():
+    named = intel("2019", environment={"I_MPI_ROOT": "/opt/impi"})
+    assert outcome_of(named, "mpirun-container", nodes=1) == "ok"
+    assert outcome_of(named, "mpirun-container") == "hang"
+    # It starts no rank whose loader could look for libfabric.
+    mpi = msgspec.structs.replace(INTEL, version="2019", needs=("libfabric.so.1",), lacks=("libfabric.so.1",))
+    lacking = absent(image(mpi=mpi, programs={"/opt/probe": mpi.library}, libraries=()), "libfabric")
+    assert outcome_of(lacking, "mpirun-container", nodes=1) == "init-failure"
+    assert outcome_of(lacking, "srun-pmi2") == "loader-failure"
+
+
+def test_mpirun_of_intel_mpi_2019_4_fails_on_processors_of_amd_without_threads():
+    ends = {"crash": UNTHREADED, "unknown": NOT_ASKED, "init-failure": ON_INTEL}
+    for outcome, on in ends.items():
+        of = case(on, intel("2019.4"), "mpirun-container", nodes=1)
+        assert judge(of, RULES)[0].outcome == outcome
+    assert (
+        judge(case(NO_X86, intel("2019.4"), "mpirun-container", nodes=1), RULES)[0].outcome == "init-failure"
+    )
+
+
+def test_what_intel_mpi_before_2021_does_without_a_launcher():
+    """It starts an mpiexec, from 2019 on, and 2018 goes by what Slurm says of its step."""
+    assert outcome_of(intel("2018.3"), "srun-none") == "hang"
+    assert outcome_of(intel("2018.3"), "srun-none", container=("--cleanenv",)) == "singletons"
+    assert outcome_of(intel("2019"), "srun-none") == "singletons"
+    assert outcome_of(absent(intel("2019"), "mpirun"), "srun-none") == "hang"
+    assert outcome_of(intel("2019.4"), "srun-none") == "hang"
+    for outcome, on in {"hang": UNTHREADED, "singletons": HOST, "unknown": NOT_ASKED}.items():
+        of = case(on, intel("2019.4"), "srun-none", container=("--cleanenv",))
+        assert judge(of, RULES)[0].outcome == outcome
     for version in ("2018.3", "2019", "2019.4"):
-        assert outcome_of(intel(version), "srun-none") == "unknown"
         assert outcome_of(intel(version), "srun-pmi2") == "ok"
+
+
+def test_intel_mpi_2018_needs_no_libfabric():
+    assert outcome_of(absent(intel("2018.3"), "libfabric"), "srun-pmi2") == "ok"
+    assert outcome_of(absent(intel("2019"), "libfabric"), "srun-pmi2") == "crash"
+
+
+def test_an_mpich_4_0_under_orte_waits_where_mpirun_is_on_none_of_its_nodes():
+    ends = {
+        (batch, nodes): judge(case(WITH_ORTE, MPICH_402, "mpirun-host", nodes=nodes, batch=batch), RULES)[0]
+        for batch in (True, False)
+        for nodes in (1, 2)
+    }
+    ends = {shape: said.outcome for shape, said in ends.items()}
+    assert ends == {(True, 1): "ok", (True, 2): "ok", (False, 1): "ok", (False, 2): "hang"}
 
 
 def test_shared_memory_alone_needs_no_libfabric():
@@ -211,8 +279,6 @@ def test_intels_own_hydra_waits_where_a_rank_without_libfabric_gives_up():
 
 
 def test_programs_do_not_find_the_libfabric_that_lies_beside_intel_mpi():
-    from toolkit.engine.predict import predict
-    from toolkit.model.prediction import Request
 
     verdict = predict(HOST, BROUGHT, Request(nodes=1, ranks_per_node=2))
     found = {mode: verdict.of(mode).outcome for mode in ("srun-none", "srun-pmi2", "mpirun-container")}

@@ -50,6 +50,7 @@ IN_STEP = {"env": {"SLURM_STEP_ID": "0"}, "unset": LAUNCHER.leaks}
 ORTE = msgspec.structs.replace(LAUNCHER, version="4.1.4", leaks=())
 OPEN_MPI_2 = absent(mpi(version="2.1.1"), "ssh")
 MUTE = mpi(version="2.1.1", interfaces=())
+INTEL_2019 = image(mpi=msgspec.structs.replace(MPICH, implementation="intelmpi", version="2019.4"))
 PMI_BUILT = absent(mpi(version="4.1.4", interfaces=("pmi1", "pmi2")), "pmix")
 OPEN_MPI_1 = absent(mpi(version="1.10.2", interfaces=()), "pmix")
 
@@ -60,6 +61,7 @@ FIRES = {
         case(mode="gloo", container=("--cleanenv",)),
         case(of=OPEN_MPI_2, container=("--cleanenv",)),
         case(of=CRAY, container=("--cleanenv",)),
+        case(of=INTEL_2019, container=("--cleanenv",)),
     ],
     "image-lacks-pmix": [
         case(of=MPICH_IMAGE),
@@ -78,6 +80,7 @@ FIRES = {
         case(of=MPICH_IMAGE, mode="srun-none"),
         case(of=MPICH_5_PMIX, mode="srun-none"),
         case(host(slurm=NO_LIST), mode="srun-none"),
+        case(of=INTEL_2019, mode="srun-none"),
     ],
     "bind-interface-differs": [
         case(host(mpis=(OPT,)), **PMI2),
