@@ -48,3 +48,13 @@ def test_mpirun_and_daemons_of_two_releases_are_told_from_a_message_that_was_los
     told = "[n1:1] [[1,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file "
     assert [f.id for f in explain(f"{told}grpcomm_direct.c at line 355")] == ["open-mpi-releases-differ"]
     assert [f.id for f in explain(f"{told}util/show_help.c at line 501")] == ["open-mpi-message-lost"]
+
+
+def test_a_package_of_the_home_is_told_beside_what_it_does_not_find():
+    """As in aertslab/SCENICprotocol 2, where homes lie elsewhere than in /home."""
+    text = """\
+  File "/user/leuven/325/ada/.local/lib/python3.7/site-packages/scanpy/_utils.py", line 17, in <module>
+    from packaging import version
+ModuleNotFoundError: No module named 'packaging'
+"""
+    assert [finding.id for finding in explain(text)] == ["python-module-missing", "user-packages-shadow"]
