@@ -1,5 +1,6 @@
 """What a variable does to the MPI in an image when it reaches it; pure."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -200,6 +201,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
         "path": lambda: _path(case, mpi, ok, bad),
         "interfaces": lambda: _interfaces(case, ok, bad),
         "transport": lambda: _transport(case, row, ok, bad),
+        "network": lambda: _network(case, row, ok, bad),
         "netmod": lambda: _netmod(mpi, ok, bad),
         "exclusion": lambda: _exclusion(row, ok, bad),
         "left-out": lambda: _left_out(case, ok, bad),
@@ -242,6 +244,15 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=_untold(ok))
     return _by_way(way, ok, bad)
+
+
+def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
+    if set(re.split(r"[,:]", ok.value)) & set(row.value):
+        return ok
+    found = paths.networks(case)
+    if isinstance(found, Lacks):
+        return replace(bad, outcome=None, missing=found.names)
+    return replace(ok, outcome="unknown", because=_unmeasured(ok)) if found else bad
 
 
 def _by_way(way: paths.Way | Lacks, ok: Effect, bad: Effect) -> Effect:

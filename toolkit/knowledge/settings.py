@@ -16,6 +16,7 @@ Kind = Literal[
     "left-out",
     "devices",
     "path",
+    "network",
     "transport",
     "netmod",
     "value",
@@ -34,7 +35,8 @@ class Setting(Row, frozen=True, kw_only=True):
     out by default.
     ``devices``: names of devices of a fabric or network interfaces, as UCX takes them.
     ``path``: a folder of the host in which plugins are looked for. ``transport``: fabrics of the host
-    that must be there, unless one of ``value`` is named. ``netmod``: one of MPICH's network modules,
+    that must be there, unless one of ``value`` is named. ``network``: what asks for a fast network, of which
+    the host must have one, unless a word of ``value`` is in it. ``netmod``: one of MPICH's network modules,
     read where there are several.
     ``value``: the value itself decides. ``unknown``: what it does turns on what is no fact.
     ``harmless``: no value changes how ranks start.

@@ -123,6 +123,44 @@ def test_intel_mpi_told_to_use_shared_memory_alone_reaches_no_other_node(
     assert foresee(host, image, request, plan).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("nodes", "name", "value", "outcome"),
+    [
+        (2, "I_MPI_FABRICS", "shm:tcp", "ok"),
+        (1, "I_MPI_FABRICS", "tcp", "ok"),
+        (2, "I_MPI_FABRICS", "shm:dapl", "init-failure"),
+        (2, "I_MPI_FABRICS", "ofi", "init-failure"),
+        (2, "I_MPI_FABRICS", "shm", "init-failure"),
+        (1, "I_MPI_FABRICS", "shm", "unknown"),
+        (2, "I_MPI_FABRICS_LIST", "dapl,tcp", "ok"),
+        (2, "I_MPI_FABRICS_LIST", "ofi", "init-failure"),
+        (2, "I_MPI_FALLBACK", "disable", "init-failure"),
+        (2, "I_MPI_FALLBACK", "enable", "ok"),
+        (2, "I_MPI_DAPL_PROVIDER", "ofa-v2-ib0", "ok"),
+        (2, "FI_PROVIDER", "verbs", "ok"),
+        (2, "I_MPI_DEVICE", "sock", "unknown"),
+    ],
+)
+def test_intel_mpi_2018_has_networks_of_its_own(nodes: int, name: str, value: str, outcome: str):
+    image, request = image_with(with_(INTEL_MPI, version="2018.3")), Request(nodes=nodes)
+    bare = with_(ETHERNET, environment={name: value})
+    plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
+    assert plan is not None
+    assert foresee(bare, image, request, plan).outcome == outcome
+    # On a fast network nobody measured what asks for one.
+    fast = foresee(with_(bare, infiniband=("mlx5_0",)), image, request, plan).outcome
+    assert fast == ("unknown" if outcome == "init-failure" and value != "shm" else outcome)
+
+
+def test_what_asks_for_a_fast_network_is_open_where_nobody_looked_for_one():
+    image = image_with(with_(INTEL_MPI, version="2018.3"))
+    plan = predict(ETHERNET, image, Request()).of("srun-pmi2").plan
+    assert plan is not None
+    host = with_(ETHERNET, environment={"I_MPI_FABRICS": "dapl"}, infiniband=None)
+    said = foresee(host, image, Request(), plan)
+    assert (said.outcome, said.missing) == ("unknown", ("host.infiniband",))
+
+
 def test_what_the_runtime_would_set_inside_is_taken_away_by_its_own_name():
     plan = (
         predict(leaking("APPTAINERENV_OMPI_MCA_pml", "APPTAINERENV_EPOCHS"), IMAGE, Request())
