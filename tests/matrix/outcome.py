@@ -30,7 +30,9 @@ _CRASH = re.compile(
 )
 _IGNORED = re.compile(r".*(component_find|\(ignored\)$|from LD_PRELOAD cannot be preloaded).*", re.MULTILINE)
 """Of a plugin that Open MPI goes on without, and of a library that the loader does without."""
-_ENDED = re.compile(r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b", re.MULTILINE)
+_ENDED = re.compile(
+    r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b|^srun: .*\bTerminating StepId=", re.MULTILINE
+)
 _SIGNALS = {132, 134, 135, 136, 139}
 """Exit status of a shell or srun whose program was ended by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""
 _HEAD = re.compile(r'"rank": (\d+), "size": (\d+), "host"')
@@ -129,10 +131,13 @@ def _never_begun(text: str, status: int | None) -> str:
     # What a rank says after Slurm ended the others is no cause: its file system may be gone already.
     first = _ENDED.split(text, maxsplit=1)[0]
     named = any(_TELLING.search(line) for line in _lines_of(first) if not _AFTER.search(line))
+    cut = named and first != text
     text = _IGNORED.sub("", first if named else text)
     if _LOADER.search(text):
         return "loader-failure"
-    return "crash" if _CRASH.search(text) or status in _SIGNALS else "init-failure"
+    # Slurm's own status is the highest of all ranks', also of those that it ended.
+    ended = status in _SIGNALS and not cut
+    return "crash" if _CRASH.search(text) or ended else "init-failure"
 
 
 def _world(sizes: tuple[int, ...], want: int, right: bool) -> str:

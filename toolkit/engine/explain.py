@@ -1,5 +1,6 @@
 """Say what job output means: known lines in it, their causes and what mends them; pure."""
 
+import math
 import re
 from functools import cache
 
@@ -12,6 +13,9 @@ from toolkit.model.finding import Finding
 _SHOWN = 3
 _NEAR = 40
 """Lines after a telling one that belong to the same message."""
+
+ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
+"""Slurm ends the ranks that are left."""
 
 _SUSPECT = re.compile(
     r"error|fatal|\bfail|abort|traceback|exception|killed|segmentation|cannot|can't|not found|denied|refused",
@@ -49,10 +53,10 @@ def suspects(text: str, tail: str = "", skipped: int = 0) -> tuple[str, ...]:
 
 def _evidence(signature: Signature, output: Output) -> tuple[str, ...]:
     shown: dict[str, None] = {}
-    overcome = _overcome(signature, output)
+    overcome, ending = _overcome(signature, output), _ending(signature, output)
     for position in output.matching(_compiled(signature.pattern)):
         after = _after(signature, output, position)
-        if position < overcome or after is None:
+        if not overcome <= position < ending or after is None:
             continue
         shown |= dict.fromkeys((output.lines[position].cited, *after))
         if len(shown) >= _SHOWN:
@@ -64,6 +68,12 @@ def _overcome(signature: Signature, output: Output) -> int:
     """Return the position of the last line that shows that the ranks came through; 0 where there is none."""
     found = output.matching(_compiled(signature.overcome)) if signature.overcome else ()
     return max(found, default=0)
+
+
+def _ending(signature: Signature, output: Output) -> float:
+    """Return the position of the line from which on a signature tells nothing."""
+    found = output.matching(_compiled(ENDING)) if signature.alive else ()
+    return min(found, default=math.inf)
 
 
 def _after(signature: Signature, output: Output, position: int) -> tuple[str, ...] | None:

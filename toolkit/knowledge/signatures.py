@@ -14,7 +14,8 @@ class Signature(Row, frozen=True, kw_only=True):
     ``then`` are patterns of lines that must follow soon, where one line does not tell enough. ``overcome`` is
     the pattern of a line that shows that the ranks came through it all the same.
     ``finding`` is the id of the rule that foresees it, or empty text where none does. ``general``
-    marks what says that something failed and not why; it is left out where a cause is found.
+    marks what says that something failed and not why; it is left out where a cause is found. ``alive``: it
+    tells nothing once Slurm has begun to end the step, as ranks then lose the file system under them.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Signature(Row, frozen=True, kw_only=True):
     severity: Severity = "error"
     finding: str = ""
     general: bool = False
+    alive: bool = False
 
 
 class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from toolkit.engine.explain import explain
+from toolkit.engine.explain import ENDING, explain
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobState
 from toolkit.model.live import Message, Seen, Transport, Trial
@@ -35,6 +35,7 @@ _SLOW = re.compile(r"\b(tcp|sockets|udp|net)\b")
 _LOADER = ("missing-", "newer-glibc-needed", "driver-needs-newer-glibc", "mixed-mpi-libraries")
 _REFUSED = ("slurm-no-such-mpi", "slurm-lacks-pmix", "slurm-lacks-pmi2", "runtime-absent")
 _CRASHES = re.compile(r"Segmentation fault|Bus error|Caught signal|Aborted \(core|SIGSEGV|signal (7|11)\b")
+_ENDING = re.compile(ENDING)
 _ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")
 
 
@@ -127,7 +128,9 @@ def _before_init(output: str) -> Outcome:
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes):
         return "loader-failure"
-    return "crash" if _CRASHES.search(output) else "init-failure"
+    # Ranks that Slurm ends may lose the file system under them, and end by a bus error.
+    alive = _ENDING.split(output, maxsplit=1)[0]
+    return "crash" if _CRASHES.search(alive) else "init-failure"
 
 
 def _message(found: re.Match[str]) -> Message:

@@ -254,3 +254,10 @@ def test_much_output_is_read_in_seconds():
     assert explain("\n".join(lines)) == ()
     # It takes half a second; eight patterns out of ten are not searched in it, as its lines are alike.
     assert time.process_time() - begun < 5
+
+
+def test_a_bus_error_of_ranks_that_slurm_ends_is_no_full_shared_memory():
+    """Their containers may lose the file system before they end."""
+    ended, bus = "srun: Terminating StepId=157.0", "srun: error: node2: task 1: Bus error"
+    assert "shared-memory-full" in {f.id for f in explain(f"{bus}\n{ended}\n")}
+    assert "shared-memory-full" not in {f.id for f in explain(f"{ended}\n{bus}\n")}

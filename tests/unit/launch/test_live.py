@@ -108,6 +108,13 @@ def test_how_a_trial_ended(output, state, expected):
     assert outcome(read(output), output, 2, state) == expected
 
 
+def test_a_rank_that_slurm_ended_did_not_crash():
+    first = "0: Abort(6): Fatal error in internal_Init: Other MPI error\n"
+    ended, bus = "srun: Terminating StepId=157.0\n", "srun: error: node2: task 1: Bus error\n"
+    assert outcome(Seen(), first + ended + bus, 2, "failed") == "init-failure"
+    assert outcome(Seen(), first + bus + ended, 2, "failed") == "crash"
+
+
 def test_one_rank_alone_is_no_singleton():
     text = said("rank 0 of 1 on a", "rank 0 sum right", "rank 0 end")
     assert outcome(read(text), text, 1, "completed") == "ok"

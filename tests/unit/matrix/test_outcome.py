@@ -103,6 +103,16 @@ def test_a_class_is_told_by_the_text_and_the_status(text, status, outcome):
     assert classify(text, status, timed_out=False, want=2).outcome == outcome
 
 
+def test_a_bus_error_of_a_rank_that_slurm_ended_is_not_how_the_launch_ended():
+    """Its container, and the file system in it, may be gone before it is."""
+    first = "0: Abort(6): Fatal error in internal_Init: Other MPI error\n"
+    ended = "srun: error: node1: task 0: Exited with exit code 15\nsrun: Terminating StepId=157.0\n"
+    after = "1: probe:10 terminated with signal 7 at PC=7f\nsrun: error: node2: task 1: Bus error\n"
+    assert classify(first + ended + after, 135, timed_out=False, want=2).outcome == "init-failure"
+    assert classify(first + after + ended, 135, timed_out=False, want=2).outcome == "crash"
+    assert classify(ended + after, 135, timed_out=False, want=2).outcome == "crash"
+
+
 def test_what_takes_too_long_hangs_whatever_it_wrote():
     seen = classify(world(2, 2), 124, timed_out=True, want=2)
     assert (seen.outcome, seen.sizes) == ("hang", (2, 2))
