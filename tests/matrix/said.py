@@ -13,9 +13,12 @@ readlink -f "$library"
 echo "@ soname"; ldd /opt/probe | sed -nE "s/$loads/\1/p" | head -n 1
 echo "@ glibc"; ldd --version 2>&1 | head -n 1
 echo "@ python"; python3 --version 2>/dev/null
-echo "@ probe"
-OMPI_MCA_btl=self OMPI_MCA_plm=isolated FI_PROVIDER=tcp timeout 60 /opt/probe 2>/dev/null | head -n 1
 prefix=$(dirname "$(dirname "$library")")
+alone() { OMPI_MCA_btl=self OMPI_MCA_plm=isolated timeout 60 "$@" /opt/probe 2>/dev/null | head -n 1; }
+echo "@ probe"
+# Intel's library may need the libfabric that lies beside it.
+own=$prefix/lib/libfabric
+alone env FI_PROVIDER=tcp | grep . || alone env LD_LIBRARY_PATH="$own" FI_PROVIDER_PATH="$own/prov"
 for bin in "$prefix/bin" /usr/bin; do
     [ -x "$bin/ompi_info" ] && { echo "@ ompi_info"; "$bin/ompi_info" --parsable 2>/dev/null | \
         grep -E '^(ompi:version:full|mca:(pmix|pml|btl|mtl):[^:]*:version|option:)|^mca:pmix' ; break; }
