@@ -33,6 +33,7 @@ from tests.matrix.launches import (
     traps,
     with_central,
 )
+from tests.matrix.mending import by_engine, mended
 from tests.matrix.outcome import Seen, classify
 from tests.matrix.place import Place
 from tests.matrix.record import TRUTH, Cell, ImageRecord, changed, load
@@ -143,24 +144,6 @@ def wanted(
     return [launch for launch in found if not arguments.shape or shape(launch.request) in arguments.shape]
 
 
-def fixed(cells: list[Cell]) -> list[Cell]:
-    """Name for every failing cell the cell in which the engine's words for the same launch work."""
-    works = {_kind(c): c.name for c in cells if _mends(c)}
-    mended = []
-    for cell in cells:
-        by = works.get(_kind(cell), "") if cell.outcome != "ok" and cell.variant in {"naive", "trap"} else ""
-        mended.append(msgspec.structs.replace(cell, fixed_by=by))
-    return mended
-
-
-def _kind(cell: Cell) -> tuple[str, ...]:
-    return (cell.flavour, cell.image, cell.launch, shape(cell.request), cell.start, cell.trap)
-
-
-def _mends(cell: Cell) -> bool:
-    return cell.variant in {"planned", "mended"} and cell.outcome == "ok"
-
-
 def record(path: Path, place: str, host: HostFacts, name: str, image: ImageRecord, cells: list[Cell]) -> None:
     """Put an image's cells into the record, in the place of those of the same names."""
     with changed(path) as truth:
@@ -169,7 +152,10 @@ def record(path: Path, place: str, host: HostFacts, name: str, image: ImageRecor
         truth.hosts[place] = host
         truth.images[name] = image
         new = {cell.name for cell in cells}
-        truth.cells = fixed([cell for cell in truth.cells if cell.name not in new] + cells)
+        truth.cells = [cell for cell in truth.cells if cell.name not in new] + cells
+        here = [cell for cell in truth.cells if (cell.flavour, cell.image) == (place, name)]
+        known = {cell.name: cell for cell in mended(here, by_engine(truth))}
+        truth.cells = [known.get(cell.name, cell) for cell in truth.cells]
 
 
 def same_image(recorded: ImageRecord | None, image: ImageRecord) -> bool:

@@ -69,7 +69,7 @@ def _summary(truth: Truth) -> str:
     return (
         f"{len(cells)} cells of {len(truth.images)} images on {len(truth.hosts)} clusters: {told}. "
         f"{silent} fail without a word, with exit status 0. For {fixed} that fail, the words that `toolkit` "
-        "proposes make the same launch work."
+        "proposes, for the same launch or for the way that it would choose, were launched too, and work."
     )
 
 

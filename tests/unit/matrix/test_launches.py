@@ -17,12 +17,13 @@ from tests.matrix.launches import (
     traps,
     with_central,
 )
+from tests.matrix.mending import mended
 from tests.matrix.record import ImageRecord, Truth, changed, encoded, load
-from tests.matrix.run import fixed, same_image
+from tests.matrix.run import same_image
 from tests.matrix.said import heard
 from tests.matrix.table import page
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
-from toolkit.model.prediction import Request
+from toolkit.model.prediction import Plan, Request
 
 HOST = HostFacts(
     place="cluster x",
@@ -158,11 +159,31 @@ def test_ranks_of_an_mpich_of_the_centre_are_offered_pmi2():
 
 def test_a_failure_names_the_launch_that_mends_it_and_a_success_none():
     failed = launched("mpirun-container").cell(argv="a", outcome="hang", seen={"hang": 1})
-    mended = msgspec.structs.replace(failed, name="planned", variant="planned", argv="b", outcome="ok")
-    other = msgspec.structs.replace(mended, name="other", flavour="bare")
+    planned = msgspec.structs.replace(failed, name="planned", variant="planned", argv="b", outcome="ok")
+    other = msgspec.structs.replace(planned, name="other", flavour="bare")
     worked = msgspec.structs.replace(failed, name="worked", outcome="ok", launch="srun")
-    assert [cell.fixed_by for cell in fixed([failed, mended, other, worked])] == ["planned", "", "", ""]
-    assert [cell.fixed_by for cell in fixed([failed, other])] == ["", ""]
+
+    def fixes(*cells, chosen=None):
+        return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
+
+    assert fixes(failed, planned, other, worked) == ["planned", "", "", ""]
+    assert fixes(failed, other) == ["", ""]
+
+
+def test_a_failure_is_mended_by_the_way_that_the_engine_would_choose():
+    failed = launched("mpirun-container").cell(argv="a", outcome="hang", seen={"hang": 1})
+    srun = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"))
+    way = msgspec.structs.replace(failed, name="way", launch="srun-pmix", plan=srun, outcome="ok")
+    trap = msgspec.structs.replace(failed, name="trap", variant="trap", trap="--pid")
+    wide = msgspec.structs.replace(way, name="wide", request=Request(nodes=8))
+
+    def fixes(*cells, chosen):
+        return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
+
+    assert fixes(failed, way, trap, chosen=srun) == ["way", "", ""]
+    assert fixes(failed, way, chosen=None) == ["", ""]
+    assert fixes(failed, wide, chosen=srun) == ["", ""]
+    assert fixes(failed, msgspec.structs.replace(way, outcome="crash"), chosen=srun)[0] == ""
 
 
 def test_answers_of_a_container_are_read_by_their_question():

@@ -8,6 +8,7 @@ import pytest
 
 from tests.matrix.images import UBUNTU, specs
 from tests.matrix.launches import inherited
+from tests.matrix.mending import by_engine, words
 from tests.matrix.record import Cell, Truth, encoded, load
 from tests.matrix.table import PAGE, page
 from tests.matrix.trainings import load as load_trainings
@@ -94,6 +95,19 @@ def test_what_mends_a_cell_is_a_launch_that_worked():
     for cell in mended:
         fix = by_name[cell.fixed_by]
         assert (cell.outcome != "ok", fix.outcome, fix.image) == (True, "ok", cell.image)
+
+
+@pytest.mark.parametrize("flavour", sorted(name for name in TRUTH.hosts if " with " not in name))
+def test_what_the_engine_would_launch_in_the_place_of_a_failure_works_wherever_it_was_launched(flavour: str):
+    cells = [cell for cell in TRUTH.cells if cell.flavour == flavour and not cell.trap]
+    chosen = by_engine(TRUTH)
+    launched: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in cells:
+        launched.setdefault(words(cell, cell.plan), []).append(cell)
+    failed = [(cell, plan) for cell in cells if cell.outcome != "ok" and (plan := chosen(cell))]
+    instead = [(cell, other) for cell, plan in failed for other in launched.get(words(cell, plan), ())]
+    assert len(instead) > 20
+    assert not [(cell.name, other.name) for cell, other in instead if other.outcome != "ok"]
 
 
 def test_the_record_tells_nothing_of_the_machine_that_made_it():

@@ -1,0 +1,74 @@
+"""Which launch mends which failure: words of the engine that were launched too, and worked.
+
+    python -m tests.matrix.mending
+
+finds them anew for the whole record.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import msgspec
+
+from tests.matrix.launches import shape
+from tests.matrix.record import TRUTH, Cell, Truth, changed
+from toolkit.engine.predict import predict
+from toolkit.model.prediction import Plan, Request
+
+Chosen = Callable[[Cell], Plan | None]
+"""The words that the engine would launch in place of a cell; ``None`` where it knows no way that works."""
+
+
+def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
+    """Name for every failing cell the one in which it was mended.
+
+    That is the same launch in the engine's words, or, without a trap, the way that the engine would choose.
+    """
+    same = {_kind(cell): cell.name for cell in cells if _mends(cell)}
+    works = {words(cell, cell.plan): cell.name for cell in cells if cell.outcome == "ok" and not cell.trap}
+
+    def by(cell: Cell) -> str:
+        if cell.outcome == "ok":
+            return ""
+        found = same.get(_kind(cell), "") if cell.variant in {"naive", "trap"} else ""
+        instead = None if found or cell.trap else chosen(cell)
+        return works.get(words(cell, instead), "") if instead else found
+
+    return [msgspec.structs.replace(cell, fixed_by=by(cell)) for cell in cells]
+
+
+def by_engine(truth: Truth) -> Chosen:
+    """Return what the engine chooses, from the facts of the record."""
+
+    @cache
+    def plan(flavour: str, image: str, nodes: int, ranks: int, batch: bool) -> Plan | None:
+        request = Request(nodes=nodes, ranks_per_node=ranks, batch=batch)
+        said = predict(truth.hosts[flavour], truth.images[image].facts, request)
+        return said.of(said.chosen).plan if said.chosen else None
+
+    return lambda cell: plan(
+        cell.flavour, cell.image, cell.request.nodes, cell.request.ranks_per_node, cell.request.batch
+    )
+
+
+def _kind(cell: Cell) -> tuple[str, ...]:
+    return (cell.flavour, cell.image, cell.launch, shape(cell.request), cell.start, cell.trap)
+
+
+def _mends(cell: Cell) -> bool:
+    return cell.variant in {"planned", "mended"} and cell.outcome == "ok"
+
+
+def words(cell: Cell, plan: Plan) -> tuple[str, ...]:
+    """Return what is launched where; srun does the same in a batch script and outside of one."""
+    start = "" if plan.launcher[0] == "srun" else cell.start
+    return (cell.flavour, cell.image, shape(cell.request), start, msgspec.json.encode(plan).decode())
+
+
+def main() -> None:
+    with changed(TRUTH) as truth:
+        truth.cells = mended(truth.cells, by_engine(truth))
+
+
+if __name__ == "__main__":
+    main()
