@@ -8,6 +8,7 @@ from toolkit.cli.launching import Call
 from toolkit.cli.prepare import Prepared, to_record
 from toolkit.cli.shared import FACTS
 from toolkit.cli.whereabouts import find_image
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.inspect import inspect
 from toolkit.knowledge import sites
@@ -99,7 +100,7 @@ def _in_image(runner: Runner, record: JobRecord, tell: Tell, *, remote: bool) ->
         return inspect(image, tell=tell)
     try:
         facts = msgspec.json.decode(runner.read(f"{image}{FACTS}"), type=ImageFacts)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return _in_copied(record, tell)
     return facts if facts.digest == record.image_digest else None
 

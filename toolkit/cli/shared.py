@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, expanded, find_image
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
@@ -179,7 +180,7 @@ def _facts_there(runner: Runner, path: str) -> ImageFacts:
         raise Missing(f"{runner.place}: nothing says what is in {path}: no {path}{FACTS}", fix=again)
     try:
         facts = msgspec.json.decode(written, type=ImageFacts)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{runner.place}: {path}{FACTS}: {error}", fix=again) from error
     if facts.digest != f"sha256:{digest}":
         raise CheckFailed(

@@ -9,6 +9,7 @@ import msgspec
 
 from toolkit.cluster.plan import HERE, SSH_PORT
 from toolkit.data import state_dir
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
 from toolkit.model.cluster import USER, USERS, accounts, hosts
 from toolkit.run.keys import KeyPair, new_key_pair
@@ -67,7 +68,7 @@ class Access:
         written = LocalRunner().read(str(path))
         try:
             return msgspec.json.decode(written, type=Secrets) if path.exists() else None
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise BadInput(
                 f"{path}: the keys of the cluster {self.name} are damaged: {error}",
                 fix=f"toolkit cluster down --name {self.name}, then toolkit cluster up --name {self.name}",

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.bounded import Budget
 from toolkit.image.inflate import inflated
@@ -98,5 +99,5 @@ def decoded(data: bytes, kind: type[_T], name: str) -> _T:
     """
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Damaged(f"{name}: cannot be read: {error}", fix="copy or save the image again") from error

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed
 from toolkit.image.recipe import Named
 from toolkit.model.lock import Lock
@@ -81,7 +82,7 @@ def read_stack(text: str, name: str) -> Stack:
     """
     try:
         return msgspec.json.decode(text, type=Stack)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise CheckFailed(f"{name}: {STACK_PATH} in the image is not what toolkit writes: {error}") from error
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, Damaged
 from toolkit.image import tree as files
 from toolkit.image.tree import FileTree
@@ -58,7 +59,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
     """
     try:
         said = msgspec.json.decode(content, type=_Config)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Damaged(
             f"{name}: the configuration of the image cannot be read: {error}", fix="copy or save it again"
         ) from error

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.image import tree as files
 from toolkit.image.loader import Loader
 from toolkit.image.packages import Found, Untold
@@ -62,7 +63,7 @@ def built_for(loader: Loader, found: Horovod, framework: str) -> Found | Untold 
         return Untold(f"{path}: not in the image; this Horovod does not say what it was built with")
     try:
         said = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         return Untold(f"{path}: no JSON: {error}")
     version = said.get(framework) if isinstance(said, dict) else None
     if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):

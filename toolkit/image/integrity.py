@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed
 from toolkit.image.sifobjects import SIGNATURE, Entry, Table, pieces
 
@@ -68,7 +69,7 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
     """
     try:
         said = msgspec.json.decode(text, type=Metadata)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         yield f"what was signed is no list of digests: {error}"
         return
     if said.version != 1 or len(said.objects) > _MOST:

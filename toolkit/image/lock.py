@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit import data
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import write_whole
 from toolkit.image.recipe import Named, recipe_sha256
@@ -58,7 +59,7 @@ def load_lock(name: str) -> Lock | None:
         return msgspec.json.decode(file.read_bytes(), type=Lock)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{file}: this is no lock: {error}", fix=mend(name)) from error
 
 

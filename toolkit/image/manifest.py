@@ -2,6 +2,7 @@
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed
 from toolkit.image import tree as files
 from toolkit.image.tree import FileTree
@@ -34,5 +35,5 @@ def read_manifest(tree: FileTree) -> Manifest | None:
         return None
     try:
         return msgspec.json.decode(content, type=Manifest)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise CheckFailed(f"{MANIFEST_PATH} in the image cannot be read: {error}") from error

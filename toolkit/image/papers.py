@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import write_whole
 from toolkit.image import provenance
@@ -106,7 +107,7 @@ def full_object(sif: Path) -> Object:
         raise BadInput(
             f"--provenance full: {path}: {error.strerror}", fix="toolkit image sif --fresh writes it"
         ) from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BadInput(f"--provenance full: {path}: no statement: {error}") from error
     with sif.open("rb") as file:
         digest = rootfs_sha256(file, sif)

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.data import cache_dir
+from toolkit.decoding import UNDECODABLE
 from toolkit.files import write_whole
 from toolkit.model.progress import Tell
 from toolkit.run.registry.manifest import OCI_LAYER, Descriptor
@@ -92,7 +93,7 @@ def _file(digest: str) -> Path:
 def _recall(digest: str) -> _Known | None:
     try:
         return msgspec.json.decode(_file(digest).read_bytes(), type=_Known)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *UNDECODABLE):
         return None
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.image import tree as files
 from toolkit.image.tree import FileTree
 from toolkit.model.facts import ImageFacts
@@ -112,6 +113,6 @@ def _json(tree: FileTree, path: str) -> tuple[object, str]:
         found: object = msgspec.json.decode(content)
         # What could be read can be nested too deeply to be written again.
         msgspec.json.encode(found)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         return None, f"{path}: no JSON: {error}"
     return found, ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.data import cache_dir, config_dir, shipped
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.bundle import INDEX, NAME, SUMS, BundledImage, Index
 from toolkit.image.digest import sha256
@@ -107,7 +108,7 @@ def read_index(text: bytes, source: Path) -> Index:
     """
     try:
         index = msgspec.json.decode(text, type=Index)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{source}: {INDEX} cannot be read: {error}") from error
     if index.schema != Index(toolkit="", pythons=(), machine="", recipes=(), images=(), sifs=()).schema:
         raise BadInput(f"{source}: it is of {index.schema}, and toolkit.bundle/1 is read")

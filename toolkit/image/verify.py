@@ -5,6 +5,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.folders import no_file
 from toolkit.image import audit
@@ -207,7 +208,7 @@ def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
         return None, f"the image has no {LOCK_PATH}"
     try:
         return msgspec.json.decode(text, type=Lock), ""
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         return None, f"{LOCK_PATH} cannot be read: {error}"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.data import state_dir
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.local import LocalRunner
@@ -158,5 +159,5 @@ def _read(file: Path) -> JobRecord:
         return msgspec.json.decode(file.read_bytes(), type=JobRecord)
     except FileNotFoundError:
         raise
-    except (msgspec.DecodeError, OSError) as error:
+    except (*UNDECODABLE, OSError) as error:
         raise BadInput(f"{file}: not a job record: {error}") from error

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
 
 METRICS = "metrics.jsonl"
@@ -111,7 +112,7 @@ def _line(line: bytes, where: str) -> Header | Resumed | Epoch | End | None:
         if msgspec.json.decode(line, type=_Any).record not in _KINDS:
             return None
         return msgspec.json.decode(line, type=Header | Resumed | Epoch | End)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{where}: {error}") from error
 
 

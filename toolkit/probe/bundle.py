@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.knowledge.strict import plain_text, shape
 from toolkit.model.facts import HostFacts
@@ -110,7 +111,7 @@ def load_bundle(path: Path) -> Bundle:
     except msgspec.ValidationError as error:
         field, what, _ = shape(str(error), Bundle)
         raise BadInput(f"{path}: {f'{field}: ' if field else ''}{what}", fix=_FIX) from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{path}: this is not JSON: {error}", fix=_FIX) from error
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.report.number import number
 
 _RECENT = 3
@@ -56,7 +57,7 @@ def pace(metrics: bytes) -> Pace | None:
 def _line(text: bytes) -> _Line | None:
     try:
         return msgspec.json.decode(text, type=_Line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return None
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.job import JobRecord
 from toolkit.model.metrics import METRICS, End, Epoch, Header, Resumed, Training, parse_metrics
@@ -75,7 +76,7 @@ def read_record(folder: Path) -> JobRecord | None:
         return msgspec.json.decode(path.read_bytes(), type=JobRecord)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{path}: not a job record: {error}") from error
 
 

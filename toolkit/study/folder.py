@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.study import Point, Study
 from toolkit.run.local import LocalRunner
@@ -35,7 +36,7 @@ def load(folder: Path) -> Study:
         raise BadInput(
             f"{file}: cannot be read: {error.strerror}", fix="toolkit scale makes a study"
         ) from error
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{file}: not a study: {error}") from error
     if study.schema != _SCHEMA:
         raise BadInput(f"{file}: schema {study.schema} is not known; this toolkit reads {_SCHEMA}")
@@ -91,7 +92,7 @@ def _point(file: Path) -> Point | None:
         return msgspec.json.decode(file.read_bytes(), type=Point)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *UNDECODABLE) as error:
         raise BadInput(
             f"{file}: not a point of a study: {error}", fix="move it away to run it again"
         ) from error

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
 
 _CHUNK = 4 << 20
@@ -84,7 +85,7 @@ def _opened(text: bytes, name: str) -> bytes:
 def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", whole: bytes, name: str, at: int) -> list[Event]:
     try:
         return decoder.decode(b"[" + whole + b"]")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{name}: no timeline of Horovod: {error}, in the events from byte {at}") from error
 
 

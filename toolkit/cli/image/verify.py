@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from toolkit.cli.image.common import JSON, print_json
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.verify import UNSIGNED, verify
 from toolkit.model.lock import Lock
@@ -70,5 +71,5 @@ def _lock(file: Path) -> Lock:
         return msgspec.json.decode(file.read_bytes(), type=Lock)
     except OSError as error:
         raise BadInput(f"--lock {file}: {error.strerror}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BadInput(f"--lock {file}: not a lock: {error}", fix="toolkit image lock RECIPE") from error

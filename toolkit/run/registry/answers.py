@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.registry.challenge import read_challenges
 
@@ -29,7 +30,7 @@ def error_words(answer: "requests.Response") -> str:
     """Return what a registry says of an error, on one line; answers to HEAD say it in a header alone."""
     try:
         said = msgspec.json.decode(answer.content[: 1 << 16], type=_Errors)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
+    except (*UNDECODABLE, OSError):
         said = _Errors()
     challenges = read_challenges(answer.headers.get("WWW-Authenticate", ""))
     words = "; ".join(": ".join(filter(None, (e.code, e.message))) for e in said.errors[:3])

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.data import home
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
@@ -103,7 +104,7 @@ def read_config(text: bytes, file: Path) -> _Config:
     """
     try:
         return msgspec.json.decode(text or b"{}", type=_Config)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BadInput(f"{file}: is no file of docker login", fix="mend it, or log in again") from error
 
 
@@ -159,7 +160,7 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
         raise CheckFailed(f"{program} does not tell who you are to {key}: {said[0] if said else 'no reason'}")
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise CheckFailed(f"{program} does not answer in its protocol") from error
     if answer.Username == _TOKEN_USER:
         return Login(program, token=answer.Secret)

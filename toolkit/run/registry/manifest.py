@@ -5,6 +5,7 @@ import re
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -70,7 +71,7 @@ def read_manifest(text: bytes, name: str) -> Manifest:
     """
     try:
         found = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise CheckFailed(f"{name}: its manifest cannot be read: {error}") from error
     if found.schema_version != 2:
         raise CheckFailed(f"{name}: its manifest is of version {found.schema_version}; 2 is what is read")

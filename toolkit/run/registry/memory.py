@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from toolkit.data import cache_dir
+from toolkit.decoding import UNDECODABLE
 from toolkit.files import write_whole
 
 _MOST_REPOSITORIES = 8
@@ -26,7 +27,7 @@ def recall(host: str, digest: str) -> Seen:
     """Return what is remembered of a blob; nothing where that cannot be read."""
     try:
         return msgspec.json.decode(_file(host, digest).read_bytes(), type=Seen)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *UNDECODABLE):
         return Seen()
 
 

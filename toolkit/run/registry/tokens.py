@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.http import without_login
 from toolkit.run.registry.answers import denied, error_words, refused, unreachable
@@ -180,7 +181,7 @@ def read_token(text: bytes, host: str) -> str:
     """
     try:
         found = msgspec.json.decode(text, type=_Token)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise CheckFailed(f"{host}: its server of tokens answers with something else") from error
     token = found.token or found.access_token
     if not token or not token.isascii() or not token.isprintable() or " " in token:
