@@ -108,6 +108,12 @@ def ours(engine):
     return {c["Id"] for label in labels for c in engine.api.containers(all=True, filters={"label": label})}
 
 
+def of(engine, *owners):
+    """Those that processes of these numbers have made; tests beside this one make some, too."""
+    found = engine.api.containers(all=True, filters={"label": "toolkit.owner"})
+    return {c["Id"] for c in found if int(c["Labels"]["toolkit.owner"].rpartition(":")[2]) in owners}
+
+
 def left(engine):
     """Those of them whose process has ended; tests beside this one have containers, too."""
     found = engine.api.containers(all=True, filters={"label": "toolkit.owner"})
@@ -377,13 +383,12 @@ class TestConverting:
 
     def test_ctrl_c_leaves_no_file_and_no_container(self, engine, small, tmp_path):
         target = tmp_path / "out" / "a.sif"
-        before = ours(engine)
         process = start_toolkit("-v", "image", "sif", SMALL, "-o", str(target))
-        wait_for(lambda: len(ours(engine) - before) > 0 and list(target.parent.glob(".*.part")), "the SIF")
+        wait_for(lambda: of(engine, process.pid) and list(target.parent.glob(".*.part")), "the SIF")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert list(target.parent.iterdir()) == []
-        assert ours(engine) <= before
+        assert not of(engine, process.pid)
 
     def test_a_failed_conversion_keeps_the_file_that_was_there(
         self, engine, small, small_sif, tmp_path, monkeypatch
@@ -396,14 +401,14 @@ class TestConverting:
         assert not list(tmp_path.glob(".*"))
 
     def test_what_a_killed_conversion_left_is_removed_by_the_next(self, engine, small, tmp_path):
-        target, before = tmp_path / "a.sif", ours(engine)
+        target, before = tmp_path / "a.sif", of(engine, os.getpid())
         process = start_toolkit("-v", "image", "sif", SMALL, "-o", str(target))
-        wait_for(lambda: len(ours(engine) - before) > 1 and list(tmp_path.glob(".*.part")), "the SIF")
+        wait_for(lambda: len(of(engine, process.pid)) > 1 and list(tmp_path.glob(".*.part")), "the SIF")
         process.kill()
         process.wait()
-        assert ours(engine) - before
+        assert of(engine, process.pid)
         sif.convert(engine, small.tag, target, Silent())
-        assert ours(engine) <= before
+        assert of(engine, process.pid, os.getpid()) <= before
         assert not list(tmp_path.glob(".*"))
         assert check_digest(target)
 
