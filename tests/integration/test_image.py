@@ -108,16 +108,20 @@ def ours(engine):
     return {c["Id"] for label in labels for c in engine.api.containers(all=True, filters={"label": label})}
 
 
-def of(engine, *owners):
-    """Those that processes of these numbers have made; tests beside this one make some, too."""
+def owners(engine):
+    """Each of them that has one → the number of the process that made it."""
     found = engine.api.containers(all=True, filters={"label": "toolkit.owner"})
-    return {c["Id"] for c in found if int(c["Labels"]["toolkit.owner"].rpartition(":")[2]) in owners}
+    return {c["Id"]: int(c["Labels"]["toolkit.owner"].rpartition(":")[2]) for c in found}
+
+
+def of(engine, *processes):
+    """Those that these processes have made; tests beside this one make some, too."""
+    return {container for container, owner in owners(engine).items() if owner in processes}
 
 
 def left(engine):
-    """Those of them whose process has ended; tests beside this one have containers, too."""
-    found = engine.api.containers(all=True, filters={"label": "toolkit.owner"})
-    return {c["Id"] for c in found if not alive(int(c["Labels"]["toolkit.owner"].rpartition(":")[2]))}
+    """Those whose process has ended; tests beside this one have containers, too."""
+    return {container for container, owner in owners(engine).items() if not alive(owner)}
 
 
 class TestTheEngine:

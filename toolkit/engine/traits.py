@@ -10,6 +10,8 @@ from toolkit.versions import within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
 """Variables by which Open MPI looks for its plugins elsewhere (open-mpi/ompi:opal/mca/installdirs/env)."""
+PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
+"""Facts that :func:`amd_unthreaded` is told by."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
 """Prefixes that a container has of its own."""
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from toolkit.probe.book import Book
 from toolkit.probe.evidence import Section
 from toolkit.probe.read import machine, system
 
+_T = TypeVar("_T")
 _GIB = 1 << 30
+_NO_X86 = "/proc/cpuinfo does not tell, as with processors that are no x86"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,35 +85,27 @@ class MachineFacts:
         return found
 
     def cpu_level(self) -> str | None:
-        section = self.ask("cpu")
-        found = machine.cpu_level(section)
-        if found:
-            self.book.note("cpu_level", f"flags of /proc/cpuinfo: {found}")
-        elif section.ok and not section.lines:
-            self.book.absent["cpu_level"] = "/proc/cpuinfo has no flags of an x86 processor"
-        else:
-            self.book.unread("cpu_level", section, "/proc/cpuinfo")
-        return found
+        none = "/proc/cpuinfo has no flags of an x86 processor"
+        return self._of_processor("cpu_level", machine.cpu_level, "flags of /proc/cpuinfo", none)
 
     def cpu_vendor(self) -> str | None:
-        section = self.ask("cpu")
-        found = machine.cpu_vendor(section)
-        self._of_processor("cpu_vendor", section, found)
-        return found
+        return self._of_processor("cpu_vendor", machine.cpu_vendor, "/proc/cpuinfo", _NO_X86)
 
     def cpu_threads(self) -> int | None:
-        section = self.ask("cpu")
-        found = machine.cpu_threads(section)
-        self._of_processor("cpu_threads", section, found)
-        return found
+        return self._of_processor("cpu_threads", machine.cpu_threads, "/proc/cpuinfo", _NO_X86)
 
-    def _of_processor(self, name: str, section: Section, found: object) -> None:
+    def _of_processor(
+        self, name: str, read: Callable[[Section], _T | None], told: str, none: str
+    ) -> _T | None:
+        section = self.ask("cpu")
+        found = read(section)
         if found is not None:
-            self.book.note(name, f"/proc/cpuinfo: {found}")
+            self.book.note(name, f"{told}: {found}")
         elif section.ok and not section.lines:
-            self.book.absent[name] = "/proc/cpuinfo does not tell, as with processors that are no x86"
+            self.book.absent[name] = none
         else:
             self.book.unread(name, section, "/proc/cpuinfo")
+        return found
 
     def shm(self) -> int | None:
         section = self.ask("memory")

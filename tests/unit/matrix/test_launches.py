@@ -157,14 +157,16 @@ def test_ranks_of_an_mpich_of_the_centre_are_offered_pmi2():
     assert naive("bind", msgspec.structs.replace(HOST, mpis=(mpich,))).launcher == ("srun", "--mpi=pmi2")
 
 
+def fixes(*cells, chosen=None):
+    """Return what each cell is mended by, where the engine would choose these words in its place."""
+    return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
+
+
 def test_a_failure_names_the_launch_that_mends_it_and_a_success_none():
     failed = launched("mpirun-container").cell(argv="a", outcome="hang", seen={"hang": 1})
     planned = msgspec.structs.replace(failed, name="planned", variant="planned", argv="b", outcome="ok")
     other = msgspec.structs.replace(planned, name="other", flavour="bare")
     worked = msgspec.structs.replace(failed, name="worked", outcome="ok", launch="srun")
-
-    def fixes(*cells, chosen=None):
-        return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
 
     assert fixes(failed, planned, other, worked) == ["planned", "", "", ""]
     assert fixes(failed, other) == ["", ""]
@@ -176,9 +178,6 @@ def test_a_failure_is_mended_by_the_way_that_the_engine_would_choose():
     way = msgspec.structs.replace(failed, name="way", launch="srun-pmix", plan=srun, outcome="ok")
     trap = msgspec.structs.replace(failed, name="trap", variant="trap", trap="--pid")
     wide = msgspec.structs.replace(way, name="wide", request=Request(nodes=8))
-
-    def fixes(*cells, chosen):
-        return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
 
     assert fixes(failed, way, trap, chosen=srun) == ["way", "", ""]
     assert fixes(failed, way, chosen=None) == ["", ""]

@@ -3,12 +3,13 @@
 import posixpath
 
 from toolkit import knowledge
+from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.plans import AGENT
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
-from toolkit.engine.traits import amd_unthreaded, brings_orte, host_launcher, launcher_pair
+from toolkit.engine.traits import PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.wireup import HYDRA, PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
@@ -155,7 +156,7 @@ def container_launcher_absent(case: Case) -> Hit | None:
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
-    then=("image.mpirun", "host.munge", "host.cpu_threads"),
+    then=("image.mpirun", "host.munge", *PROCESSOR),
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | Lacks | None:
@@ -173,10 +174,9 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
         because = f"{case.image.mpirun} is of no MPI that was found in the image; what it starts is not known"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
-    plain_amd = amd_unthreaded(case.host)
-    if rows and rows[0].amd_unthreaded is not None and plain_amd is None:
-        return Lacks(("host.cpu_threads",))
-    row = next((r for r in rows if r.amd_unthreaded in {None, plain_amd}), None)
+    if rows and rows[0].amd_unthreaded is not None and (lacks := missing(case, *PROCESSOR)):
+        return lacks
+    row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"

@@ -4,10 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolkit import knowledge
+from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import ends_first
-from toolkit.engine.traits import amd_unthreaded, brings_orte, host_launcher, insists, launcher_pair
+from toolkit.engine.traits import (
+    PROCESSOR,
+    amd_unthreaded,
+    brings_orte,
+    host_launcher,
+    insists,
+    launcher_pair,
+)
 from toolkit.engine.wireup import (
     HYDRA,
     PMI,
@@ -33,7 +41,7 @@ _REFUSES = "unsupported PMI version"
 """In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
 
 
-ALONE = ("image.ssh", "host.munge", "image.mpirun", "host.cpu_threads")
+ALONE = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
 """Facts that decide what becomes of some libraries that find no launcher."""
 
 _SECURITY = "PMIX_SECURITY_MODE"
@@ -71,15 +79,16 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
             "host.cpu_threads": row.amd_unthreaded,
         }
         decides = {name: value for name, value in wanted.items() if value is not None}
-        sooner = row.first and ends_first(case)
         if row.allocation not in {None, allocation_seen(case)}:
             continue
+        sooner = row.first and ends_first(case)
         if sooner or any(decides.get(name, value) != value for name, value in told.items()):
             continue
         decides = {name: value for name, value in decides.items() if name not in told}
         asked = (*asked, *(name for name in decides if name not in asked))
-        if unread := tuple(name for name in decides if case.state(name) == "unknown"):
-            return Lacks(unread)
+        facts = (PROCESSOR if name in PROCESSOR else (name,) for name in decides)
+        if lacks := missing(case, *(fact for of in facts for fact in of)):
+            return lacks
         if all(there[name] == value for name, value in decides.items()):
             evidence = case.cite("image.mpi", *asked)
             return Hit(

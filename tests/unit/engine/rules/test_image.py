@@ -245,6 +245,16 @@ def test_what_intel_mpi_before_2021_does_without_a_launcher():
         assert outcome_of(intel(version), "srun-pmi2") == "ok"
 
 
+def test_threads_alone_do_not_tell_who_made_a_processor():
+    """Nor is a launch judged as on another's where its maker could not be read."""
+    on = unread(HOST, "cpu_vendor")
+    cleaned = case(on, intel("2019.4"), "srun-none", container=("--cleanenv",))
+    inside = case(on, intel("2019.4"), "mpirun-container", nodes=1)
+    for of in (cleaned, inside):
+        said, _ = judge(of, RULES)
+        assert (said.outcome, said.missing) == ("unknown", ("host.cpu_vendor",))
+
+
 def test_intel_mpi_2018_needs_no_libfabric():
     assert outcome_of(absent(intel("2018.3"), "libfabric"), "srun-pmi2") == "ok"
     assert outcome_of(absent(intel("2019"), "libfabric"), "srun-pmi2") == "crash"
