@@ -30,6 +30,7 @@ from toolkit.model.progress import Tell
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
+from toolkit.run.patience import AWAY_SECONDS, Patient, telling
 from toolkit.run.stage import Parcel, sha256
 
 __all__ = [
@@ -82,9 +83,10 @@ def prepare(
 ) -> Prepared:
     """Do everything up to the last call: facts, verdict, specification, script; nothing is changed there.
 
+    So all that is asked may be asked twice, and a connection that breaks is made anew.
     ``remote`` says that files have to be copied to the runner's place.
     """
-    job = asked.job
+    job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
     tell.step(f"Reading {sources.image.name} and asking {runner.place} what it has")
     image = startable(look(runner, sources.image, asked.site, tell, remote=remote))
     facts = image.facts

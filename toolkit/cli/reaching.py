@@ -12,6 +12,7 @@ from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord
 
 if TYPE_CHECKING:
+    from toolkit.model.progress import Tell
     from toolkit.run.command import Runner
 
 _LIST_SECONDS = 10.0
@@ -77,6 +78,23 @@ def reached(record: JobRecord) -> Iterator["Runner"]:
     runner = where_of(record).opened()
     try:
         yield runner
+    finally:
+        runner.close()
+
+
+@contextlib.contextmanager
+def reached_in_time(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
+    """Do as :func:`reached` for questions that can wait: a place that is away is waited for.
+
+    Raises:
+        Missing: if it refuses, or is away for minutes.
+    """
+    from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
+
+    lost = telling(tell)
+    runner = patiently(where_of(record).opened, lost, AWAY_SECONDS)
+    try:
+        yield Patient(runner, lost, AWAY_SECONDS)
     finally:
         runner.close()
 

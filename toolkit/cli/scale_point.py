@@ -12,7 +12,7 @@ from toolkit.cli.launching import Opener, place_of, submitted
 from toolkit.cli.layering import asked
 from toolkit.cli.places import Where
 from toolkit.cli.prepare import Flags, check, prepare
-from toolkit.cli.reaching import reached
+from toolkit.cli.reaching import reached_in_time
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch import records
 from toolkit.launch.jobs import output_of
@@ -21,6 +21,7 @@ from toolkit.model.metrics import are_whole
 from toolkit.model.progress import Tell
 from toolkit.model.study import Figures, Origin, Point, Shares, Study
 from toolkit.run.command import Command
+from toolkit.run.patience import AWAY_SECONDS, patiently, telling
 from toolkit.study import collect, folder, sweep, timeline
 from toolkit.study.timeline_file import events
 
@@ -30,8 +31,13 @@ _MOST = 64_000_000
 _FETCH_SECONDS = 600.0
 
 
-def submit(where: Path, study: Study, point: Point, opener: Opener, tell: Tell, *, force: bool) -> Point:
+def submit(
+    where: Path, study: Study, point: Point, opener: Opener, tell: Tell, *, force: bool, begun: bool
+) -> Point:
     """Submit a point, and keep which job it is before there is one.
+
+    A place that the study has reached before, as ``begun`` says, is waited for where it is away: nobody
+    sits beside a study. One that was never reached may have a name that does not exist.
 
     Raises:
         BadInput: for an option that cannot be, or an image that is not that of the runs before.
@@ -42,7 +48,7 @@ def submit(where: Path, study: Study, point: Point, opener: Opener, tell: Tell, 
     made, flags = asked(said, words), Flags(force=force)
     place = place_of(Where(study.host, study.cluster, config), made)
     sources = check(made, flags)
-    runner = opener(*place)
+    runner = patiently(lambda: opener(*place), telling(tell), AWAY_SECONDS if begun else 0)
     point = msgspec.structs.replace(point, state="planned", tries=point.tries + 1, why="", job=None)
     try:
         job = prepare(runner, made, flags, sources, tell, remote=place.remote)
@@ -81,11 +87,11 @@ def job_of(point: Point) -> JobRecord | None:
         return None
 
 
-def settle(where: Path, study: Study, point: Point, record: JobRecord) -> Point:
+def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
     """Take the figures of a job that has ended, or say what it failed of, and keep the point.
 
     Raises:
-        Missing: if not all is here yet and the place is not reached; the point stays as it is.
+        Missing: if not all is here yet and the place is away for minutes; the point stays as it is.
     """
     origin = Origin(
         job=record.key,
@@ -100,8 +106,8 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord) -> Point:
     try:
         if record.state != "completed":
             raise failure(record)
-        figures = _figures(study, record)
-        shares = _shares(where, point, record) if point.profile else None
+        figures = _figures(study, record, tell)
+        shares = _shares(where, point, record, tell) if point.profile else None
         changes = {"state": "measured", "figures": figures, "shares": shares, "why": ""}
     except (CheckFailed, BadInput) as error:
         causes = [line for line in error.detail if line.startswith("cause: ")]
@@ -111,16 +117,16 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord) -> Point:
     return point
 
 
-def _figures(study: Study, record: JobRecord) -> Figures:
+def _figures(study: Study, record: JobRecord, tell: Tell) -> Figures:
     if study.pattern:
-        output = _brought(record, records.OUTPUT, output_of(record), bool)
+        output = _brought(record, records.OUTPUT, output_of(record), bool, tell)
         return collect.of_output(output.decode("utf-8", "replace"), study.pattern, study.warm_up)
     there = posixpath.join(record.spec.directory, records.METRICS)
-    metrics = _brought(record, records.METRICS, there, are_whole)
+    metrics = _brought(record, records.METRICS, there, are_whole, tell)
     return collect.of_metrics(metrics, study.warm_up, record.spec.ranks)
 
 
-def _brought(record: JobRecord, name: str, there: str, whole: Callable[[bytes], bool]) -> bytes:
+def _brought(record: JobRecord, name: str, there: str, whole: Callable[[bytes], bool], tell: Tell) -> bytes:
     """Return a file of a job; it is read there if a process that ended early did not bring all of it here."""
     try:
         kept = (records.folder(record.key) / name).read_bytes()
@@ -128,17 +134,17 @@ def _brought(record: JobRecord, name: str, there: str, whole: Callable[[bytes], 
         kept = b""
     if whole(kept):
         return kept
-    with reached(record) as runner:
+    with reached_in_time(record, tell) as runner:
         content = runner.read(there)
     if content:
         records.keep(record, name, content)
     return content or kept
 
 
-def _shares(where: Path, point: Point, record: JobRecord) -> Shares:
+def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
     """Bring the timeline beside the point, and return what it says of a step."""
     there = posixpath.join(record.spec.directory, sweep.TIMELINE)
-    with reached(record) as runner:
+    with reached_in_time(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), there, timeout=_FETCH_SECONDS)
         content = runner.run(read).require(f"{runner.place}: reading the timeline {there}").stdout
     file = folder.save_timeline(where, point, content)

@@ -64,8 +64,9 @@ def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> No
             if len(running) >= sweep.at_once:
                 break
             tell.step(f"Run {_place(points, name)}: {point.title}")
+            begun = any(one.job for one in points.values())
             point = scale_point.submit(  # noqa: PLW2901 - the same one, submitted
-                sweep.folder, study, point, sweep.opener, tell, force=sweep.force
+                sweep.folder, study, point, sweep.opener, tell, force=sweep.force, begun=begun
             )
             points[name] = point
             if record := scale_point.job_of(point):
@@ -79,7 +80,7 @@ def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> No
         ended = {record.key: record for record in wait_for(list(running.values()), tell, first=True)}
         for name, record in list(running.items()):
             if record.key in ended:
-                points[name] = scale_point.settle(sweep.folder, study, points[name], ended[record.key])
+                points[name] = scale_point.settle(sweep.folder, study, points[name], ended[record.key], tell)
                 del running[name]
                 _tell_result(study, points[name], sweep.retry, tell)
 

@@ -12,8 +12,8 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Command, Completed, Runner
 from toolkit.run.patience import Patient
 
-_WRITE_SECONDS = 60.0
-"""How long a connection may be away while the script is written."""
+_AWAY_SECONDS = 60.0
+"""How long a connection may be away while the script is written, or Slurm is asked whether it has the job."""
 
 _LOOK_PAUSES = (0.5, 2.0)
 """How long after an sbatch without an answer Slurm is asked whether it has the job."""
@@ -40,7 +40,7 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
         records.keep(record, records.SCRIPT, script.encode())
         # Written twice it is the same file; sbatch below is another matter.
         # Its variables may hold what is nobody else's to read.
-        Patient(runner, lambda _: None, _WRITE_SECONDS).write(path, script.encode(), 0o700)
+        Patient(runner, lambda _: None, _AWAY_SECONDS).write(path, script.encode(), 0o700)
     except BaseException:
         records.forget(record)
         raise
@@ -131,10 +131,11 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
 
 
 def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
+    asking = Patient(runner, lambda _: None, _AWAY_SECONDS)
     for pause in _LOOK_PAUSES:
         time.sleep(pause)
         with contextlib.suppress(Missing):
-            if numbers := successors.later(runner, record):
+            if numbers := successors.later(asking, record):
                 return numbers[-1]
     raise _in_doubt(record, runner, why)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from toolkit.errors import Lost
+from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, OnBytes, OnLine, Runner
 from toolkit.run.conversation import Conversation
 
@@ -14,8 +15,16 @@ _T = TypeVar("_T")
 OnLost = Callable[[str], None]
 """Told why a connection broke, once for each time that it did."""
 
+AWAY_SECONDS = 300.0
+"""How long a connection may be away before whoever is not following a job gives up."""
+
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
 """Seconds between two tries, doubled each time: a login node that restarts is not to be stormed."""
+
+
+def telling(tell: Tell) -> OnLost:
+    """Return what says to the person that a connection broke, and that it is made anew."""
+    return lambda why: tell.step(f"{why}; trying again")
 
 
 class Patient:

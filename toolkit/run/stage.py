@@ -14,13 +14,10 @@ from pathlib import Path
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, Runner
-from toolkit.run.patience import Patient, patiently
+from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
 
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
-_PATIENCE_SECONDS = 300.0
-"""How long a connection may be away before a copy that brings nothing new is given up."""
-
 _PIECE_BYTES = 64 << 10
 """Paths of one command, quoted: SSH hands its line to a shell as one argument, which Linux keeps to 128 KiB
 (execve(2), MAX_ARG_STRLEN)."""
@@ -51,7 +48,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
         CheckFailed: if a copy arrived with other bytes; it is removed again. Or if digests cannot be read.
         Missing: if the place cannot be reached any more, or takes no more bytes.
     """
-    patient = Patient(runner, lambda why: _tell_lost(tell, why), _PATIENCE_SECONDS)
+    patient = Patient(runner, telling(tell), AWAY_SECONDS)
     wanted = list(parcels)
     there = remote_hashes(patient, [p.target for p in wanted])
     missing = [p for p in wanted if there.get(p.target) != p.sha256]
@@ -124,14 +121,10 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
     with ThreadPoolExecutor(1) as pool:
         try:
-            patiently(once, lambda why: _tell_lost(tell, why), _PATIENCE_SECONDS, lambda: furthest)
+            patiently(once, telling(tell), AWAY_SECONDS, lambda: furthest)
         finally:
             stopped.set()
     return bool(begun and begun[0])
-
-
-def _tell_lost(tell: Tell, why: str) -> None:
-    tell.step(f"{why}; trying again")
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:

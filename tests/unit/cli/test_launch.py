@@ -8,9 +8,10 @@ from click.testing import CliRunner
 
 from tests.unit.image.sifs import DATA, sif
 from toolkit.cli import launch, layering, prepare
-from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
+from toolkit.errors import BadInput, CheckFailed, Lost, Missing, ToolkitError
 from toolkit.launch.checks import as_name
 from toolkit.launch.trainers import shipped
+from toolkit.run import patience
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
 
@@ -139,6 +140,24 @@ def prepared(image, words=("true",), runner=None, tell=None, **changes):
     flags = prepare.Flags(force=True, **flags)
     sources = prepare.check(given, flags)
     return prepare.prepare(runner or Cluster(), given, flags, sources, tell or Told(), remote=True)
+
+
+def test_a_connection_that_breaks_while_a_place_is_asked_is_made_anew(image, monkeypatch):
+    monkeypatch.setattr(patience, "_FIRST_PAUSE", 0.01)
+
+    class Breaking(Cluster):
+        left = 2
+
+        def run(self, command):
+            if self.left:
+                self.left -= 1
+                raise Lost("the SSH connection was lost while a command ran")
+            return super().run(command)
+
+    tell, place = Told(), Breaking()
+    assert prepared(image, runner=place, tell=tell).script
+    assert place.left == 0
+    assert "the SSH connection was lost while a command ran; trying again" in tell.steps
 
 
 def test_a_name_nobody_gave_is_made_fit():

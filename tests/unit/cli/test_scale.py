@@ -8,9 +8,10 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE
 from tests.unit.study.studies import TIMELINE, point, study
 from toolkit.cli import scale, scale_point, scale_run
-from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing, ToolkitError
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.launch import records
 from toolkit.model.study import Figures
+from toolkit.run import patience
 from toolkit.run.command import Completed
 from toolkit.study import folder
 
@@ -150,7 +151,7 @@ def test_several_trainers_are_one_study(tmp_path):
 
 
 def test_every_point_is_a_job_of_its_own_and_its_figures_are_kept(tmp_path, cluster, monkeypatch):
-    monkeypatch.setattr(scale_point, "reached", lambda _record: _entered(cluster))
+    monkeypatch.setattr(scale_point, "reached_in_time", lambda *_: _entered(cluster))
     text = scaled("mnist", "--ranks", "1,2", "--repeat", "2", "--profile", "--compare", "mode=srun-pmix,gloo")
     assert "10 of 10 runs are measured" in text
     assert [(job.nodes, job.mode) for job in cluster.jobs[:2]] == [(1, "srun-pmix"), (1, "gloo")]
@@ -179,7 +180,7 @@ def test_one_command_runs_a_suggestion_beside_none_and_autotune_and_says_whether
 
 
 def test_a_proof_has_a_folder_beside_the_study_that_its_timeline_is_of(tmp_path, cluster, monkeypatch):
-    monkeypatch.setattr(scale_point, "reached", lambda _record: _entered(cluster))
+    monkeypatch.setattr(scale_point, "reached_in_time", lambda *_: _entered(cluster))
     scaled("mnist", "--ranks", "2", "--repeat", "1", "--profile")
     timeline = tmp_path / "studies" / "mnist" / "timelines" / "r2-n2.json"
     scaled("mnist", "--ranks", "2", "--repeat", "1", "--prove", str(timeline))
@@ -376,6 +377,32 @@ def test_what_is_missing_ends_the_call_and_leaves_the_study(tmp_path, cluster, m
     assert [(p.state, p.tries) for p in points(tmp_path)] == [("planned", 0)]
 
 
+def test_a_study_that_has_begun_waits_for_a_place_that_is_away(tmp_path, cluster, monkeypatch):
+    monkeypatch.setattr(patience, "_FIRST_PAUSE", 0.01)
+    away = [Lost("login port 22: cannot be reached over SSH: Connection refused")] * 2
+
+    def opened(*_where):
+        if cluster.jobs and away:
+            raise away.pop()
+        return cluster
+
+    monkeypatch.setattr(scale, "open_runner", opened)
+    scaled("mnist", "--ranks", "1,2", "--repeat", "1")
+    assert (len(cluster.jobs), away) == (2, [])
+
+
+def test_a_place_that_was_never_reached_is_not_waited_for(cluster, monkeypatch):
+    opened = []
+
+    def refused(*where):
+        opened.append(where)
+        raise Lost("logn port 22: cannot be reached over SSH: Name or service not known")
+
+    monkeypatch.setattr(scale, "open_runner", refused)
+    assert isinstance(run("mnist", "--ranks", "1", "--repeat", "1").exception, Lost)
+    assert len(opened) == 1
+
+
 def test_several_jobs_may_be_in_the_queue(cluster):
     scaled("mnist", "--ranks", "1,2", "--repeat", "3", "--at-once", "4")
     assert cluster.most == 4
@@ -389,7 +416,7 @@ def test_figures_of_any_command_are_found_in_its_output(tmp_path, cluster):
 
 def test_a_run_without_the_timeline_that_was_asked_for_is_left_out(cluster, monkeypatch):
     cluster.timeline = b""
-    monkeypatch.setattr(scale_point, "reached", lambda _record: _entered(cluster))
+    monkeypatch.setattr(scale_point, "reached_in_time", lambda *_: _entered(cluster))
     error = run("mnist", "--ranks", "2", "--repeat", "1", "--profile").exception
     assert isinstance(error, ToolkitError)
     assert "reading the timeline" in error.detail[0]

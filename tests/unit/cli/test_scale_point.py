@@ -10,9 +10,12 @@ from tests.unit.launch.recorded import Recorded
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
 from tests.unit.study.studies import study
 from toolkit.cli import scale_point
+from toolkit.cli.places import Where
 from toolkit.errors import Lost
 from toolkit.launch import records
+from toolkit.model.progress import Silent
 from toolkit.model.study import Point
+from toolkit.run import patience
 from toolkit.study import folder
 
 DONE = msgspec.structs.replace(RECORD, state="completed", exit_code=0)
@@ -32,19 +35,19 @@ def there(monkeypatch):
     files = {}
 
     @contextlib.contextmanager
-    def reached(_record):
+    def reached(_record, _tell):
         if not files:
             raise Lost("login: the SSH connection was lost")
         yield Recorded(files)
 
-    monkeypatch.setattr(scale_point, "reached", reached)
+    monkeypatch.setattr(scale_point, "reached_in_time", reached)
     return files
 
 
 def settled(tmp_path, **more):
     made = study([(2, 2)], **more)
     folder.save(tmp_path / "study", made)
-    return scale_point.settle(tmp_path / "study", made, POINT, DONE)
+    return scale_point.settle(tmp_path / "study", made, POINT, DONE, Silent())
 
 
 @pytest.mark.parametrize("kept", [None, b"", PARTIAL, COMPLETE[:-5], b"{"])
@@ -82,6 +85,20 @@ def test_metrics_without_a_result_there_too_are_those_of_a_failure(tmp_path, the
 def test_a_run_whose_files_cannot_be_reached_is_not_thrown_away(tmp_path, there):
     with pytest.raises(Lost):
         settled(tmp_path)
+
+
+def test_a_place_that_is_away_is_waited_for_before_its_files_are_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(patience, "_FIRST_PAUSE", 0.01)
+    away = [Lost("login port 22: cannot be reached over SSH: Connection refused")] * 2
+
+    def opened(_where):
+        if away:
+            raise away.pop()
+        return Recorded({METRICS: COMPLETE})
+
+    monkeypatch.setattr(Where, "opened", opened)
+    assert settled(tmp_path).state == "measured"
+    assert away == []
 
 
 def test_a_training_of_fewer_ranks_than_were_asked_for_is_a_failure(tmp_path, there):

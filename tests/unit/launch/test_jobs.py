@@ -5,9 +5,10 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, UNANSWERED, Recorded
-from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.errors import CheckFailed, Interrupted, Lost, Missing
 from toolkit.launch import jobs, records, submission
 from toolkit.model.job import JobTask
+from toolkit.run import patience
 
 NEW = msgspec.structs.replace(RECORD, id="")
 OUTPUT = f"{RECORD.spec.directory}/output.log"
@@ -214,6 +215,15 @@ def test_a_submission_in_doubt_is_looked_for_again_where_slurm_does_not_answer_a
     monkeypatch.setattr(submission, "_LOOK_PAUSES", (0.0, 0.0))
     slurm = Recorded(sbatch=[None], squeue=[AWAY, f"41|{FOLDER}\n"])
     assert submission.submit(slurm, NEW, "x").id == "41"
+
+
+def test_a_submission_in_doubt_waits_for_a_connection_that_is_away(monkeypatch):
+    monkeypatch.setattr(submission, "_LOOK_PAUSES", (0.0,))
+    monkeypatch.setattr(patience, "_FIRST_PAUSE", 0.01)
+    lost = Lost("login: the SSH connection was lost")
+    slurm = Recorded(sbatch=[lost], squeue=[lost, lost, lost, f"41|{FOLDER}\n"])
+    assert submission.submit(slurm, NEW, "x").id == "41"
+    assert [words[0] for words in slurm.ran].count("sbatch") == 1
 
 
 def test_slurm_is_not_asked_for_a_job_of_this_machine_alone():

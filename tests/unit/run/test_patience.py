@@ -103,7 +103,7 @@ def test_a_copy_that_is_cut_twice_goes_on_and_arrives_whole(tmp_path):
 
 
 def test_a_copy_may_break_as_often_as_it_likes_while_it_brings_more(tmp_path, monkeypatch):
-    monkeypatch.setattr("toolkit.run.stage._PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("toolkit.run.stage.AWAY_SECONDS", 0.05)
     source = tmp_path / "a"
     source.write_bytes(bytes(range(60)))
     assert stage(Cut(15), [Parcel.of(source, str(tmp_path / "b"))], Silent()) == 1
