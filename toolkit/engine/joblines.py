@@ -18,6 +18,9 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LABEL = re.compile(r" *(\d+): ")
 """What ``srun --label`` puts before a line: the task number, padded to the widest."""
 
+_TAG = re.compile(r"\[(?:rank|default)(\d+)\]: ?|\[(?:\d+,)?(\d+)\]<std(?:out|err|diag)>: ?")
+"""What PyTorch and torchrun, mpirun --tag-output and horovodrun put there; patterns look behind it."""
+
 _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
@@ -31,11 +34,12 @@ class Line:
     number: int
     task: str
     text: str
+    tag: str = ""
 
     @property
     def cited(self) -> str:
         """Return the line as evidence."""
-        return f"line {self.number}: {self.text.strip()}"
+        return f"line {self.number}: {(self.tag + self.text).strip()}"
 
 
 class Output:
@@ -105,5 +109,7 @@ def _names_a_number(pattern: str) -> bool:
 
 def _line(number: int, text: str) -> Line:
     text = _COLOUR.sub("", text[:_LONGEST]).rstrip()
+    if tag := _TAG.match(text):
+        return Line(number, tag[1] or tag[2], text[tag.end() :], tag[0])
     label = _LABEL.match(text)
     return Line(number, label[1] if label else "", text)

@@ -24,10 +24,17 @@ def test_a_signature_is_what_its_sample_means_before_all_others(signature):
     assert [f.title for f in found] == [signature.title]
 
 
+LABELS = ["{}: ", "[rank{}]: ", "[default{}]:", "[1,{}]<stderr>:", "[{}]<stdout>:"]
+
+
 @BY_ID
-def test_the_sample_is_recognised_in_the_output_of_a_labelled_rank(signature):
-    mixed = "".join(f"1: {line}\n0: epoch 1\n" for line in signature.sample.splitlines())
-    assert [f.title for f in explain(mixed)] == [signature.title]
+@pytest.mark.parametrize("label", LABELS, ids=["srun", "torch", "torchrun", "mpirun", "horovodrun"])
+def test_the_sample_is_recognised_in_the_output_of_a_labelled_rank(signature, label):
+    own, other = label.format(1), label.format(0)
+    mixed = "".join(f"{own}{line}\n{other}epoch 1\n" for line in signature.sample.strip().splitlines())
+    told = explain(mixed)
+    assert [f.title for f in told] == [signature.title]
+    assert told[0].evidence[0].startswith(f"line 1: {own}")
 
 
 @BY_ID
