@@ -23,7 +23,10 @@ _RANK_AND_SIZE = re.compile(
 )
 """``rank 0, size 1``."""
 
-_CLAIMS = (_RANK_OF, _RANK_AND_SIZE, _SIZE)
+_TOO_FEW = re.compile(r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes")
+"""What Intel's MPI benchmarks write, by rank 0 alone."""
+
+_CLAIMS = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
 
 _TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ")
 """What a job script of toolkit writes first: how many ranks Slurm was asked for."""
