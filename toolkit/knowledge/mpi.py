@@ -64,7 +64,7 @@ class Inside(MpiRow, frozen=True, kw_only=True):
     """What a launcher inside the container does with an allocation around it.
 
     ``amd_unthreaded`` says that the processor is AMD's, and that its cores have one thread each; ``without``
-    names a variable that the image does not set.
+    names a variable that the image does not set, ``empty`` one that is set to nothing.
     """
 
     outcome: Outcome
@@ -76,6 +76,7 @@ class Inside(MpiRow, frozen=True, kw_only=True):
     agent: bool | None = None
     amd_unthreaded: bool | None = None
     without: str = ""
+    empty: str = ""
 
 
 class Agent(MpiRow, frozen=True, kw_only=True):

@@ -243,6 +243,7 @@ def _is_beside(launcher: str, mpi: ImageMpi) -> bool:
 
 def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
     forked = case.plan.launcher[1:3] == ("-launcher", "fork")
+    variables = {**case.image.environment, **case.plan.env}
     return (
         row.of(mpi)
         and counts(row.nodes, case.request.nodes)
@@ -250,5 +251,6 @@ def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
         and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}
         and row.agent in {None, AGENT in case.plan.launcher}
-        and not (row.without and row.without in {**case.image.environment, **case.plan.env})
+        and not (row.without and row.without in variables)
+        and (not row.empty or variables.get(row.empty, "unset").strip() == "")
     )

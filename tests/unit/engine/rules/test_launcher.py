@@ -1,6 +1,7 @@
 """mpirun: the host's outside the container, and the image's inside."""
 
 import msgspec
+import pytest
 
 from tests.unit.engine.examples import INTEL_MPI
 from tests.unit.engine.whole import (
@@ -256,10 +257,45 @@ def test_ranks_whose_components_are_hidden_end_before_they_wait_for_a_step():
     assert judge(seen, RULES)[0].outcome == "hang"
 
 
-def test_a_pmix_3_1_client_meets_ranks_of_its_own_node_alone_under_prrte():
-    of = with_(mpi(version="4.0.3"), pmix="3.1.5")
+@pytest.mark.parametrize(
+    ("version", "client"), [("4.0.3", "3.1.5"), ("3.1.6rc3", "2.2.3"), ("3.1.3rc3", "2.1.4")]
+)
+def test_a_pmix_client_before_3_2_meets_ranks_of_its_own_node_alone_under_prrte(version, client):
+    of = with_(mpi(version=version), pmix=client)
     found = [judge(case(of=of, mode="mpirun-host", nodes=n, **UNSET), RULES)[0].outcome for n in (1, 2)]
     assert found == ["ok", "comm-failure"]
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome"),
+    [
+        ("1.10.2", "ok"),
+        ("2.1.6", "init-failure"),
+        ("3.0.0", "crash"),
+        ("3.1.6", "crash"),
+        ("4.0.2", "crash"),
+        ("4.0.3", "init-failure"),
+        ("4.1.8", "init-failure"),
+    ],
+)
+def test_how_an_mpirun_ends_that_finds_no_ssh_turns_on_its_release(version, outcome):
+    of = absent(mpi(version=version), "ssh")
+    assert judge(case(of=of, **INSIDE), RULES)[0].outcome == outcome
+    assert judge(case(of=with_(of, ssh="/usr/bin/ssh"), **INSIDE), RULES)[0].outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("version", "variable", "outcome"),
+    [
+        ("3.1.6", "OMPI_MCA_plm_rsh_agent", "crash"),
+        ("4.0.2", "OMPI_MCA_plm_rsh_agent", "crash"),
+        ("4.0.3", "OMPI_MCA_plm_rsh_agent", "ok"),
+        ("3.1.6", "ANOTHER", "ok"),
+    ],
+)
+def test_an_empty_agent_spares_mpirun_its_ssh_since_4_0_3_and_ended_it_before(version, variable, outcome):
+    of = with_(mpi(version=version), ssh="", environment={variable: ""})
+    assert judge(case(of=of, **INSIDE), RULES)[0].outcome == outcome
 
 
 def test_an_mpirun_of_another_release_in_the_image_is_judged_as_one_of_the_host():

@@ -89,6 +89,20 @@ def test_open_mpi_1_ends_in_mpi_init_where_openib_finds_no_device():
     assert found == {"1.10.2": "init-failure", "4.1.4": "crash"}
 
 
+@pytest.mark.parametrize(
+    ("version", "value", "outcome"),
+    [
+        ("3.1.6", "ib0", "init-failure"),
+        ("4.0.1", "ib0", "init-failure"),
+        ("4.0.2", "ib0", "ok"),
+        ("3.1.6", "eth0", "ok"),
+    ],
+)
+def test_ranks_read_which_interfaces_daemons_take_up_to_open_mpi_4_0_1(version, value, outcome):
+    there = host(environment={"OMPI_MCA_oob_tcp_if_include": value}, interfaces=("eth0", "lo"))
+    assert judge(case(there, mpi(version=version)), RULES)[0].outcome == outcome
+
+
 FAST: dict[str, object] = {"infiniband": ("mlx5_0",), "fabrics": (), "interfaces": ("eth0", "ib0", "lo")}
 ROCE: dict[str, object] = {**FAST, "link_layers": {"mlx5_0": "Ethernet"}}
 SLINGSHOT: dict[str, object] = {
