@@ -37,6 +37,8 @@ GLOO_FILE = "toolkit-gloo.py"
 """What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
 AGENT = "toolkit-agent"
 """What mpirun inside a container calls in place of ssh; a job script makes it in its folder."""
+ISOLATED = "isolated"
+"""What tells the mpirun of an Open MPI before 5 that there is no other node."""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
@@ -78,13 +80,21 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             path = (image.mpi.launcher if image.mpi else None) or "mpirun"
             # Over several nodes forking would put every rank on the first.
             forking = ("-launcher", "fork") if _has_to_fork(image) and request.nodes == 1 else ()
-            return (path, *forking, *_agent(host, image, request))
+            return (path, *forking, *_without_ssh(image, request), *_agent(host, image, request))
 
 
 def _has_to_fork(image: ImageFacts) -> bool:
     """Tell whether the launcher inside asks srun, which the image lacks, for ranks of its own node."""
     mpi = image.mpi
     return mpi is not None and any(row.of(mpi) and row.forked is False for row in knowledge.mpi().inside)
+
+
+def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
+    """Return the words by which a launcher inside starts ranks of its own node without an ssh."""
+    mpi = image.mpi
+    if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
+        return ()
+    return next((row.words for row in knowledge.mpi().without_ssh if row.of(mpi)), ())
 
 
 def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, ...]:

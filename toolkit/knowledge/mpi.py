@@ -74,9 +74,16 @@ class Inside(MpiRow, frozen=True, kw_only=True):
     allocation: bool | None = None
     forked: bool | None = None
     agent: bool | None = None
+    isolated: bool | None = None
     amd_unthreaded: bool | None = None
     without: str = ""
     empty: str = ""
+
+
+class WithoutSsh(MpiRow, frozen=True, kw_only=True):
+    """The words by which a launcher starts the ranks of its own node where an image has no ssh."""
+
+    words: tuple[str, ...]
 
 
 class Agent(MpiRow, frozen=True, kw_only=True):
@@ -195,6 +202,7 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     release: ReleaseRows
     daemons: tuple[Daemons, ...]
     inside: tuple[Inside, ...]
+    without_ssh: tuple[WithoutSsh, ...]
     agent: tuple[Agent, ...]
     outside_step: OutsideStep
     defect: tuple[Defect, ...]

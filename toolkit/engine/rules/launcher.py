@@ -5,7 +5,7 @@ import posixpath
 from toolkit import knowledge
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.plans import AGENT
+from toolkit.engine.plans import AGENT, ISOLATED
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
@@ -251,6 +251,7 @@ def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
         and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}
         and row.agent in {None, AGENT in case.plan.launcher}
+        and row.isolated in {None, ISOLATED in case.plan.launcher}
         and not (row.without and row.without in variables)
         and (not row.empty or variables.get(row.empty, "unset").strip() == "")
     )

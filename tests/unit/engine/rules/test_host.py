@@ -3,7 +3,20 @@
 import msgspec
 import pytest
 
-from tests.unit.engine.whole import HOST, MPICH, SLURM, absent, case, host, image, runtime, unread
+from tests.unit.engine.whole import (
+    HOST,
+    IMAGE,
+    MPICH,
+    SLURM,
+    absent,
+    case,
+    host,
+    image,
+    mpi,
+    runtime,
+    unread,
+    with_,
+)
 from toolkit.engine.predict import examine, predict
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostMpi
@@ -80,13 +93,15 @@ OUTCOMES = {
 
 
 MODULE = "load an MPI module before the job"
+LAUNCHES_NOTHING = with_(mpi(launcher=None), absent={**IMAGE.absent, "mpi.launcher": "none"})
 
 
 @pytest.mark.parametrize(
     ("types", "of", "fix"),
     [
         (("none", "pmix", "pmi2"), image(), f"use mode srun-pmix; or {MODULE}"),
-        (("none", "cray_shasta", "pmi2"), absent(image(), "ssh"), MODULE),
+        (("none", "cray_shasta", "pmi2"), absent(image(), "ssh"), f"use mode mpirun-container; or {MODULE}"),
+        (("none", "cray_shasta", "pmi2"), LAUNCHES_NOTHING, MODULE),
         (("none", "cray_shasta", "pmi2"), image(mpi=MPICH), f"use mode srun-pmi2; or {MODULE}"),
         (("pmix_v5", "pmi2"), None, f"use mode srun-pmix; or {MODULE}"),
         (("none", "pmi2"), None, f"use mode srun-pmi2; or {MODULE}"),

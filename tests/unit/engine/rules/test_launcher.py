@@ -18,6 +18,7 @@ from tests.unit.engine.whole import (
     with_,
 )
 from toolkit.engine.judge import judge
+from toolkit.engine.plans import propose
 from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
 from toolkit.model.prediction import Request
@@ -282,6 +283,29 @@ def test_how_an_mpirun_ends_that_finds_no_ssh_turns_on_its_release(version, outc
     of = absent(mpi(version=version), "ssh")
     assert judge(case(of=of, **INSIDE), RULES)[0].outcome == outcome
     assert judge(case(of=with_(of, ssh="/usr/bin/ssh"), **INSIDE), RULES)[0].outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("version", "nodes", "words"),
+    [
+        ("1.10.2", 1, ()),
+        ("2.1.1", 1, ("--mca", "plm", "isolated")),
+        ("4.1.8", 1, ("--mca", "plm", "isolated")),
+        ("3.1.6", 2, ()),
+        ("5.0.9", 1, ()),
+    ],
+)
+def test_an_mpirun_that_asks_for_ssh_in_vain_is_told_to_do_without_on_one_node(version, nodes, words):
+    of, request = absent(mpi(version=version), "ssh"), Request(nodes=nodes, ranks_per_node=2)
+    plan = propose(HOST, of, request, "mpirun-container")
+    assert plan.launcher == (of.mpi.launcher, *words)
+    if words:
+        with_ssh = propose(HOST, mpi(version=version), request, "mpirun-container")
+        assert with_ssh.launcher == (of.mpi.launcher,)
+        assert (
+            judge(case(of=of, mode="mpirun-container", nodes=1, launcher=plan.launcher), RULES)[0].outcome
+            == "ok"
+        )
 
 
 @pytest.mark.parametrize(
