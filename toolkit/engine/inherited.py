@@ -6,16 +6,30 @@ from toolkit.model.facts import HostFacts
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
 
+def obeyed(host: HostFacts) -> tuple[str, ...]:
+    """Return what the names of variables begin with that the host's runtime obeys, the one that counts first.
+
+    Apptainer reads those of Singularity too, and its own before them (apptainer/apptainer:internal/pkg/util/
+    env/env.go at v1.4.5, ApptainerPrefixes); Singularity of either kind knows its own alone (sylabs/
+    singularity:cmd/internal/cli/singularity.go at v3.8.4 and v4.3.7, envPrefix).
+    """
+    found = host.runtime
+    return _RUNTIMES[1:] if found is not None and found.name.startswith("singularity") else _RUNTIMES
+
+
 def harmful(host: HostFacts) -> tuple[str, ...]:
     """Return the variables of the host that a job would inherit and that are meant for its own MPI."""
     return tuple(name for name in sorted(host.environment) if _is_harmful(name))
 
 
 def _is_harmful(name: str) -> bool:
-    for runtime in _RUNTIMES:
-        # The runtime sets the rest of the name inside the container.
-        name = name.removeprefix(f"{runtime}ENV_")
-    return steers_mpi(name) or container_option(name) is not None
+    return steers_mpi(name_inside(name) or name) or container_option(name) is not None
+
+
+def name_inside(name: str) -> str | None:
+    """Return the name under which a variable is set in the container, if it is meant for that alone."""
+    runtime, sign, inside = name.partition("ENV_")
+    return inside if sign and runtime in _RUNTIMES else None
 
 
 def steers_mpi(name: str) -> bool:

@@ -4,12 +4,17 @@ import posixpath
 
 import msgspec
 
+from toolkit.engine.inherited import name_inside, obeyed
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 
 _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
-FORCED_PATHS = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
-"""What the runtime sets inside, in place of what the image says."""
+
+
+def forced_paths(host: HostFacts) -> tuple[str, ...]:
+    """Return what the runtime sets inside, in place of what the image says; of two the first counts."""
+    named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
+    return tuple(name for name in named if name.startswith(obeyed(host)))
 
 
 def path_given(host: HostFacts, plan: Plan) -> str | None:
@@ -18,7 +23,7 @@ def path_given(host: HostFacts, plan: Plan) -> str | None:
     Empty where a variable of the host sets one and nobody told to what.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
-    forced = (n for n in FORCED_PATHS if n in host.environment and n not in plan.unset)
+    forced = (name for name in forced_paths(host) if name not in plan.unset)
     return asked if asked is not None else next((host.environment[n] for n in forced), None)
 
 

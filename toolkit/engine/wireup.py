@@ -9,7 +9,7 @@ from typing import Literal
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.inherited import container_option
+from toolkit.engine.inherited import container_option, obeyed
 from toolkit.engine.traits import brings_orte, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
@@ -21,7 +21,10 @@ HYDRA = {"mpich", "intelmpi", "mvapich2"}
 
 PMI = {"pmi1", "pmi2"}
 
-_CLEANS = {"-e", "--cleanenv", "-C", "--containall"}
+CONTAINS = {"-c", "--contain", "-C", "--containall", "--compat"}
+"""Options by which a container has neither home, /tmp nor /dev/shm of the host."""
+_CLEANS = {"-e", "--cleanenv", "-C", "--containall", "--compat"}
+_OWN_USERS = {"-u", "--userns", "--unshare-userns", "-f", "--fakeroot"}
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 
@@ -146,7 +149,7 @@ def options(case: Case, wanted: set[str]) -> dict[str, str]:
     """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host.environment) - set(case.plan.unset)):
-        if option := container_option(name):
+        if name.startswith(obeyed(case.host)) and (option := container_option(name)):
             found.setdefault(f"--{option}", f"host: {name} is set")
     return {word: where for word, where in found.items() if word in wanted}
 
@@ -160,7 +163,7 @@ def leaves_out_home(case: Case) -> bool:
     """Tell whether the home folder of the host is not mounted."""
     runtime = case.host.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
-    return forbidden or bool(options(case, {"--no-home", "-c", "--contain", "-C", "--containall"}))
+    return forbidden or bool(options(case, {"--no-home", *CONTAINS}))
 
 
 def waits_for_the_dead(case: Case, *, met: bool) -> bool:
@@ -178,7 +181,11 @@ def waits_for_the_dead(case: Case, *, met: bool) -> bool:
 
 def alone_in_namespace(case: Case) -> bool | None:
     """Tell whether each rank of a node is in a user namespace of its own; ``None`` if that is not known."""
-    return False if "--sharens" in case.plan.container else splits(case.host, case.request, case.mode)
+    if "--sharens" in case.plan.container:
+        return False
+    found = splits(case.host, case.request, case.mode)
+    asked = case.mode not in {"mpirun-container", "gloo"} and case.request.ranks_per_node > 1
+    return True if asked and options(case, _OWN_USERS) else found
 
 
 def needs_hint(case: Case) -> bool:

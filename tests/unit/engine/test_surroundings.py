@@ -28,7 +28,9 @@ def leaking(*names: str) -> HostFacts:
     return host
 
 
-@pytest.mark.parametrize("name", ["APPTAINER_CLEANENV", "SINGULARITY_CONTAINALL"])
+@pytest.mark.parametrize(
+    "name", ["APPTAINER_CLEANENV", "SINGULARITY_CONTAINALL", "APPTAINER_COMPAT", "SINGULARITY_COMPAT"]
+)
 def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singletons(name: str):
     ours = predict(leaking(name), IMAGE, Request()).of("srun-pmix")
     assert ours.plan is not None
@@ -36,6 +38,45 @@ def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singl
     assert name in ours.plan.unset
     left = foresee(leaking(name), IMAGE, Request(), with_(ours.plan, unset=()))
     assert left.outcome == "singletons"
+
+
+SETUID = with_(HOST.runtime, setuid=True)
+
+
+@pytest.mark.parametrize("name", ["APPTAINER_USERNS", "SINGULARITY_UNSHARE_USERNS", "APPTAINER_FAKEROOT"])
+def test_a_variable_that_puts_ranks_into_namespaces_of_their_own_is_taken_away_or_judged(name: str):
+    host, image = with_(leaking(name), runtime=SETUID, ptrace_scope=0), image_with(UCX)
+    ours = predict(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2)).of("srun-pmi2")
+    assert ours.plan is not None
+    assert (ours.outcome, ours.plan.unset) == ("ok", (name,))
+    left = foresee(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2), with_(ours.plan, unset=()))
+    assert left.outcome == "init-failure"
+    assert "namespaces-split-a-node" in left.findings
+    alone = foresee(host, with_(image, ucx="1.13.1"), Request(nodes=2), with_(ours.plan, unset=()))
+    assert alone.outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "outcome"), [("apptainer", "singletons"), ("singularity-ce", "ok"), ("singularity", "ok")]
+)
+def test_a_variable_of_apptainer_is_nothing_to_singularity(runtime: str, outcome: str):
+    of_other = with_(
+        leaking("APPTAINER_CLEANENV"), runtime=with_(HOST.runtime, name=runtime, version="3.8.7")
+    )
+    plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert foresee(of_other, IMAGE, Request(), plan).outcome == outcome
+
+
+@pytest.mark.parametrize(("runtime", "outcome"), [("apptainer", "ok"), ("singularity-ce", "crash")])
+def test_of_two_names_for_one_variable_that_of_the_runtime_itself_counts(runtime: str, outcome: str):
+    set_twice = {"APPTAINERENV_OMPI_MCA_btl": "tcp,self", "SINGULARITYENV_OMPI_MCA_btl": "openib"}
+    mpi = with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader", "openib")})
+    host = with_(HOST, environment=set_twice, runtime=with_(HOST.runtime, name=runtime, setuid=True))
+    host = with_(host, infiniband=(), fabrics=())
+    plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert foresee(host, image_with(mpi, "4.2.2"), Request(), plan).outcome == outcome
 
 
 UCX = with_(MPICH, device="ch4:ucx", own_shm=False)

@@ -7,7 +7,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.traits import copies_blindly, sends_by_ucx
-from toolkit.engine.wireup import alone_in_namespace, options
+from toolkit.engine.wireup import CONTAINS, alone_in_namespace, options
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing
 from toolkit.model.facts import ImageMpi
@@ -19,7 +19,6 @@ _SPARED = 41 / 55
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LARGER = "make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or take another transport"
-_OWN_SHM = {"-c", "--contain", "-C", "--containall"}
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
@@ -196,7 +195,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
     mpi, there = case.image.mpi, case.host.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
-    if options(case, _OWN_SHM):
+    if options(case, CONTAINS):
         return None  # the container's own is of the usual size
     for row in knowledge.mpi().shared_memory:
         fits = _shares_by(case, mpi, row)

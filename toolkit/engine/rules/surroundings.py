@@ -4,7 +4,7 @@ from toolkit import knowledge
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.searched import FORCED_PATHS
+from toolkit.engine.searched import forced_paths
 from toolkit.engine.traits import bind_target
 from toolkit.folders import is_below
 from toolkit.versions import within
@@ -192,7 +192,7 @@ def library_path_forced(case: Case) -> Hit | None:
     """LD_LIBRARY_PATH of the host stays outside; APPTAINERENV_LD_LIBRARY_PATH is set inside, in place of what
     the image sets. Libraries that the image finds by its own path are then missing or others.
     """
-    names = [name for name in FORCED_PATHS if _inherited(case, name)]
+    names = [name for name in forced_paths(case.host) if _inherited(case, name)]
     return Hit(tuple(_said(case, name) for name in names)) if names else None
 
 
