@@ -97,7 +97,26 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     led = _led_inside(image, request) if mode == "mpirun-container" else ()
-    return (*_driver(host, image), *_left_out(host), *led, *_together(host, image, request, mode))
+    return (
+        *_by_runtime(host, image),
+        *_driver(host, image),
+        *_left_out(host),
+        *led,
+        *_together(host, image, request, mode),
+    )
+
+
+def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
+    """Start an image by the runtime that hands the launcher's variables on, where there are two.
+
+    An OCI-SIF is left to the other one, which cleans the environment unless it is told not to.
+    """
+    if not _has_option(host, "--no-oci"):
+        return ()
+    if image.format == "oci-sif":
+        return ("--oci", "--no-compat")
+    asked = host.runtime is not None and host.runtime.settings.get("oci mode") == "yes"
+    return ("--no-oci",) if asked else ()
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ RULES: tuple[Rule, ...] = (
     launcher.launcher_prefix_half_removed,
     launcher.launcher_pmix_pair,
     launcher.container_launcher_fails,
+    runtime.oci_mode,
     container.tmp_not_mounted,
     container.tmp_hidden,
     pmix.pmix_pair_fails,

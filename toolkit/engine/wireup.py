@@ -13,6 +13,7 @@ from toolkit.engine.inherited import container_option, obeyed
 from toolkit.engine.traits import brings_orte, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
+from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.versions import within
 
@@ -156,7 +157,24 @@ def options(case: Case, wanted: set[str]) -> dict[str, str]:
 
 def cleaned(case: Case) -> dict[str, str]:
     """Return the options that start the container without the variables of the launcher."""
-    return options(case, _CLEANS)
+    oci = in_oci_mode(case)
+    return options(case, _CLEANS) | ({"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {})
+
+
+def in_oci_mode(case: Case) -> str:
+    """Return what has SingularityCE 4 leave the container to an OCI runtime; empty text where nothing does.
+
+    That one gets none of the host's variables unless --no-compat is given (sylabs/singularity:internal/pkg/
+    runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv; launcher_linux.go, prepareNativeEnv).
+    """
+    runtime = case.host.runtime
+    if runtime is None or not knows(runtime.name, runtime.version or "", "--no-oci"):
+        return ""
+    if "--no-oci" in case.plan.container:
+        return ""
+    asked = next(iter(options(case, {"--oci"}).values()), "")
+    configured = runtime.settings.get("oci mode") == "yes"
+    return asked or ("host: singularity.conf: oci mode = yes" if configured else "")
 
 
 def leaves_out_home(case: Case) -> bool:

@@ -4,8 +4,9 @@ from itertools import pairwise
 
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import TRY_IT, Hit, Lacks, rule
 from toolkit.engine.traits import bind_target
+from toolkit.engine.wireup import cleaned, in_oci_mode
 from toolkit.knowledge import runtime
 from toolkit.knowledge.runtime import Mount
 from toolkit.versions import older
@@ -42,6 +43,45 @@ def runtime_cannot_read_image(case: Case) -> Hit | Lacks | None:
         return None
     evidence = (*case.cite("host.runtime"), f"image: its format is {case.image.format}")
     return Hit(evidence, "unavailable", row.because, source=row.source)
+
+
+@rule(
+    "oci-mode",
+    "The container is left to an OCI runtime, which hides more of the host",
+    severity="error",
+    fix=f"build a native SIF (singularity build, without --oci); {TRY_IT}",
+    source=(
+        "sylabs/singularity:internal/pkg/runtime/launcher at v4.3.7: oci/spec_linux.go, addNamespaces; "
+        "oci/mounts_linux.go; native/launcher_linux.go, checkImage"
+    ),
+    needs=("host.runtime",),
+    then=("host.runtime.version",),
+)
+def oci_mode(case: Case) -> Hit | Lacks | None:
+    """In the OCI mode of SingularityCE 4 each rank has process, IPC and user namespaces of its own, and /tmp,
+    /dev/shm and an environment of its own too unless --no-compat is given. What an MPI does there has not
+    been measured; without the variables of a launcher it is alone. An OCI-SIF is not started any other way:
+    'native runtime does not support OCI-SIF images, use --oci mode'.
+    """
+    asked = _setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
+    if asked and (lacks := _unnumbered(case)):
+        return lacks
+    found = in_oci_mode(case)
+    if not found and case.image.format == "oci-sif" and _knows_oci(case):
+        evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
+        because = "an OCI-SIF is started with --oci alone"
+        return Hit(
+            evidence, "unavailable", because, "An OCI-SIF is started with --oci alone", fix="add --oci"
+        )
+    if not found or (cleaned(case) and case.mode != "mpirun-container"):
+        return None
+    because = "what ranks do in containers of an OCI runtime has not been measured"
+    return Hit((*case.cite("host.runtime"), found), "unknown", because)
+
+
+def _knows_oci(case: Case) -> bool:
+    found = case.host.runtime
+    return found is not None and runtime.knows(found.name, found.version or "", "--no-oci")
 
 
 @rule(

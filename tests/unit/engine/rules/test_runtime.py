@@ -5,7 +5,7 @@ import pytest
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
-from toolkit.engine.predict import predict
+from toolkit.engine.predict import foresee, predict
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Request
@@ -35,6 +35,9 @@ def unbound(*binds: str, **more: object):
 UNNUMBERED = unread(runtime(name="singularity", version=""), "runtime.version")
 """A host whose runtime says something else than a release of it."""
 LOCALTIME = unbound("/etc/localtime", version="1.4.5")
+OCI = runtime(name="singularity-ce", version="4.3.7")
+"""A runtime that can leave containers to another, an OCI runtime."""
+OCI_ALWAYS = runtime(name="singularity-ce", version="4.3.7", settings={"oci mode": "yes"})
 
 
 def plain_user(kernel: str, **more: object):
@@ -49,6 +52,13 @@ FIRES = {
         case(runtime(name="singularity-ce", version="3.11.5"), image(format="oci-sif")),
         case(runtime(name="singularity", version="3.8.7"), image(format="oci-sif")),
         case(runtime(name="singularity-pro", version="3.11-7.el8"), image(format="oci-sif")),
+    ],
+    "oci-mode": [
+        case(OCI_ALWAYS, container=("--no-compat",)),
+        case(OCI, image(format="oci-sif")),
+        case(OCI, image(format="oci-sif"), container=("--oci", "--no-compat")),
+        case(OCI, container=("--oci", "--no-compat")),
+        case(OCI_ALWAYS, mode="mpirun-container", container=()),
     ],
     "bind-source-missing": [
         case(unbound("/etc/localtime")),
@@ -99,6 +109,15 @@ QUIET = {
         case(UNNUMBERED, image(format="sandbox")),
         case(runtime(name="singularity", version="", seen=False)),
     ],
+    "oci-mode": [
+        case(),
+        case(NO_RUNTIME),
+        case(OCI),
+        case(OCI_ALWAYS, container=("--no-oci",)),
+        case(OCI_ALWAYS),
+        case(runtime(settings={"oci mode": "yes"})),
+        case(runtime(name="singularity-ce", version="3.11.5"), container=("--oci",)),
+    ],
     "bind-source-missing": [case(), case(NO_RUNTIME)],
     "runtime-retired": [
         case(),
@@ -134,6 +153,7 @@ QUIET = {
     "session-folder-small": [case(), case(setting("sessiondir max size", "unlimited"))],
 }
 UNDECIDED = {
+    "oci-mode": [case(runtime(name="singularity", version="", settings={"oci mode": "yes"}))],
     "runtime-cannot-read-image": [case(UNNUMBERED), case(UNNUMBERED, image(format="oci-sif"))],
     "image-compression-too-new": [
         case(setuid(), unread(IMAGE, "compression")),
@@ -149,7 +169,11 @@ UNDECIDED = {
     ],
     "runtime-retired": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
-OUTCOMES = {"runtime-cannot-read-image": "unavailable", "bind-source-missing": "unavailable"}
+OUTCOMES = {
+    "runtime-cannot-read-image": "unavailable",
+    "bind-source-missing": "unavailable",
+    "oci-mode": "unknown",
+}
 
 
 @pytest.mark.parametrize("broken", FIRES["runtime-cannot-read-image"])
@@ -193,3 +217,36 @@ def test_without_a_way_to_leave_it_out_nothing_starts():
     verdict = predict(unbound("/etc/localtime"), IMAGE, Request())
     assert verdict.chosen is None
     assert {p.outcome for p in verdict.predictions} == {"unavailable"}
+
+
+def test_a_native_image_is_kept_from_an_oci_runtime_that_the_site_asks_for():
+    """Without the option every rank would be alone: that runtime hands no variable of the launcher on."""
+    verdict = predict(OCI_ALWAYS, IMAGE, Request())
+    (found,) = (p for p in verdict.predictions if p.mode == "srun-pmix")
+    assert found.plan is not None
+    assert (found.outcome, found.plan.container[0]) == ("ok", "--no-oci")
+    left = foresee(OCI_ALWAYS, IMAGE, Request(), with_(found.plan, container=()))
+    assert (left.outcome, left.findings[0]) == ("singletons", "environment-cleaned")
+    assert left.because.startswith("OCI mode strips PMIX_*")
+    plain = predict(OCI, IMAGE, Request()).of("srun-pmix").plan
+    assert plain is not None
+    assert not {"--oci", "--no-oci"} & set(plain.container)
+
+
+def test_an_oci_sif_is_started_by_what_reads_it_and_nobody_knows_what_becomes_of_it():
+    verdict = predict(OCI, image(format="oci-sif"), Request())
+    assert verdict.chosen is None
+    assert {p.outcome for p in verdict.predictions if p.mode in {"srun-pmix", "mpirun-host", "gloo"}} == {
+        "unknown"
+    }
+    plan = verdict.of("srun-pmix").plan
+    assert plan is not None
+    assert plan.container[:2] == ("--oci", "--no-compat")
+
+
+def test_a_variable_that_asks_for_an_oci_runtime_is_taken_away_or_foretells_singletons():
+    asking = with_(OCI, environment={"SINGULARITY_OCI": ""})
+    ours = predict(asking, IMAGE, Request()).of("srun-pmix")
+    assert ours.plan is not None
+    assert (ours.outcome, ours.plan.unset) == ("ok", ("SINGULARITY_OCI",))
+    assert foresee(asking, IMAGE, Request(), with_(ours.plan, unset=())).outcome == "singletons"
