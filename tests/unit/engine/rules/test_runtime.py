@@ -77,6 +77,7 @@ FIRES = {
         case(setuid({"execution control list": "set"}, version="1.3.0")),
         case(setuid(name="singularity", version="3.8.7")),
         case(setuid(name="singularity-ce", version="4.3.1")),
+        case(with_(setuid(version="1.2.5"), kernel="4.12.14-122.201-default")),
     ],
     "squashfuse-absent": [
         case(absent(HOST, "squashfuse")),
@@ -85,10 +86,12 @@ FIRES = {
         case(runtime(name="singularity-pro", version="3.11-7.el8")),
         case(runtime(name="singularity", version="3.8.7-1.el8", setuid=False)),
         case(runtime(version="1.0.3")),
-        case(plain_user("4.12.14-122.201-default")),
-        case(plain_user("3.10.0-1062.el7.x86_64")),
         case(plain_user("4.12.14-122.201-default", name="singularity-ce", version="4.3.1")),
         case(plain_user("4.12.14-122.201-default", name="singularity-pro", version="4.1.6")),
+    ],
+    "squashfuse-refused": [
+        case(plain_user("4.12.14-122.201-default")),
+        case(plain_user("3.10.0-1062.el7.x86_64")),
     ],
     "home-not-mounted": [case(setting("mount home", "no"))],
     "binds-refused": [
@@ -141,10 +144,22 @@ QUIET = {
         case(absent(runtime(setuid=True, version="1.2.5"), "squashfuse")),
         case(setuid()),
         case(runtime(name="singularity-ce", version="4.0.3", settings={"sif fuse": "yes"})),
+        case(runtime(name="singularity-ce", version="4.3.1")),
         case(plain_user("3.10.0-1160.el7.x86_64")),
         case(plain_user("4.18.0-553.el8_10.x86_64")),
         case(NO_RUNTIME),
         case(absent(HOST, "squashfuse"), image(format="sandbox")),
+    ],
+    "squashfuse-refused": [
+        case(),
+        case(NO_RUNTIME),
+        case(plain_user("3.10.0-1160.el7.x86_64")),
+        case(plain_user("4.18.0-553.el8_10.x86_64")),
+        case(setuid()),
+        case(absent(plain_user("4.12.14-122.201-default"), "squashfuse")),
+        case(plain_user("4.12.14-122.201-default", name="singularity-ce", version="4.3.1")),
+        case(plain_user("4.12.14-122.201-default"), image(format="sandbox")),
+        case(with_(plain_user("4.12.14"), environment={"APPTAINER_UNSQUASH": ""})),
     ],
     "home-not-mounted": [case(), case(NO_RUNTIME)],
     "binds-refused": [case(), case(NO_RUNTIME)],
@@ -156,14 +171,21 @@ UNDECIDED = {
     "oci-mode": [case(runtime(name="singularity", version="", settings={"oci mode": "yes"}))],
     "runtime-cannot-read-image": [case(UNNUMBERED), case(UNNUMBERED, image(format="oci-sif"))],
     "image-compression-too-new": [
+        case(unread(HOST, "kernel")),
         case(setuid(), unread(IMAGE, "compression")),
         case(unread(setuid(version="1.2.5"), "runtime.setuid")),
         case(unread(setuid(), "runtime.settings")),
         case(setuid(version="")),
     ],
+    "squashfuse-refused": [
+        case(unread(plain_user("4.12.14"), "squashfuse")),
+        case(unread(plain_user("4.12.14"), "runtime.setuid")),
+        case(plain_user("4.12.14", name="singularity", version="")),
+        case(unread(HOST, "kernel")),
+    ],
     "squashfuse-absent": [
         case(unread(HOST, "squashfuse")),
-        case(unread(HOST, "kernel")),
+        case(unread(runtime(name="singularity-ce", version="4.3.1"), "kernel")),
         case(UNNUMBERED),
         case(unread(runtime(setuid=True), "runtime.settings")),
     ],
@@ -173,6 +195,8 @@ OUTCOMES = {
     "runtime-cannot-read-image": "unavailable",
     "bind-source-missing": "unavailable",
     "oci-mode": "unknown",
+    "image-compression-too-new": "unavailable",
+    "squashfuse-refused": "unavailable",
 }
 
 
