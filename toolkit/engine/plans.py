@@ -157,12 +157,18 @@ def _has_option(host: HostFacts, option: str) -> bool:
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
-    """Bind /tmp where the site does not: PMIx and Open MPI keep their session there."""
+    """Bind /tmp and /dev where the site does not.
+
+    PMIx and Open MPI keep their session in the one; the other has the devices of a fast network, and the
+    shared memory by which ranks of one node find each other.
+    """
     if host.runtime is None:
         return ()
     unread = "runtime.settings" in host.unknown
-    needed = unread or host.runtime.settings.get("mount tmp") == "no"
-    return ("/tmp",) if needed else ()  # noqa: S108 - the path that MPI uses
+    tmp = unread or host.runtime.settings.get("mount tmp") == "no"
+    minimal = unread or host.runtime.settings.get("mount dev") == "minimal"
+    dev = minimal and _has_option(host, "--bind /dev")
+    return ("/tmp",) * tmp + ("/dev",) * dev  # noqa: S108 - the path that MPI uses
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:

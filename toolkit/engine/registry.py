@@ -80,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     settings.setting_breaks_mpi,
     image.libfabric_missing,
     image.mpi_release_defect,
+    memory.shared_memory_apart,
     memory.mpi_shared_memory_small,
     memory.namespaces_split_a_node,
     memory.large_messages_hang,

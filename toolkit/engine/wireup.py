@@ -177,6 +177,26 @@ def in_oci_mode(case: Case) -> str:
     return asked or ("host: singularity.conf: oci mode = yes" if configured else "")
 
 
+def binds_devices(case: Case) -> bool:
+    """Tell whether all of the host's /dev is asked for, which a runtime gives unless 'mount dev' is no."""
+    runtime = case.host.runtime
+    asked = runtime is not None and knows(runtime.name, runtime.version or "", "--bind /dev")
+    return asked and any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
+
+
+def own_shared_memory(case: Case) -> str:
+    """Return what gives each container a /dev/shm of its own; empty text where it has that of the host.
+
+    With 'mount dev = no' there is none at all, and an MPI makes do with files in /tmp.
+    """
+    runtime = case.host.runtime
+    minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
+    if runtime is None or binds_devices(case) or runtime.settings.get("mount dev") == "no":
+        return ""
+    asked = next(iter(options(case, CONTAINS).values()), "")
+    return asked or (f"host: {runtime.name}.conf: mount dev = minimal" if minimal else "")
+
+
 def leaves_out_home(case: Case) -> bool:
     """Tell whether the home folder of the host is not mounted."""
     runtime = case.host.runtime

@@ -5,7 +5,7 @@ from itertools import pairwise
 from toolkit.engine.case import Case
 from toolkit.engine.rule import TRY_IT, Hit, Lacks, rule
 from toolkit.engine.traits import bind_target
-from toolkit.engine.wireup import cleaned, in_oci_mode
+from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
 from toolkit.knowledge import runtime
 
 
@@ -202,16 +202,21 @@ def binds_need_folders(case: Case) -> Hit | None:
     "device-files-hidden",
     "Containers see a minimal /dev here: no InfiniBand or RoCE, no shared memory of the host",
     severity="warning",
-    fix="administrator: 'mount dev = yes' in apptainer.conf; or --bind /dev/infiniband --bind /dev/shm",
-    source="Apptainer administrator guide, apptainer.conf: mount dev",
+    fix="administrator: 'mount dev = yes' in apptainer.conf; where it is minimal, --bind /dev",
+    source=(
+        "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
+        "engine/apptainer/container_linux.go, addUserbindsMount, at v1.4.5"
+    ),
     needs=("host.runtime",),
     advice=True,
 )
 def device_files_hidden(case: Case) -> Hit | None:
     """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm:
-    MPI and NCCL fall back to TCP, between ranks of one node too.
+    Open MPI and NCCL fall back to TCP, between ranks of one node too. A bind of all of /dev undoes the one,
+    and none the other; one of /dev/shm alone is passed by, as there is one already.
     """
-    if setting(case, "mount dev") not in {"minimal", "no"}:
+    found = setting(case, "mount dev")
+    if found not in {"minimal", "no"} or (found == "minimal" and binds_devices(case)):
         return None
     return Hit((_line(case, "mount dev"),))
 

@@ -99,7 +99,11 @@ FIRES = {
         case(setting("user bind control", "no"), binds=("/data",)),
     ],
     "binds-need-folders": [case(runtime(settings={"enable overlay": "no", "enable underlay": "no"}))],
-    "device-files-hidden": [case(setting("mount dev", "minimal")), case(setting("mount dev", "no"))],
+    "device-files-hidden": [
+        case(setting("mount dev", "minimal")),
+        case(setting("mount dev", "minimal"), binds=("/dev/shm",)),
+        case(setting("mount dev", "no"), binds=("/dev",)),
+    ],
     "session-folder-small": [case(setting("sessiondir max size", "16"))],
 }
 QUIET = {
@@ -164,7 +168,11 @@ QUIET = {
     "home-not-mounted": [case(), case(NO_RUNTIME)],
     "binds-refused": [case(), case(NO_RUNTIME)],
     "binds-need-folders": [case(), case(setting("enable overlay", "no"))],
-    "device-files-hidden": [case(), case(host(runtime=with_(SETUID, settings={})))],
+    "device-files-hidden": [
+        case(),
+        case(host(runtime=with_(SETUID, settings={}))),
+        case(setting("mount dev", "minimal"), binds=("/dev",)),
+    ],
     "session-folder-small": [case(), case(setting("sessiondir max size", "unlimited"))],
 }
 UNDECIDED = {
