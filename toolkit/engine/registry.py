@@ -50,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     gloo.gloo_lacks_horovod,
     gloo.horovod_lacks_gloo,
     bind.bind_nothing_to_mount,
+    runtime.bind_not_allowed,
     bind.bind_glibc_older,
     bind.bind_library_older,
     bind.bind_library_missing,

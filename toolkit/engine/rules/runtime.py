@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import TRY_IT, Hit, Lacks, rule
-from toolkit.engine.traits import bind_target
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.traits import bind_target, host_launcher, mounted_folders
 from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
 from toolkit.knowledge import runtime
 
@@ -196,6 +196,37 @@ def binds_need_folders(case: Case) -> Hit | None:
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
     return Hit((_line(case, "enable overlay"), _line(case, "enable underlay")))
+
+
+@rule(
+    "bind-not-allowed",
+    "The administrator lets nobody mount an MPI of the host into a container",
+    severity="error",
+    fix="administrator: 'user bind control = yes', 'enable underlay = yes' in apptainer.conf",
+    instead=MPI_MODES,
+    source=(
+        "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, addUserbindsMount and "
+        "mountGeneric, at v1.4.5; sylabs/singularity: the same at v3.8.4 and v4.3.7"
+    ),
+    needs=("host.mpis", "host.runtime"),
+    modes=("bind",),
+)
+def bind_not_allowed(case: Case) -> Hit | None:
+    """With 'user bind control = no' a bind is left out with a warning, and programs load the image's own MPI,
+    with variables that were meant for the other. Where neither overlay nor underlay is allowed, a bind to a
+    folder that the image lacks ends the launch: "destination … doesn't exist in container".
+    """
+    folders = mounted_folders(host_launcher(case.host))
+    if not folders or not case.plan.binds:
+        return None
+    if setting(case, "user bind control") == "no":
+        because = "with 'user bind control = no' the host's MPI is not mounted"
+        return Hit((_line(case, "user bind control"),), "unavailable", because)
+    if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
+        return None
+    because = f"whether the image has {', '.join(folders)}, to which alone one can bind here, was not asked"
+    evidence = (_line(case, "enable overlay"), _line(case, "enable underlay"))
+    return Hit(evidence, "unknown", because)
 
 
 @rule(
