@@ -22,6 +22,16 @@ def harmful(host: HostFacts) -> tuple[str, ...]:
     return tuple(name for name in sorted(host.environment) if _is_harmful(name))
 
 
+def set_by_slurm(host: HostFacts) -> dict[str, str]:
+    """Return what Slurm's PMIx plugin sets for its server and in each rank, whatever a job has set.
+
+    SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-24-11-5-1, _parse_pmix_conf_env; mpi.conf(5).
+    """
+    said = host.slurm.settings.get("PMIxEnv", "") if host.slurm else ""
+    pairs = (pair.partition("=") for pair in said.split(";"))
+    return {name.strip(): value.strip() for name, sign, value in pairs if sign}
+
+
 def _is_harmful(name: str) -> bool:
     return steers_mpi(name_inside(name) or name) or container_option(name) is not None
 

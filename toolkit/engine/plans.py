@@ -3,7 +3,7 @@
 import posixpath
 
 from toolkit import knowledge
-from toolkit.engine.inherited import harmful
+from toolkit.engine.inherited import harmful, set_by_slurm, steers_mpi
 from toolkit.engine.traits import (
     OPAL_FOLDERS,
     bind_target,
@@ -316,6 +316,9 @@ def _client_env(image: ImageFacts) -> dict[str, str]:
 def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     names = list(harmful(host))
     mpi = host_launcher(host)
+    if mode in {"srun-pmix", "bind"}:
+        # What is meant for PMIx is said to both of its ends; a rank without it would not fit the server.
+        names += [n for n in set_by_slurm(host) if steers_mpi(n) and not n.startswith("PMIX_")]
     if mode == "mpirun-container" and _mistakes_allocation(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":

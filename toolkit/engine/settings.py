@@ -8,9 +8,9 @@ from functools import cache
 
 from toolkit.engine import paths
 from toolkit.engine.case import Case
-from toolkit.engine.inherited import name_inside, obeyed, steers_mpi
+from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
 from toolkit.engine.rule import Lacks
-from toolkit.engine.wireup import HYDRA, cleaned, leaves_out_home
+from toolkit.engine.wireup import HYDRA, Offer, cleaned, leaves_out_home, offer
 from toolkit.knowledge import counts
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
 from toolkit.model.facts import ImageMpi
@@ -103,6 +103,10 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
             plain[name] = found
         elif name.startswith(obeyed(case.host)):
             meant.setdefault(inside, found)
+    serves = case.mode in {"srun-pmix", "bind"} and offer(case) == Offer(pmix="slurm")
+    for name, value in (set_by_slurm(case.host) if serves else {}).items():
+        if name not in case.plan.unset:
+            plain[name] = (value, f"host: scontrol show config: PMIxEnv: {name}={value}")
     return ({} if cleaned(case) else plain), meant
 
 

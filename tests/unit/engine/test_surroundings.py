@@ -79,6 +79,43 @@ def test_of_two_names_for_one_variable_that_of_the_runtime_itself_counts(runtime
     assert foresee(host, image_with(mpi, "4.2.2"), Request(), plan).outcome == outcome
 
 
+def with_pmix_env(said: str) -> HostFacts:
+    """Return a host whose mpi.conf has its PMIx plugin set variables."""
+    host: HostFacts = with_(HOST, slurm=with_(SLURM, settings={"PMIxEnv": said}))
+    return host
+
+
+def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
+    host = with_pmix_env("OMPI_MCA_btl=openib;PMIX_MCA_gds=hash;X=1")
+    ours = predict(host, IMAGE, Request()).of("srun-pmix")
+    assert ours.plan is not None
+    assert ours.plan.unset == ("OMPI_MCA_btl",)
+    mpi = with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader", "openib")})
+    ethernet = with_(host, infiniband=(), fabrics=(), munge=True)
+    image = with_(image_with(mpi, "4.2.2"), pmix_components={"psec": ("munge", "native")})
+    left = foresee(ethernet, image, Request(), with_(ours.plan, unset=()))
+    assert left.outcome == "crash"
+    assert "OMPI_MCA_btl=openib" in left.because
+    assert foresee(ethernet, image, Request(), ours.plan).outcome == "ok"
+    # What it says to its server as well is judged, and left to both of them.
+    munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
+    without = predict(munge, image, Request()).of("srun-pmix")
+    assert (without.outcome, "PMIX_MCA_psec=munge" in without.because) == ("init-failure", True)
+    # Only the plugin that serves PMIx does it.
+    for mode in ("srun-none", "mpirun-host"):
+        plan = predict(ethernet, image, Request()).of(mode).plan
+        assert plan is not None
+        assert "OMPI_MCA_btl" not in plan.unset
+        assert foresee(ethernet, image, Request(), plan).because.count("OMPI_MCA_btl") == 0
+
+
+@pytest.mark.parametrize("said", ["(null)", "", ";", "no sign"])
+def test_a_slurm_that_sets_nothing_changes_nothing(said: str):
+    plan = predict(with_pmix_env(said), IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert plan.unset == ()
+
+
 UCX = with_(MPICH, device="ch4:ucx", own_shm=False)
 
 
