@@ -453,7 +453,8 @@ ask runtime 5 '
         sed "s/^[[:space:]]*//")
     printf "%s\n" "$configured" |
         grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|allow setuid-mount squashfs|allow kernel squashfs|sif fuse|\
-enable overlay|enable underlay|sessiondir max size|user bind control|oci mode) *=" |
+enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|\
+allow container (sif|dir|squashfs)) *=" |
         sed "s/^/setting /"
     # Only some images may be started: that it is so, not which and whose.
     printf "%s\n" "$configured" |

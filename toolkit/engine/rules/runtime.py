@@ -76,6 +76,50 @@ def oci_mode(case: Case) -> Hit | Lacks | None:
     return Hit((*case.cite("host.runtime"), found), "unknown", because)
 
 
+@rule(
+    "image-kind-forbidden",
+    "The administrator lets nobody start images of this kind",
+    severity="error",
+    fix="make the kind that is allowed of it: apptainer build [--sandbox] TARGET IMAGE; administrator: take "
+    "the line 'allow container …' out of apptainer.conf",
+    source="recipes/knowledge/runtime.toml, [[forbidden]]",
+    about=("host.runtime",),
+    then=("image.format",),
+)
+def image_kind_forbidden(case: Case) -> Hit | None:
+    """A centre may forbid folders, bare squashfs files or SIFs that are not encrypted: 'configuration
+    disallows users from running sandbox containers'.
+    """
+    rows = (row for row in runtime.runtime().forbidden if row.format == case.image.format)
+    row = next((row for row in rows if setting(case, row.setting) == "no"), None)
+    if row is None:
+        return None
+    because = f"'{row.setting} = no' forbids images of format {row.format}"
+    evidence = (_line(case, row.setting), f"image: its format is {row.format}")
+    return Hit(evidence, "unavailable", because, source=row.source)
+
+
+@rule(
+    "images-limited",
+    "Only some images may be started here, by where they lie or whose they are",
+    severity="warning",
+    fix="ask the centre which ones, and put the image there: 'limit container paths' in apptainer.conf",
+    source=(
+        "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
+        "v1.4.5; sylabs/singularity: the same at v4.3.7"
+    ),
+    needs=("host.runtime",),
+    advice=True,
+)
+def images_limited(case: Case) -> Hit | None:
+    """The runtime refuses all others: 'image is not in an allowed configured path', 'image is not owned by
+    required user(s)'. Which they are is nothing that facts tell.
+    """
+    names = ("limit container paths", "limit container owners", "limit container groups")
+    found = tuple(_line(case, name) for name in names if setting(case, name))
+    return Hit(found) if found else None
+
+
 def _knows_oci(case: Case) -> bool:
     found = case.host.runtime
     return found is not None and runtime.knows(found.name, found.version or "", "--no-oci")

@@ -53,6 +53,15 @@ FIRES = {
         case(runtime(name="singularity", version="3.8.7"), image(format="oci-sif")),
         case(runtime(name="singularity-pro", version="3.11-7.el8"), image(format="oci-sif")),
     ],
+    "image-kind-forbidden": [
+        case(setting("allow container sif", "no")),
+        case(setting("allow container dir", "no"), image(format="sandbox")),
+        case(setting("allow container squashfs", "no"), image(format="squashfs")),
+    ],
+    "images-limited": [
+        case(setting("limit container paths", "set")),
+        case(runtime(setuid=True, settings={"limit container owners": "set"})),
+    ],
     "oci-mode": [
         case(OCI_ALWAYS, container=("--no-compat",)),
         case(OCI, image(format="oci-sif")),
@@ -116,6 +125,13 @@ QUIET = {
         case(UNNUMBERED, image(format="sandbox")),
         case(runtime(name="singularity", version="", seen=False)),
     ],
+    "image-kind-forbidden": [
+        case(),
+        case(setting("allow container dir", "no")),
+        case(setting("allow container sif", "yes")),
+        case(setting("allow container sif", "no"), image(format="docker-archive")),
+    ],
+    "images-limited": [case(), case(NO_RUNTIME)],
     "oci-mode": [
         case(),
         case(NO_RUNTIME),
@@ -203,6 +219,7 @@ OUTCOMES = {
     "runtime-cannot-read-image": "unavailable",
     "bind-source-missing": "unavailable",
     "oci-mode": "unknown",
+    "image-kind-forbidden": "unavailable",
     "image-compression-too-new": "unavailable",
     "squashfuse-refused": "unavailable",
 }
