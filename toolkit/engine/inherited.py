@@ -49,8 +49,15 @@ def steers_mpi(name: str) -> bool:
 
 
 def container_option(name: str) -> str | None:
-    """Return the option that a variable stands for: ``cleanenv`` for ``APPTAINER_CLEANENV``."""
+    """Return the option that a variable stands for, of those that a job must not inherit.
+
+    ``cleanenv`` for ``APPTAINER_CLEANENV``.
+    """
+    _, _, option = name.partition("_")
+    return asked_by(name) if option in knowledge.mpi().variables.container_options else None
+
+
+def asked_by(name: str) -> str | None:
+    """Return the option that a variable of the runtime stands for: ``no-home`` for ``APPTAINER_NO_HOME``."""
     runtime, _, option = name.partition("_")
-    if runtime not in _RUNTIMES or option not in knowledge.mpi().variables.container_options:
-        return None
-    return option.lower().replace("_", "-")
+    return option.lower().replace("_", "-") if runtime in _RUNTIMES and option else None

@@ -9,7 +9,7 @@ from typing import Literal
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.inherited import container_option, obeyed
+from toolkit.engine.inherited import asked_by, obeyed
 from toolkit.engine.traits import brings_orte, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
@@ -150,7 +150,7 @@ def options(case: Case, wanted: set[str]) -> dict[str, str]:
     """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host.environment) - set(case.plan.unset)):
-        if name.startswith(obeyed(case.host)) and (option := container_option(name)):
+        if name.startswith(obeyed(case.host)) and (option := asked_by(name)):
             found.setdefault(f"--{option}", f"host: {name} is set")
     return {word: where for word, where in found.items() if word in wanted}
 

@@ -43,6 +43,16 @@ def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singl
 SETUID = with_(HOST.runtime, setuid=True)
 
 
+def test_a_variable_that_leaves_the_home_folder_out_leaves_its_settings_out():
+    host = with_(HOST, mca_params={"btl": "openib"}, infiniband=(), fabrics=())
+    image = image_with(with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "openib")}), "4.2.2")
+    assert predict(host, image, Request()).of("srun-pmix").outcome == "crash"
+    homeless = with_(host, environment={"APPTAINER_NO_HOME": ""})
+    found = predict(homeless, image, Request()).of("srun-pmix")
+    assert found.plan is not None
+    assert (found.outcome, found.plan.unset) == ("ok", ())
+
+
 @pytest.mark.parametrize("name", ["APPTAINER_USERNS", "SINGULARITY_UNSHARE_USERNS", "APPTAINER_FAKEROOT"])
 def test_a_variable_that_puts_ranks_into_namespaces_of_their_own_is_taken_away_or_judged(name: str):
     host, image = with_(leaking(name), runtime=SETUID, ptrace_scope=0), image_with(UCX)
