@@ -448,17 +448,21 @@ ask runtime 5 '
         [ -u "$folder/starter-suid" ] && printf "setuid yes\n" || printf "setuid no\n"
         [ -x "$folder/squashfuse_ll" ] && printf "squashfuse %s\n" "$folder/squashfuse_ll"
     done
-    configured=$(cat "$sysconf"/apptainer/apptainer.conf "$sysconf"/singularity/singularity.conf 2>/dev/null)
+    # The runtime takes lines that are indented, and lists with commas between.
+    configured=$(cat "$sysconf"/apptainer/apptainer.conf "$sysconf"/singularity/singularity.conf 2>/dev/null |
+        sed "s/^[[:space:]]*//")
     printf "%s\n" "$configured" |
         grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|allow setuid-mount squashfs|allow kernel squashfs|sif fuse|\
-enable overlay|enable underlay|sessiondir max size|user bind control) *=" |
+enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|\
+allow container (sif|dir|squashfs)) *=" |
         sed "s/^/setting /"
     # Only some images may be started: that it is so, not which and whose.
     printf "%s\n" "$configured" |
         sed -n -e "/= *NULL *\$/d" -e "s/^\(limit container [a-z]*\) *= *[^ ].*/setting \1 = set/p"
     grep -q -E "^ *activated *= *true" "$sysconf"/apptainer/ecl.toml 2>/dev/null && printf "setting execution control list = set\n"
     # What is bound into every container has to be there, behind its links too.
-    printf "%s\n" "$configured" | sed -n "s/^bind path *= *//p" | while read -r bound; do
+    printf "%s\n" "$configured" | sed -n "s/^bind path *= *//p" | tr , "\n" | while read -r bound; do
+        [ -n "$bound" ] || continue
         why=$(ls -dL -- "${bound%%:*}" 2>&1 >/dev/null) && continue
         case $why in *"No such file"*) printf "unbound %s\n" "$bound" ;; *) printf "unseen %s\n" "$bound" ;; esac
     done

@@ -12,6 +12,8 @@
 #SBATCH --open-mode=append
 
 set -u
+# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+unset SLURM_EXPORT_ENV
 
 # Everything that the job writes goes here.
 job_dir=/work/ada/toolkit/runs/mnist-1

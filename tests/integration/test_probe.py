@@ -113,6 +113,20 @@ def test_plugins_of_slurm_are_looked_for_in_all_folders_that_it_names(tmp_path):
     assert "named /opt/pmix/4/lib/libpmix.so.2" in lines
 
 
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_the_settings_of_a_runtime_are_read_as_it_reads_them_itself(shell, tmp_path):
+    (tmp_path / "etc" / "apptainer").mkdir(parents=True)
+    (tmp_path / "etc" / "apptainer" / "apptainer.conf").write_text(
+        "# mount home = no\n\tmount tmp = no\nmount tmp = yes\noci mode =\noci mode = yes\n"
+        "  bind path = /etc,/nowhere:/x\nbind path = /gone\n"
+    )
+    asked = f"case $1 in buildcfg) echo SYSCONFDIR={tmp_path}/etc ;; *) echo apptainer version 1.4.5 ;; esac"
+    path = _commands(tmp_path, apptainer=asked)
+    found = read(run(shell, PATH=path).text, "here", Asked("0")).host.runtime
+    assert found.settings == {"mount tmp": "no", "oci mode": "yes"}
+    assert found.unbound == ("/nowhere:/x", "/gone")
+
+
 def test_modules_of_every_runtime_are_found_by_one_call(tmp_path):
     # Names of SDSC and ABCI, Kyushu University, TACC and many; what is called like a runtime is none.
     names = ("singularitypro/3.11", "singularity-ce/4.1.4", "tacc-apptainer/1.3.3", "singularityce/3.10.3")

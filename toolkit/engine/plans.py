@@ -3,7 +3,7 @@
 import posixpath
 
 from toolkit import knowledge
-from toolkit.engine.inherited import harmful
+from toolkit.engine.inherited import harmful, set_by_slurm, steers_mpi
 from toolkit.engine.traits import (
     OPAL_FOLDERS,
     bind_target,
@@ -107,7 +107,26 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     led = _led_inside(image, request) if mode == "mpirun-container" else ()
-    return (*_driver(host, image), *_left_out(host), *led, *_together(host, image, request, mode))
+    return (
+        *_by_runtime(host, image),
+        *_driver(host, image),
+        *_left_out(host),
+        *led,
+        *_together(host, image, request, mode),
+    )
+
+
+def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
+    """Start an image by the runtime that hands the launcher's variables on, where there are two.
+
+    An OCI-SIF is left to the other one, which cleans the environment unless it is told not to.
+    """
+    if not _has_option(host, "--no-oci"):
+        return ()
+    if image.format == "oci-sif":
+        return ("--oci", "--no-compat")
+    asked = host.runtime is not None and host.runtime.settings.get("oci mode") == "yes"
+    return ("--no-oci",) if asked else ()
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
@@ -148,12 +167,18 @@ def _has_option(host: HostFacts, option: str) -> bool:
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
-    """Bind /tmp where the site does not: PMIx and Open MPI keep their session there."""
+    """Bind /tmp and /dev where the site does not.
+
+    PMIx and Open MPI keep their session in the one; the other has the devices of a fast network, and the
+    shared memory by which ranks of one node find each other.
+    """
     if host.runtime is None:
         return ()
     unread = "runtime.settings" in host.unknown
-    needed = unread or host.runtime.settings.get("mount tmp") == "no"
-    return ("/tmp",) if needed else ()  # noqa: S108 - the path that MPI uses
+    tmp = unread or host.runtime.settings.get("mount tmp") == "no"
+    minimal = unread or host.runtime.settings.get("mount dev") == "minimal"
+    dev = minimal and _has_option(host, "--bind /dev")
+    return ("/tmp",) * tmp + ("/dev",) * dev  # noqa: S108 - the path that MPI uses
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
@@ -301,6 +326,9 @@ def _client_env(image: ImageFacts) -> dict[str, str]:
 def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     names = list(harmful(host))
     mpi = host_launcher(host)
+    if mode in {"srun-pmix", "bind"}:
+        # What is meant for PMIx is said to both of its ends; a rank without it would not fit the server.
+        names += [n for n in set_by_slurm(host) if steers_mpi(n) and not n.startswith("PMIX_")]
     if mode == "mpirun-container" and _mistakes_allocation(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":

@@ -10,7 +10,7 @@ from toolkit.engine.judge import Judged, weigh
 from toolkit.engine.plans import propose
 from toolkit.engine.registry import RULES
 from toolkit.engine.searched import searched
-from toolkit.engine.traits import pmix_major
+from toolkit.engine.traits import pmix_majors
 from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
@@ -65,17 +65,18 @@ def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) ->
 
 
 def _judged(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Judged:
-    """Judge one launch; where of Slurm's PMIx only the major release is known, by all of its releases.
+    """Judge one launch; where of Slurm's PMIx only major releases are known, by all of their releases.
 
     What becomes of the launch is then known if it is the same under all of them, and so is what every one
     of them says.
     """
     said = weigh(case_of(host, image, request, plan), RULES)
-    major = pmix_major(host)
-    if said.prediction.outcome != "unknown" or "host.pmix" not in said.prediction.missing or not major:
+    majors = pmix_majors(host)
+    if said.prediction.outcome != "unknown" or "host.pmix" not in said.prediction.missing or not majors:
         return said
     first, *others = [
         weigh(case_of(_serving(host, release), image, request, plan), RULES)
+        for major in majors
         for release in (str(major), *releases(major))
     ]
     if any(other.prediction.outcome != first.prediction.outcome for other in others):

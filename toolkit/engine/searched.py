@@ -4,12 +4,19 @@ import posixpath
 
 import msgspec
 
+from toolkit.engine.inherited import name_inside, obeyed
+from toolkit.folders import is_system
+from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 
 _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
-FORCED_PATHS = ("APPTAINERENV_LD_LIBRARY_PATH", "SINGULARITYENV_LD_LIBRARY_PATH")
-"""What the runtime sets inside, in place of what the image says."""
+
+
+def forced_paths(host: HostFacts) -> tuple[str, ...]:
+    """Return what the runtime sets inside, in place of what the image says; of two the first counts."""
+    named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
+    return tuple(name for name in named if name.startswith(obeyed(host)))
 
 
 def path_given(host: HostFacts, plan: Plan) -> str | None:
@@ -18,7 +25,7 @@ def path_given(host: HostFacts, plan: Plan) -> str | None:
     Empty where a variable of the host sets one and nobody told to what.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
-    forced = (n for n in FORCED_PATHS if n in host.environment and n not in plan.unset)
+    forced = (name for name in forced_paths(host) if name not in plan.unset)
     return asked if asked is not None else next((host.environment[n] for n in forced), None)
 
 
@@ -29,10 +36,13 @@ def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
     programs load then is another MPI of the image, or none.
     """
     asked = path_given(host, plan)
+    if asked is None and _distribution_first(host, image, plan):
+        return _not_told(image, "the runtime has the loader look into the distribution's folders first")
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
-        return _not_told(image)
+        line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to what was not told"
+        return _not_told(image, line)
     folders = asked.split(":")
     if posixpath.dirname(image.mpi.library) in folders:
         return image
@@ -82,8 +92,24 @@ def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
     return {**kept, **own}
 
 
-def _not_told(image: ImageFacts) -> ImageFacts:
-    line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to what was not told"
+def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
+    """Tell whether an MPI of the distribution may be loaded in place of one that programs name themselves.
+
+    Apptainer from 1.5 on sets LD_LIBRARY_PATH to the folders of the distribution where GPUs are asked for and
+    the image sets none; it comes before DT_RUNPATH, and not before DT_RPATH (ld.so(8)), which is not told.
+    """
+    runtime, mpi = host.runtime, image.mpi
+    if runtime is None or mpi is None or "--nv" not in plan.container:
+        return False
+    if "LD_LIBRARY_PATH" in image.environment or is_system(posixpath.dirname(mpi.library)):
+        return False
+    if not knows(runtime.name, runtime.version or "", "--nv behind the image's own"):
+        return False
+    namesakes = (m for m in image.other_mpis if m.soname and m.soname == mpi.soname)
+    return any(is_system(posixpath.dirname(m.library)) for m in namesakes)
+
+
+def _not_told(image: ImageFacts, line: str) -> ImageFacts:
     gone = dict.fromkeys(("mpi", *_OF_PMIX), line)
     return msgspec.structs.replace(
         image, mpi=None, pmix=None, pmix_components={}, pmix_plugins=None, unknown={**image.unknown, **gone}

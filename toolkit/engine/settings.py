@@ -8,9 +8,9 @@ from functools import cache
 
 from toolkit.engine import paths
 from toolkit.engine.case import Case
-from toolkit.engine.inherited import steers_mpi
+from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
 from toolkit.engine.rule import Lacks
-from toolkit.engine.wireup import HYDRA, cleaned, leaves_out_home
+from toolkit.engine.wireup import HYDRA, Offer, cleaned, leaves_out_home, offer
 from toolkit.knowledge import counts
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
 from toolkit.model.facts import ImageMpi
@@ -89,13 +89,24 @@ def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
 
 
 def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    """Return what the job's environment sets: as it is, and by the names that are meant for the container."""
+    """Return what the job's environment sets: as it is, and by the names that are meant for the container.
+
+    Of two names for one variable that of the runtime itself counts (apptainer/apptainer:internal/pkg/util/
+    env/create.go at v1.4.5, overridesForContainerEnv).
+    """
     plain: dict[str, tuple[str, str]] = {}
     meant: dict[str, tuple[str, str]] = {}
     for name in sorted(set(case.host.environment) - set(case.plan.unset)):
-        value = case.host.environment[name]
-        inside = name.removeprefix("APPTAINERENV_").removeprefix("SINGULARITYENV_")
-        (plain if inside == name else meant)[inside] = (value, f"host: {name}={value}")
+        found = (case.host.environment[name], f"host: {name}={case.host.environment[name]}")
+        inside = name_inside(name)
+        if inside is None:
+            plain[name] = found
+        elif name.startswith(obeyed(case.host)):
+            meant.setdefault(inside, found)
+    serves = case.mode in {"srun-pmix", "bind"} and offer(case) == Offer(pmix="slurm")
+    for name, value in (set_by_slurm(case.host) if serves else {}).items():
+        if name not in case.plan.unset:
+            plain[name] = (value, f"host: scontrol show config: PMIxEnv: {name}={value}")
     return ({} if cleaned(case) else plain), meant
 
 

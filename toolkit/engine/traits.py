@@ -39,17 +39,18 @@ def pmix_type(host: HostFacts) -> str | None:
     return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
 
 
-def pmix_major(host: HostFacts) -> int:
-    """Return the major release of the PMIx that Slurm serves; 0 where the names of its plugins do not tell.
+def pmix_majors(host: HostFacts) -> tuple[int, ...]:
+    """Return the major releases of which the PMIx that Slurm serves may be; none where no name tells.
 
     A plugin refuses a library of another one than that of its name (SchedMD/slurm:src/plugins/mpi/pmix/
-    mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is the only one that there is.
+    mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to one of those that there are: the newest,
+    as Slurm is installed (Makefile.am, install-exec-hook, slurm-20-11-9-1 to 25-11-0-1). It comes first here.
     """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     if pmix_type(host) == "pmix":
-        told = {release_of(t) for t in types if is_plugin(t)} - {0}
-        return told.pop() if len(told) == 1 else 0
-    return release_of(pmix_type(host) or "")
+        return tuple(sorted({release_of(t) for t in types if is_plugin(t)} - {0}, reverse=True))
+    told = release_of(pmix_type(host) or "")
+    return (told,) if told else ()
 
 
 def launcher_pair(

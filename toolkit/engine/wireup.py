@@ -9,10 +9,11 @@ from typing import Literal
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.inherited import container_option
+from toolkit.engine.inherited import asked_by, obeyed
 from toolkit.engine.traits import brings_orte, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
+from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.versions import within
 
@@ -21,7 +22,10 @@ HYDRA = {"mpich", "intelmpi", "mvapich2"}
 
 PMI = {"pmi1", "pmi2"}
 
-_CLEANS = {"-e", "--cleanenv", "-C", "--containall"}
+CONTAINS = {"-c", "--contain", "-C", "--containall", "--compat"}
+"""Options by which a container has neither home, /tmp nor /dev/shm of the host."""
+_CLEANS = {"-e", "--cleanenv", "-C", "--containall", "--compat"}
+_OWN_USERS = {"-u", "--userns", "--unshare-userns", "-f", "--fakeroot"}
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 
@@ -146,21 +150,58 @@ def options(case: Case, wanted: set[str]) -> dict[str, str]:
     """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host.environment) - set(case.plan.unset)):
-        if option := container_option(name):
+        if name.startswith(obeyed(case.host)) and (option := asked_by(name)):
             found.setdefault(f"--{option}", f"host: {name} is set")
     return {word: where for word, where in found.items() if word in wanted}
 
 
 def cleaned(case: Case) -> dict[str, str]:
     """Return the options that start the container without the variables of the launcher."""
-    return options(case, _CLEANS)
+    oci = in_oci_mode(case)
+    return options(case, _CLEANS) | ({"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {})
+
+
+def in_oci_mode(case: Case) -> str:
+    """Return what has SingularityCE 4 leave the container to an OCI runtime; empty text where nothing does.
+
+    That one gets none of the host's variables unless --no-compat is given (sylabs/singularity:internal/pkg/
+    runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv; launcher_linux.go, prepareNativeEnv).
+    """
+    runtime = case.host.runtime
+    if runtime is None or not knows(runtime.name, runtime.version or "", "--no-oci"):
+        return ""
+    if "--no-oci" in case.plan.container:
+        return ""
+    asked = next(iter(options(case, {"--oci"}).values()), "")
+    configured = runtime.settings.get("oci mode") == "yes"
+    return asked or ("host: singularity.conf: oci mode = yes" if configured else "")
+
+
+def binds_devices(case: Case) -> bool:
+    """Tell whether all of the host's /dev is asked for, which a runtime gives unless 'mount dev' is no."""
+    runtime = case.host.runtime
+    asked = runtime is not None and knows(runtime.name, runtime.version or "", "--bind /dev")
+    return asked and any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
+
+
+def own_shared_memory(case: Case) -> str:
+    """Return what gives each container a /dev/shm of its own; empty text where it has that of the host.
+
+    With 'mount dev = no' there is none at all, and an MPI makes do with files in /tmp.
+    """
+    runtime = case.host.runtime
+    minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
+    if runtime is None or binds_devices(case) or runtime.settings.get("mount dev") == "no":
+        return ""
+    asked = next(iter(options(case, CONTAINS).values()), "")
+    return asked or (f"host: {runtime.name}.conf: mount dev = minimal" if minimal else "")
 
 
 def leaves_out_home(case: Case) -> bool:
     """Tell whether the home folder of the host is not mounted."""
     runtime = case.host.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
-    return forbidden or bool(options(case, {"--no-home", "-c", "--contain", "-C", "--containall"}))
+    return forbidden or bool(options(case, {"--no-home", *CONTAINS}))
 
 
 def waits_for_the_dead(case: Case, *, met: bool) -> bool:
@@ -178,7 +219,11 @@ def waits_for_the_dead(case: Case, *, met: bool) -> bool:
 
 def alone_in_namespace(case: Case) -> bool | None:
     """Tell whether each rank of a node is in a user namespace of its own; ``None`` if that is not known."""
-    return False if "--sharens" in case.plan.container else splits(case.host, case.request, case.mode)
+    if "--sharens" in case.plan.container:
+        return False
+    found = splits(case.host, case.request, case.mode)
+    asked = case.mode not in {"mpirun-container", "gloo"} and case.request.ranks_per_node > 1
+    return True if asked and options(case, _OWN_USERS) else found
 
 
 def needs_hint(case: Case) -> bool:

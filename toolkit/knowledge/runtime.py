@@ -20,6 +20,13 @@ class Unreadable(Row, frozen=True, kw_only=True):
     because: str
 
 
+class Forbidden(Row, frozen=True, kw_only=True):
+    """A kind of images, and the setting of a runtime that forbids it where it is ``no``."""
+
+    format: str
+    setting: str
+
+
 class Retired(Row, frozen=True, kw_only=True):
     """Releases that are mended no more, and what took their place."""
 
@@ -89,6 +96,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """``runtime.toml``."""
 
     unreadable: tuple[Unreadable, ...]
+    forbidden: tuple[Forbidden, ...]
     retired: tuple[Retired, ...]
     compression: tuple[Compression, ...]
     setuid_fuse: tuple[SetuidFuse, ...]

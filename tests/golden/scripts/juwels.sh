@@ -17,6 +17,8 @@
 #SBATCH --open-mode=append
 
 set -u
+# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+unset SLURM_EXPORT_ENV
 
 # Everything that the job writes goes here.
 job_dir="${PROJECT:?}"/toolkit/runs/mnist-1
@@ -63,7 +65,7 @@ for name in \
     "${!I_MPI_@}" \
     "${!MV2_@}" \
     "${!HYDRA_@}" \
-    {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC} \
+    {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,COMPAT,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC,USERNS,UNSHARE_USERNS,FAKEROOT,OCI} \
     OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
     if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
 done

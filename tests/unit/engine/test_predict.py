@@ -299,7 +299,10 @@ def of_major(*types: str, client: str = "4.2.9") -> Prediction:
     [
         (("pmix_v4",), "4.2.9", "ok"),
         (("pmix", "pmix_v5"), "4.2.9", "ok"),
-        (("pmix", "pmix_v3", "pmix_v5"), "4.2.9", "unknown"),
+        # Plain pmix is one of those beside it; a client of 3.1 does not get on with all of them.
+        (("pmix", "pmix_v3", "pmix_v5"), "4.2.9", "ok"),
+        (("pmix", "pmix_v4", "pmix_v5"), "3.1.5", "unknown"),
+        (("pmix", "pmix_v3", "pmix_v4"), "1.2.5", "unknown"),
         (("pmix_v3", "pmix_v5"), "4.2.9", "ok"),
         (("pspmix",), "4.2.9", "unknown"),
         (("pmix",), "4.2.9", "unknown"),

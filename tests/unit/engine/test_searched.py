@@ -106,3 +106,25 @@ def test_a_path_that_nobody_told_leaves_the_mpi_unknown():
     assert "LD_LIBRARY_PATH" in searched(hidden, TWO, plan(None)).unknown["mpi"]
     assert searched(hidden, IMAGE, plan(None)) is IMAGE
     assert searched(hidden, TWO, plan("")).mpi == OLD
+
+
+def test_an_apptainer_that_puts_the_distribution_first_leaves_two_mpis_of_one_name_undecided():
+    own = with_(TWO, environment={}, programs_otherwise={})
+    nv = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"), container=("--nv",))
+
+    def release(version: str, name: str = "apptainer"):
+        return host(runtime=with_(HOST.runtime, version=version, name=name))
+
+    found = searched(release("1.5.0"), own, nv)
+    assert found.mpi is None
+    assert "distribution's folders first" in found.unknown["mpi"]
+    assert foresee(release("1.5.0"), own, Request(nodes=2), nv).outcome == "unknown"
+    alone = with_(own, other_mpis=(with_(OLD, soname="libmpi.so.20"),))
+    system = with_(own, mpi=OLD, other_mpis=(NEW,))
+    said = with_(own, environment={"LD_LIBRARY_PATH": "/opt/venv/lib"})
+    for kept in (alone, system, said):
+        assert searched(release("1.5.0"), kept, nv) is kept
+    assert searched(release("1.4.5"), own, nv) is own
+    assert searched(release("4.3.7", "singularity-ce"), own, nv) is own
+    assert searched(release("1.5.0"), own, with_(nv, container=())) is own
+    assert searched(host(runtime=None), own, nv) is own

@@ -28,7 +28,9 @@ def leaking(*names: str) -> HostFacts:
     return host
 
 
-@pytest.mark.parametrize("name", ["APPTAINER_CLEANENV", "SINGULARITY_CONTAINALL"])
+@pytest.mark.parametrize(
+    "name", ["APPTAINER_CLEANENV", "SINGULARITY_CONTAINALL", "APPTAINER_COMPAT", "SINGULARITY_COMPAT"]
+)
 def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singletons(name: str):
     ours = predict(leaking(name), IMAGE, Request()).of("srun-pmix")
     assert ours.plan is not None
@@ -36,6 +38,92 @@ def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singl
     assert name in ours.plan.unset
     left = foresee(leaking(name), IMAGE, Request(), with_(ours.plan, unset=()))
     assert left.outcome == "singletons"
+
+
+SETUID = with_(HOST.runtime, setuid=True)
+
+
+def test_a_variable_that_leaves_the_home_folder_out_leaves_its_settings_out():
+    host = with_(HOST, mca_params={"btl": "openib"}, infiniband=(), fabrics=())
+    image = image_with(with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "openib")}), "4.2.2")
+    assert predict(host, image, Request()).of("srun-pmix").outcome == "crash"
+    homeless = with_(host, environment={"APPTAINER_NO_HOME": ""})
+    found = predict(homeless, image, Request()).of("srun-pmix")
+    assert found.plan is not None
+    assert (found.outcome, found.plan.unset) == ("ok", ())
+
+
+@pytest.mark.parametrize("name", ["APPTAINER_USERNS", "SINGULARITY_UNSHARE_USERNS", "APPTAINER_FAKEROOT"])
+def test_a_variable_that_puts_ranks_into_namespaces_of_their_own_is_taken_away_or_judged(name: str):
+    host, image = with_(leaking(name), runtime=SETUID, ptrace_scope=0), image_with(UCX)
+    ours = predict(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2)).of("srun-pmi2")
+    assert ours.plan is not None
+    assert (ours.outcome, ours.plan.unset) == ("ok", (name,))
+    left = foresee(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2), with_(ours.plan, unset=()))
+    assert left.outcome == "init-failure"
+    assert "namespaces-split-a-node" in left.findings
+    alone = foresee(host, with_(image, ucx="1.13.1"), Request(nodes=2), with_(ours.plan, unset=()))
+    assert alone.outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "outcome"), [("apptainer", "singletons"), ("singularity-ce", "ok"), ("singularity", "ok")]
+)
+def test_a_variable_of_apptainer_is_nothing_to_singularity(runtime: str, outcome: str):
+    of_other = with_(
+        leaking("APPTAINER_CLEANENV"), runtime=with_(HOST.runtime, name=runtime, version="3.8.7")
+    )
+    plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert foresee(of_other, IMAGE, Request(), plan).outcome == outcome
+
+
+@pytest.mark.parametrize(("runtime", "outcome"), [("apptainer", "ok"), ("singularity-ce", "crash")])
+def test_of_two_names_for_one_variable_that_of_the_runtime_itself_counts(runtime: str, outcome: str):
+    set_twice = {"APPTAINERENV_OMPI_MCA_btl": "tcp,self", "SINGULARITYENV_OMPI_MCA_btl": "openib"}
+    mpi = with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader", "openib")})
+    host = with_(HOST, environment=set_twice, runtime=with_(HOST.runtime, name=runtime, setuid=True))
+    host = with_(host, infiniband=(), fabrics=())
+    plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert foresee(host, image_with(mpi, "4.2.2"), Request(), plan).outcome == outcome
+
+
+def with_pmix_env(said: str) -> HostFacts:
+    """Return a host whose mpi.conf has its PMIx plugin set variables."""
+    host: HostFacts = with_(HOST, slurm=with_(SLURM, settings={"PMIxEnv": said}))
+    return host
+
+
+def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
+    host = with_pmix_env("OMPI_MCA_btl=openib;PMIX_MCA_gds=hash;X=1")
+    ours = predict(host, IMAGE, Request()).of("srun-pmix")
+    assert ours.plan is not None
+    assert ours.plan.unset == ("OMPI_MCA_btl",)
+    mpi = with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader", "openib")})
+    ethernet = with_(host, infiniband=(), fabrics=(), munge=True)
+    image = with_(image_with(mpi, "4.2.2"), pmix_components={"psec": ("munge", "native")})
+    left = foresee(ethernet, image, Request(), with_(ours.plan, unset=()))
+    assert left.outcome == "crash"
+    assert "OMPI_MCA_btl=openib" in left.because
+    assert foresee(ethernet, image, Request(), ours.plan).outcome == "ok"
+    # What it says to its server as well is judged, and left to both of them.
+    munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
+    without = predict(munge, image, Request()).of("srun-pmix")
+    assert (without.outcome, "PMIX_MCA_psec=munge" in without.because) == ("init-failure", True)
+    # Only the plugin that serves PMIx does it.
+    for mode in ("srun-none", "mpirun-host"):
+        plan = predict(ethernet, image, Request()).of(mode).plan
+        assert plan is not None
+        assert "OMPI_MCA_btl" not in plan.unset
+        assert foresee(ethernet, image, Request(), plan).because.count("OMPI_MCA_btl") == 0
+
+
+@pytest.mark.parametrize("said", ["(null)", "", ";", "no sign"])
+def test_a_slurm_that_sets_nothing_changes_nothing(said: str):
+    plan = predict(with_pmix_env(said), IMAGE, Request()).of("srun-pmix").plan
+    assert plan is not None
+    assert plan.unset == ()
 
 
 UCX = with_(MPICH, device="ch4:ucx", own_shm=False)

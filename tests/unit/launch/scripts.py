@@ -69,7 +69,7 @@ __all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
 
 _STAND_IN = """#!/bin/bash
 printf '%s\\0' "$(($# + 1))" "${0##*/}" "$@" >> "$RECORDED"
-case "${0##*/}" in squeue) echo RUNNING ;; esac
+case "${0##*/}" in squeue) echo RUNNING ;; srun) echo "srun exports ${SLURM_EXPORT_ENV-all}" ;; esac
 exit "${ENDS:-0}"
 """
 PROGRAMS = ("srun", "singularity", "mpirun", "aprun", "sbatch", "squeue")

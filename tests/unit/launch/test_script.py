@@ -30,6 +30,13 @@ def test_golden_script_is_clean_shell(name):
     subprocess.run([shutil.which("shellcheck") or "shellcheck", GOLDEN / name], check=True)
 
 
+def test_a_job_that_was_submitted_without_its_environment_hands_it_to_its_ranks(tmp_path: Path):
+    # sbatch --export=NONE leaves this in the script, and srun would look for the runtime without a PATH.
+    ran = run(job_script(SPEC, SRUN, "x"), tmp_path, SLURM_EXPORT_ENV="NONE")
+    assert "srun exports all" in ran.said
+    assert "NONE" not in ran.said
+
+
 @settings(max_examples=60, deadline=None)
 @given(words=st.lists(hostile, min_size=1, max_size=4), because=hostile, value=hostile)
 @example(

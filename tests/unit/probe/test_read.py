@@ -288,6 +288,13 @@ def test_what_a_runtime_cannot_bind(setuid: str, unbound: tuple[str, ...]):
     assert found.unbound == unbound
 
 
+def test_of_two_lines_for_one_setting_the_first_counts_that_says_something():
+    told = "\n".join(f"setting mount dev = {value}" for value in ("", "minimal", "yes"))
+    found = runtime.runtime(said(f"path /a\napptainer version 1.3.0\n{told}"))
+    assert found is not None
+    assert found.settings == {"mount dev": "minimal"}
+
+
 def test_a_setuid_program_that_the_site_forbids_is_none():
     text = "path /a\napptainer version 1.3.0\nsetuid yes\nsetting allow setuid = no"
     found = runtime.runtime(said(text))

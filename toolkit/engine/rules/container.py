@@ -5,12 +5,11 @@ from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import mismatch
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
-from toolkit.engine.wireup import cleaned, offer, options
+from toolkit.engine.wireup import CONTAINS, cleaned, offer, options
 from toolkit.knowledge.pmix import store_of
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
 
-_HIDES_TMP = {"-c", "--contain", "-C", "--containall"}
 _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use
 
 
@@ -39,7 +38,7 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
     """
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
-    hidden = {} if _tmp_is_bound(case) else options(case, _HIDES_TMP)
+    hidden = {} if _tmp_is_bound(case) else options(case, CONTAINS)
     for bind in case.plan.binds:
         source, _, target = bind.partition(":")
         if target.split(":")[0] == _TMP != source:

@@ -7,7 +7,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.traits import copies_blindly, sends_by_ucx
-from toolkit.engine.wireup import alone_in_namespace, options
+from toolkit.engine.wireup import HYDRA, alone_in_namespace, binds_devices, options, own_shared_memory
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing
 from toolkit.model.facts import ImageMpi
@@ -19,7 +19,6 @@ _SPARED = 41 / 55
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LARGER = "make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or take another transport"
-_OWN_SHM = {"-c", "--contain", "-C", "--containall"}
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
@@ -196,7 +195,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
     mpi, there = case.image.mpi, case.host.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
-    if options(case, _OWN_SHM):
+    if own_shared_memory(case):
         return None  # the container's own is of the usual size
     for row in knowledge.mpi().shared_memory:
         fits = _shares_by(case, mpi, row)
@@ -214,3 +213,38 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
             return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or {_LARGER}")
         return Hit(evidence, row.outcome, f"{mpi_name(mpi)} needs more than {there} bytes", source=row.source)
     return None
+
+
+@rule(
+    "shared-memory-apart",
+    "Ranks of one node have a /dev/shm each, and the MPI in the image looks for one that they share",
+    severity="error",
+    fix="give the containers the host's: --bind /dev; or start them with --sharens (Apptainer 1.3)",
+    source=(
+        "pmodels/mpich:src/mpl/src/shm/mpl_shm_mmap.c and src/mpid/common/shm/mpidu_init_shm.c at v3.4.1 to "
+        "v5.0.1; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, addDevMount"
+    ),
+    needs=("image.mpi", "host.runtime"),
+    then=("image.mpi.device",),
+    modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
+)
+def shared_memory_apart(case: Case) -> Hit | Lacks | None:
+    """The first rank of a node makes a file in /dev/shm and tells the others its name. With --contain, and
+    where 'mount dev' is minimal, each container has a tmpfs of its own there: the others do not find it, and
+    end in MPI_Init. Open MPI takes another way then. What the kin of MPICH do has not been measured.
+    """
+    mpi, apart = case.image.mpi, own_shared_memory(case)
+    if mpi is None or case.request.ranks_per_node == 1 or "--sharens" in case.plan.container:
+        return None
+    if mpi.implementation not in HYDRA or "sock" in (mpi.device or ""):
+        return None
+    if not apart:
+        return None if binds_devices(case) else unread(case, "host.runtime.settings")
+    evidence = (apart, *case.cite("image.mpi"))
+    if mpi.implementation != "mpich" or not within(mpi.version or "", ">=3.2"):
+        because = f"what {mpi_name(mpi)} does where each rank of a node has its own /dev/shm was not measured"
+        return Hit(evidence, "unknown", because)
+    if mpi.device is None:
+        return Lacks(("image.mpi.device",))
+    because = f"each rank of a node has its own /dev/shm, where {mpi_name(mpi)} looks for that of the first"
+    return Hit(evidence, "init-failure", because)

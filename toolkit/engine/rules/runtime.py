@@ -1,17 +1,15 @@
-"""Rules about the container runtime: its release, and how it mounts an image and what it lets in."""
+"""Rules about the container runtime: its release, and what it lets into a container."""
 
 from itertools import pairwise
 
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.traits import bind_target
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.traits import bind_target, host_launcher, mounted_folders
+from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
 from toolkit.knowledge import runtime
-from toolkit.knowledge.runtime import Mount
-from toolkit.versions import older
 
 
-def _unnumbered(case: Case) -> Lacks | None:
+def unnumbered(case: Case) -> Lacks | None:
     """Tell that the release of a runtime that was asked is not known: its name is then a guess as well."""
     found = case.host.runtime
     if found is None or found.version or not found.seen:
@@ -34,7 +32,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | Lacks | None:
     """
     found = case.host.runtime
     if any(case.image.format in row.formats for row in runtime.runtime().unreadable) and (
-        lacks := _unnumbered(case)
+        lacks := unnumbered(case)
     ):
         return lacks
     row = runtime.unreadable(found.name, found.version, case.image.format) if found else None
@@ -42,6 +40,89 @@ def runtime_cannot_read_image(case: Case) -> Hit | Lacks | None:
         return None
     evidence = (*case.cite("host.runtime"), f"image: its format is {case.image.format}")
     return Hit(evidence, "unavailable", row.because, source=row.source)
+
+
+@rule(
+    "oci-mode",
+    "The container is left to an OCI runtime, which hides more of the host",
+    severity="error",
+    fix=f"build a native SIF (singularity build, without --oci); {TRY_IT}",
+    source=(
+        "sylabs/singularity:internal/pkg/runtime/launcher at v4.3.7: oci/spec_linux.go, addNamespaces; "
+        "oci/mounts_linux.go; native/launcher_linux.go, checkImage"
+    ),
+    needs=("host.runtime",),
+    then=("host.runtime.version",),
+)
+def oci_mode(case: Case) -> Hit | Lacks | None:
+    """In the OCI mode of SingularityCE 4 each rank has process, IPC and user namespaces of its own, and /tmp,
+    /dev/shm and an environment of its own too unless --no-compat is given. What an MPI does there has not
+    been measured; without the variables of a launcher it is alone. An OCI-SIF is not started any other way:
+    'native runtime does not support OCI-SIF images, use --oci mode'.
+    """
+    asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
+    if asked and (lacks := unnumbered(case)):
+        return lacks
+    found = in_oci_mode(case)
+    if not found and case.image.format == "oci-sif" and _knows_oci(case):
+        evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
+        because = "an OCI-SIF is started with --oci alone"
+        return Hit(
+            evidence, "unavailable", because, "An OCI-SIF is started with --oci alone", fix="add --oci"
+        )
+    if not found or (cleaned(case) and case.mode != "mpirun-container"):
+        return None
+    because = "what ranks do in containers of an OCI runtime has not been measured"
+    return Hit((*case.cite("host.runtime"), found), "unknown", because)
+
+
+@rule(
+    "image-kind-forbidden",
+    "The administrator lets nobody start images of this kind",
+    severity="error",
+    fix="make the kind that is allowed of it: apptainer build [--sandbox] TARGET IMAGE; administrator: take "
+    "the line 'allow container …' out of apptainer.conf",
+    source="recipes/knowledge/runtime.toml, [[forbidden]]",
+    about=("host.runtime",),
+    then=("image.format",),
+)
+def image_kind_forbidden(case: Case) -> Hit | None:
+    """A centre may forbid folders, bare squashfs files or SIFs that are not encrypted: 'configuration
+    disallows users from running sandbox containers'.
+    """
+    rows = (row for row in runtime.runtime().forbidden if row.format == case.image.format)
+    row = next((row for row in rows if setting(case, row.setting) == "no"), None)
+    if row is None:
+        return None
+    because = f"'{row.setting} = no' forbids images of format {row.format}"
+    evidence = (_line(case, row.setting), f"image: its format is {row.format}")
+    return Hit(evidence, "unavailable", because, source=row.source)
+
+
+@rule(
+    "images-limited",
+    "Only some images may be started here, by where they lie or whose they are",
+    severity="warning",
+    fix="ask the centre which ones, and put the image there: 'limit container paths' in apptainer.conf",
+    source=(
+        "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
+        "v1.4.5; sylabs/singularity: the same at v4.3.7"
+    ),
+    needs=("host.runtime",),
+    advice=True,
+)
+def images_limited(case: Case) -> Hit | None:
+    """The runtime refuses all others: 'image is not in an allowed configured path', 'image is not owned by
+    required user(s)'. Which they are is nothing that facts tell.
+    """
+    names = ("limit container paths", "limit container owners", "limit container groups")
+    found = tuple(_line(case, name) for name in names if setting(case, name))
+    return Hit(found) if found else None
+
+
+def _knows_oci(case: Case) -> bool:
+    found = case.host.runtime
+    return found is not None and runtime.knows(found.name, found.version or "", "--no-oci")
 
 
 @rule(
@@ -87,7 +168,7 @@ def runtime_retired(case: Case) -> Hit | Lacks | None:
     """Faults of a release that is no longer maintained, of its security too, stay as they are. Options that
     came later are missing: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
-    if lacks := _unnumbered(case):
+    if lacks := unnumbered(case):
         return lacks
     found = case.host.runtime
     row = runtime.retired(found.name, found.version) if found else None
@@ -97,118 +178,13 @@ def runtime_retired(case: Case) -> Hit | Lacks | None:
     return Hit(case.cite("host.runtime"), title=title, source=row.source)
 
 
-def _by_kernel(case: Case) -> bool | Lacks:
-    """Tell whether the kernel mounts the image: with setuid, where the release and its settings let it."""
-    if lacks := missing(case, "host.runtime.setuid"):
-        return lacks
-    found = case.host.runtime
-    if found is None or not found.setuid:
-        return False
-    if lacks := _unnumbered(case):
-        return lacks
-    row = runtime.setuid_fuse(found.name, found.version)
-    if row is None:
-        return True
-    return missing(case, "host.runtime.settings") or row.by_kernel(found.settings)
-
-
-@rule(
-    "image-compression-too-new",
-    "The kernel of the host cannot mount an image with this compression",
-    severity="error",
-    fix="build the SIF with gzip: apptainer build --mksquashfs-args '-comp gzip'",
-    source="recipes/knowledge/runtime.toml, [[compression]], [[setuid_fuse]]",
-    about=("host.runtime", "host.kernel"),
-    then=("host.runtime.setuid", "host.runtime.version", "image.compression"),
-    advice=True,
-)
-def image_compression_too_new(case: Case) -> Hit | Lacks | None:
-    """A setuid installation lets the kernel mount the file system in a SIF. A kernel that is older than the
-    compression says 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on takes
-    squashfuse there as well, unless 'allow setuid-mount squashfs' or a limit on what may be started says
-    otherwise.
-    """
-    rows = [r for r in runtime.runtime().compression if older(case.host.kernel, r.kernel)]
-    if not rows:
-        return None
-    if lacks := missing(case, "image.compression"):
-        return lacks
-    row = next((r for r in rows if r.name == case.image.compression), None)
-    if row is None:
-        return None
-    mounts = _by_kernel(case)
-    if isinstance(mounts, Lacks):
-        return mounts
-    if not mounts:
-        return None
-    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {case.host.kernel}"
-    evidence = case.cite("image.compression", "host.kernel", "host.runtime")
-    return Hit(evidence, title=title, source=row.source)
-
-
-_UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
-
-
-@rule(
-    "squashfuse-absent",
-    "Each rank unpacks the whole image before it starts",
-    severity="warning",
-    fix=f"administrator: install squashfuse; or {_UNPACK_ONCE}",
-    source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
-    needs=("host.runtime",),
-    then=("host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
-    advice=True,
-)
-def squashfuse_absent(case: Case) -> Hit | Lacks | None:
-    """What the kernel does not mount, as without setuid, squashfuse does. Where that is not installed, or the
-    release does not know it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image into a
-    temporary folder at each start, once for each rank: minutes, and the image's size several times over in
-    /tmp. Without setuid squashfuse needs Linux 4.18: on an older one SingularityCE unpacks, and Apptainer
-    ends with 'fusermount3: mount failed: Operation not permitted'.
-    """
-    found = case.host.runtime
-    if found is None or case.image.format == "sandbox":
-        return None
-    by_kernel = _by_kernel(case)
-    if by_kernel:
-        return by_kernel if isinstance(by_kernel, Lacks) else None
-    if lacks := _unnumbered(case):
-        return lacks
-    row = runtime.mount(found.name, found.version)
-    if row and row.way == "unpacked" and _setting(case, row.unless) != "yes":
-        title = f"{found.name} {found.version} unpacks the whole image for each rank before it starts"
-        fix = f"administrator: install a release that knows squashfuse; or {_UNPACK_ONCE}"
-        return Hit(case.cite("host.runtime"), title=title, fix=fix, source=row.source)
-    if lacks := missing(case, "host.squashfuse"):
-        return lacks
-    if not case.host.squashfuse:
-        return Hit(case.cite("host.runtime", "host.squashfuse"))
-    return None if found.setuid else _by_old_kernel(case, row)
-
-
-def _by_old_kernel(case: Case, row: Mount | None) -> Hit | Lacks | None:
-    """Tell what comes of a kernel on which squashfuse may not mount without privileges."""
-    if lacks := missing(case, "host.kernel"):
-        return lacks
-    fuse, kernel = runtime.runtime().fuse, case.host.kernel or ""
-    if fuse.allowed(kernel):
-        return None
-    evidence = case.cite("host.kernel", "host.runtime")
-    if row and row.way == "either":
-        fix = f"administrator: a newer kernel, or a setuid installation; or {_UNPACK_ONCE}"
-        return Hit(evidence, fix=fix, source=fuse.source)
-    title = f"squashfuse mounts an image without setuid from Linux {fuse.kernel} on, the host has {kernel}"
-    fix = f"{_UNPACK_ONCE}; or APPTAINER_UNSQUASH=1: each rank does; administrator: install apptainer-suid"
-    return Hit(evidence, title=title, fix=fix, source=fuse.source, severity="error")
-
-
-def _setting(case: Case, name: str) -> str:
+def setting(case: Case, name: str) -> str:
     return case.host.runtime.settings.get(name, "") if case.host.runtime else ""
 
 
 def _line(case: Case, name: str) -> str:
     found = case.host.runtime
-    return f"host: {found.name if found else 'apptainer'}.conf: {name} = {_setting(case, name)}"
+    return f"host: {found.name if found else 'apptainer'}.conf: {name} = {setting(case, name)}"
 
 
 @rule(
@@ -224,7 +200,7 @@ def home_not_mounted(case: Case) -> Hit | None:
     """Programs and data below the home folder are not seen from inside, and caches that programs write there
     end on a read-only file system.
     """
-    if _setting(case, "mount home") != "no":
+    if setting(case, "mount home") != "no":
         return None
     return Hit((_line(case, "mount home"),))
 
@@ -242,7 +218,7 @@ def binds_refused(case: Case) -> Hit | None:
     """With 'user bind control = no' every --bind is left out with a warning, and the program does not find
     its folders.
     """
-    if _setting(case, "user bind control") != "no":
+    if setting(case, "user bind control") != "no":
         return None
     binds = tuple(f"plan: --bind {bind}" for bind in case.plan.binds)
     return Hit((_line(case, "user bind control"), *binds))
@@ -261,25 +237,61 @@ def binds_need_folders(case: Case) -> Hit | None:
     """Neither overlay nor underlay is allowed, with which the runtime makes missing folders: binding to one
     that the image lacks ends with "destination … doesn't exist in container".
     """
-    if (_setting(case, "enable overlay"), _setting(case, "enable underlay")) != ("no", "no"):
+    if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
     return Hit((_line(case, "enable overlay"), _line(case, "enable underlay")))
+
+
+@rule(
+    "bind-not-allowed",
+    "The administrator lets nobody mount an MPI of the host into a container",
+    severity="error",
+    fix="administrator: 'user bind control = yes', 'enable underlay = yes' in apptainer.conf",
+    instead=MPI_MODES,
+    source=(
+        "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, addUserbindsMount and "
+        "mountGeneric, at v1.4.5; sylabs/singularity: the same at v3.8.4 and v4.3.7"
+    ),
+    needs=("host.mpis", "host.runtime"),
+    modes=("bind",),
+)
+def bind_not_allowed(case: Case) -> Hit | None:
+    """With 'user bind control = no' a bind is left out with a warning, and programs load the image's own MPI,
+    with variables that were meant for the other. Where neither overlay nor underlay is allowed, a bind to a
+    folder that the image lacks ends the launch: "destination … doesn't exist in container".
+    """
+    folders = mounted_folders(host_launcher(case.host))
+    if not folders or not case.plan.binds:
+        return None
+    if setting(case, "user bind control") == "no":
+        because = "with 'user bind control = no' the host's MPI is not mounted"
+        return Hit((_line(case, "user bind control"),), "unavailable", because)
+    if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
+        return None
+    because = f"whether the image has {', '.join(folders)}, to which alone one can bind here, was not asked"
+    evidence = (_line(case, "enable overlay"), _line(case, "enable underlay"))
+    return Hit(evidence, "unknown", because)
 
 
 @rule(
     "device-files-hidden",
     "Containers see a minimal /dev here: no InfiniBand or RoCE, no shared memory of the host",
     severity="warning",
-    fix="administrator: 'mount dev = yes' in apptainer.conf; or --bind /dev/infiniband --bind /dev/shm",
-    source="Apptainer administrator guide, apptainer.conf: mount dev",
+    fix="administrator: 'mount dev = yes' in apptainer.conf; where it is minimal, --bind /dev",
+    source=(
+        "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
+        "engine/apptainer/container_linux.go, addUserbindsMount, at v1.4.5"
+    ),
     needs=("host.runtime",),
     advice=True,
 )
 def device_files_hidden(case: Case) -> Hit | None:
     """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm:
-    MPI and NCCL fall back to TCP, between ranks of one node too.
+    Open MPI and NCCL fall back to TCP, between ranks of one node too. A bind of all of /dev undoes the one,
+    and none the other; one of /dev/shm alone is passed by, as there is one already.
     """
-    if _setting(case, "mount dev") not in {"minimal", "no"}:
+    found = setting(case, "mount dev")
+    if found not in {"minimal", "no"} or (found == "minimal" and binds_devices(case)):
         return None
     return Hit((_line(case, "mount dev"),))
 
@@ -297,7 +309,7 @@ def session_folder_small(case: Case) -> Hit | None:
     """With --writable-tmpfs programs write into a tmpfs of this size; what is more ends with 'No space left
     on device'.
     """
-    size = _setting(case, "sessiondir max size")
+    size = setting(case, "sessiondir max size")
     if not size.isdecimal() or int(size) >= runtime.runtime().session.small:
         return None
     return Hit((_line(case, "sessiondir max size"),))

@@ -4,7 +4,7 @@ from toolkit import knowledge
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.searched import FORCED_PATHS
+from toolkit.engine.searched import forced_paths
 from toolkit.engine.traits import bind_target
 from toolkit.folders import is_below
 from toolkit.versions import within
@@ -69,21 +69,24 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     "slurm-tmp-not-mounted",
     "Slurm's folder for temporary files is not seen in the container",
     severity="warning",
-    fix="bind it: --bind FOLDER (TmpFS of scontrol show config)",
-    source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c: TmpFS/spmix_appdir_…",
+    fix="bind it: --bind FOLDER (TmpFS or PMIxCliTmpDirBase of scontrol show config)",
+    source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-22-05-8-1: cli_tmpdir, spmix_appdir_…",
     needs=("host.slurm",),
     modes=("srun-pmix",),
     advice=True,
 )
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     """Slurm's PMIx plugin makes a session folder below TmpFS and tells its name to the ranks. Where TmpFS is
-    not /tmp, the container does not have it.
+    not /tmp, the container does not have it. From 22.05 on mpi.conf may name another folder.
     """
-    folder = case.host.slurm.settings.get("TmpFS", "") if case.host.slurm else ""
+    settings = case.host.slurm.settings if case.host.slurm else {}
+    names = ("PMIxCliTmpDirBase", "TmpFS")
+    name = next((name for name in names if settings.get(name, "").startswith("/")), "TmpFS")
+    folder = settings.get(name, "")
     if not folder.startswith("/") or _bound(case, folder):
         return None
     fix = f"bind it: --bind {folder}"
-    return Hit((f"host: scontrol show config: TmpFS = {folder}",), fix=fix)
+    return Hit((f"host: scontrol show config: {name} = {folder}",), fix=fix)
 
 
 @rule(
@@ -192,7 +195,7 @@ def library_path_forced(case: Case) -> Hit | None:
     """LD_LIBRARY_PATH of the host stays outside; APPTAINERENV_LD_LIBRARY_PATH is set inside, in place of what
     the image sets. Libraries that the image finds by its own path are then missing or others.
     """
-    names = [name for name in FORCED_PATHS if _inherited(case, name)]
+    names = [name for name in forced_paths(case.host) if _inherited(case, name)]
     return Hit(tuple(_said(case, name) for name in names)) if names else None
 
 

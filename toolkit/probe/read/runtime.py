@@ -41,9 +41,16 @@ def _release(section: Section) -> tuple[str, str] | None:
 
 
 def settings(section: Section) -> dict[str, str]:
-    """Return lines of apptainer.conf: ``setting mount tmp = yes``."""
-    pairs = (value.partition("=") for value in section.values("setting"))
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    """Return lines of apptainer.conf: ``setting mount tmp = yes``.
+
+    The first line of a name counts that says something (apptainer/apptainer:pkg/util/apptainerconf/parser.go
+    at v1.4.5, GetDirectives and GetConfig; sylabs/singularity:pkg/util/singularityconf/parser.go at v4.3.7).
+    """
+    found: dict[str, str] = {}
+    for name, _, value in (line.partition("=") for line in section.values("setting")):
+        if value.strip():
+            found.setdefault(name.strip(), value.strip())
+    return found
 
 
 def _unbound(section: Section, setuid: bool | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from tests.unit.engine.whole import (
     IMAGE,
     LAUNCHER,
     MPICH,
+    RUNTIME,
     absent,
     case,
     host,
@@ -69,7 +70,17 @@ def bound(on=None, of=IMAGE, **plan):
     return case(on or provider(), of, "bind", **{"binds": ("/opt/mpi",), "env": OPAL, **plan})
 
 
+def restricted(**settings):
+    """Return a host with that MPI whose runtime has other settings."""
+    named = {name.replace("_", " "): value for name, value in settings.items()}
+    return with_(provider(), runtime=msgspec.structs.replace(RUNTIME, settings=named))
+
+
 FIRES = {
+    "bind-not-allowed": [
+        bound(restricted(user_bind_control="no")),
+        bound(restricted(enable_overlay="no", enable_underlay="no")),
+    ],
     "bind-nothing-to-mount": [
         case(mode="bind"),
         case(host(mpis=()), mode="bind"),
@@ -110,6 +121,13 @@ FIRES = {
     ],
 }
 QUIET = {
+    "bind-not-allowed": [
+        bound(),
+        bound(restricted(enable_overlay="no")),
+        bound(restricted(user_bind_control="no"), binds=()),
+        bound(absent(provider(), "runtime")),
+        case(mode="bind", binds=("/tmp",)),
+    ],
     "bind-nothing-to-mount": [bound()],
     "bind-has-no-effect": [bound(), case(mode="bind")],
     "bind-name-of-another": [
@@ -188,6 +206,7 @@ UNDECIDED = {
     "bind-modules-differ": [bound(provider(**{**WITH_UCX, "ucx": None}))],
 }
 OUTCOMES = {
+    "bind-not-allowed": "unavailable",
     "bind-nothing-to-mount": "unavailable",
     "bind-has-no-effect": "singletons",
     "bind-name-of-another": "loader-failure",

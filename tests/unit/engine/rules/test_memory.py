@@ -20,6 +20,11 @@ without_ucx = msgspec.structs.replace(OLD_UCX.mpi, components={"pml": ("ob1",), 
 NEWER_UCX = with_(DEBIAN, ucx="1.18.0")
 SMALL = host(shm=65536)
 TWO = {"mode": "srun-pmi2", "ranks_per_node": 2}
+MINIMAL = runtime(setuid=True, settings={"mount dev": "minimal"})
+"""A host whose containers have a /dev of their own, and in it a /dev/shm."""
+NO_DEV = runtime(setuid=True, settings={"mount dev": "no"})
+SOCK = image(mpi=msgspec.structs.replace(MPICH, version="4.0.2", device="ch3:sock"))
+INTEL = image(mpi=msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.16.1"))
 
 
 def unknown(**changes):
@@ -47,8 +52,30 @@ FIRES = {
         case(host(shm=2**18), CH3, **TWO),
         case(host(shm=2**20), MPICH_5, **TWO),
     ],
+    "shared-memory-apart": [
+        case(MINIMAL, MPICH_5, **TWO),
+        case(runtime(setuid=True), CH3, container=("--contain",), **TWO),
+        case(MINIMAL, INTEL, **TWO),
+        case(
+            runtime(setuid=True, version="0.9", settings=MINIMAL.runtime.settings),
+            CH3,
+            binds=("/dev",),
+            **TWO,
+        ),
+    ],
 }
 QUIET = {
+    "shared-memory-apart": [
+        case(of=MPICH_5, **TWO),
+        case(absent(HOST, "runtime"), MPICH_5, **TWO),
+        case(MINIMAL, MPICH_5, mode="srun-pmi2"),
+        case(MINIMAL, MPICH_5, binds=("/dev",), **TWO),
+        case(runtime(settings={"mount dev": "minimal"}), MPICH_5, container=("--sharens",), **TWO),
+        case(NO_DEV, MPICH_5, **TWO),
+        case(MINIMAL, SOCK, **TWO),
+        case(MINIMAL, ranks_per_node=2),
+        case(unread(HOST, "runtime.settings"), MPICH_5, binds=("/dev",), **TWO),
+    ],
     "namespaces-split-a-node": [
         case(of=OPEN_MPI_5, ranks_per_node=2),
         case(of=mpi(version="3.1.3", components={"pml": ("ob1",)}), ranks_per_node=2),
@@ -100,6 +127,10 @@ UNDECIDED = {
         case(unread(HOST, "infiniband"), OLD_UCX, ranks_per_node=2),
         case(runtime(setuid=None), DEBIAN, **TWO),
     ],
+    "shared-memory-apart": [
+        case(MINIMAL, unknown(device=None), **TWO),
+        case(unread(HOST, "runtime.settings"), MPICH_5, **TWO),
+    ],
     "mpi-shared-memory-small": [
         case(SMALL, unknown(device=None), **TWO),
         case(unread(HOST, "shm"), CH3, **TWO),
@@ -109,7 +140,20 @@ OUTCOMES = {
     "ranks-in-namespaces-of-their-own": "crash",
     "namespaces-split-a-node": "init-failure",
     "mpi-shared-memory-small": "crash",
+    "shared-memory-apart": "init-failure",
 }
+
+
+def test_where_the_site_leaves_a_minimal_dev_the_plan_brings_the_whole_one_in():
+    plan = propose(MINIMAL, MPICH_5, Request(ranks_per_node=2), "srun-pmi2")
+    assert plan.binds == ("/dev",)
+    assert predict(MINIMAL, MPICH_5, Request(ranks_per_node=2)).of("srun-pmi2").outcome == "ok"
+    for other in (
+        HOST,
+        NO_DEV,
+        runtime(name="singularity", version="3.5.3", settings={"mount dev": "minimal"}),
+    ):
+        assert propose(other, MPICH_5, Request(ranks_per_node=2), "srun-pmi2").binds == ()
 
 
 def test_two_ranks_that_are_numbered_apart_mostly_work_and_more_of_them_do_not():

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
-from toolkit.engine.predict import predict
+from toolkit.engine.predict import foresee, predict
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Request
@@ -35,6 +35,9 @@ def unbound(*binds: str, **more: object):
 UNNUMBERED = unread(runtime(name="singularity", version=""), "runtime.version")
 """A host whose runtime says something else than a release of it."""
 LOCALTIME = unbound("/etc/localtime", version="1.4.5")
+OCI = runtime(name="singularity-ce", version="4.3.7")
+"""A runtime that can leave containers to another, an OCI runtime."""
+OCI_ALWAYS = runtime(name="singularity-ce", version="4.3.7", settings={"oci mode": "yes"})
 
 
 def plain_user(kernel: str, **more: object):
@@ -49,6 +52,22 @@ FIRES = {
         case(runtime(name="singularity-ce", version="3.11.5"), image(format="oci-sif")),
         case(runtime(name="singularity", version="3.8.7"), image(format="oci-sif")),
         case(runtime(name="singularity-pro", version="3.11-7.el8"), image(format="oci-sif")),
+    ],
+    "image-kind-forbidden": [
+        case(setting("allow container sif", "no")),
+        case(setting("allow container dir", "no"), image(format="sandbox")),
+        case(setting("allow container squashfs", "no"), image(format="squashfs")),
+    ],
+    "images-limited": [
+        case(setting("limit container paths", "set")),
+        case(runtime(setuid=True, settings={"limit container owners": "set"})),
+    ],
+    "oci-mode": [
+        case(OCI_ALWAYS, container=("--no-compat",)),
+        case(OCI, image(format="oci-sif")),
+        case(OCI, image(format="oci-sif"), container=("--oci", "--no-compat")),
+        case(OCI, container=("--oci", "--no-compat")),
+        case(OCI_ALWAYS, mode="mpirun-container", container=()),
     ],
     "bind-source-missing": [
         case(unbound("/etc/localtime")),
@@ -67,6 +86,7 @@ FIRES = {
         case(setuid({"execution control list": "set"}, version="1.3.0")),
         case(setuid(name="singularity", version="3.8.7")),
         case(setuid(name="singularity-ce", version="4.3.1")),
+        case(with_(setuid(version="1.2.5"), kernel="4.12.14-122.201-default")),
     ],
     "squashfuse-absent": [
         case(absent(HOST, "squashfuse")),
@@ -75,10 +95,12 @@ FIRES = {
         case(runtime(name="singularity-pro", version="3.11-7.el8")),
         case(runtime(name="singularity", version="3.8.7-1.el8", setuid=False)),
         case(runtime(version="1.0.3")),
-        case(plain_user("4.12.14-122.201-default")),
-        case(plain_user("3.10.0-1062.el7.x86_64")),
         case(plain_user("4.12.14-122.201-default", name="singularity-ce", version="4.3.1")),
         case(plain_user("4.12.14-122.201-default", name="singularity-pro", version="4.1.6")),
+    ],
+    "squashfuse-refused": [
+        case(plain_user("4.12.14-122.201-default")),
+        case(plain_user("3.10.0-1062.el7.x86_64")),
     ],
     "home-not-mounted": [case(setting("mount home", "no"))],
     "binds-refused": [
@@ -86,7 +108,11 @@ FIRES = {
         case(setting("user bind control", "no"), binds=("/data",)),
     ],
     "binds-need-folders": [case(runtime(settings={"enable overlay": "no", "enable underlay": "no"}))],
-    "device-files-hidden": [case(setting("mount dev", "minimal")), case(setting("mount dev", "no"))],
+    "device-files-hidden": [
+        case(setting("mount dev", "minimal")),
+        case(setting("mount dev", "minimal"), binds=("/dev/shm",)),
+        case(setting("mount dev", "no"), binds=("/dev",)),
+    ],
     "session-folder-small": [case(setting("sessiondir max size", "16"))],
 }
 QUIET = {
@@ -98,6 +124,22 @@ QUIET = {
         case(runtime(name="singularity", version="2.6.1"), image(format="sandbox")),
         case(UNNUMBERED, image(format="sandbox")),
         case(runtime(name="singularity", version="", seen=False)),
+    ],
+    "image-kind-forbidden": [
+        case(),
+        case(setting("allow container dir", "no")),
+        case(setting("allow container sif", "yes")),
+        case(setting("allow container sif", "no"), image(format="docker-archive")),
+    ],
+    "images-limited": [case(), case(NO_RUNTIME)],
+    "oci-mode": [
+        case(),
+        case(NO_RUNTIME),
+        case(OCI),
+        case(OCI_ALWAYS, container=("--no-oci",)),
+        case(OCI_ALWAYS),
+        case(runtime(settings={"oci mode": "yes"})),
+        case(runtime(name="singularity-ce", version="3.11.5"), container=("--oci",)),
     ],
     "bind-source-missing": [case(), case(NO_RUNTIME)],
     "runtime-retired": [
@@ -122,34 +164,65 @@ QUIET = {
         case(absent(runtime(setuid=True, version="1.2.5"), "squashfuse")),
         case(setuid()),
         case(runtime(name="singularity-ce", version="4.0.3", settings={"sif fuse": "yes"})),
+        case(runtime(name="singularity-ce", version="4.3.1")),
         case(plain_user("3.10.0-1160.el7.x86_64")),
         case(plain_user("4.18.0-553.el8_10.x86_64")),
         case(NO_RUNTIME),
         case(absent(HOST, "squashfuse"), image(format="sandbox")),
     ],
+    "squashfuse-refused": [
+        case(),
+        case(NO_RUNTIME),
+        case(plain_user("3.10.0-1160.el7.x86_64")),
+        case(plain_user("4.18.0-553.el8_10.x86_64")),
+        case(setuid()),
+        case(absent(plain_user("4.12.14-122.201-default"), "squashfuse")),
+        case(plain_user("4.12.14-122.201-default", name="singularity-ce", version="4.3.1")),
+        case(plain_user("4.12.14-122.201-default"), image(format="sandbox")),
+        case(with_(plain_user("4.12.14"), environment={"APPTAINER_UNSQUASH": ""})),
+    ],
     "home-not-mounted": [case(), case(NO_RUNTIME)],
     "binds-refused": [case(), case(NO_RUNTIME)],
     "binds-need-folders": [case(), case(setting("enable overlay", "no"))],
-    "device-files-hidden": [case(), case(host(runtime=with_(SETUID, settings={})))],
+    "device-files-hidden": [
+        case(),
+        case(host(runtime=with_(SETUID, settings={}))),
+        case(setting("mount dev", "minimal"), binds=("/dev",)),
+    ],
     "session-folder-small": [case(), case(setting("sessiondir max size", "unlimited"))],
 }
 UNDECIDED = {
+    "oci-mode": [case(runtime(name="singularity", version="", settings={"oci mode": "yes"}))],
     "runtime-cannot-read-image": [case(UNNUMBERED), case(UNNUMBERED, image(format="oci-sif"))],
     "image-compression-too-new": [
+        case(unread(HOST, "kernel")),
         case(setuid(), unread(IMAGE, "compression")),
         case(unread(setuid(version="1.2.5"), "runtime.setuid")),
         case(unread(setuid(), "runtime.settings")),
         case(setuid(version="")),
     ],
+    "squashfuse-refused": [
+        case(unread(plain_user("4.12.14"), "squashfuse")),
+        case(unread(plain_user("4.12.14"), "runtime.setuid")),
+        case(plain_user("4.12.14", name="singularity", version="")),
+        case(unread(HOST, "kernel")),
+    ],
     "squashfuse-absent": [
         case(unread(HOST, "squashfuse")),
-        case(unread(HOST, "kernel")),
+        case(unread(runtime(name="singularity-ce", version="4.3.1"), "kernel")),
         case(UNNUMBERED),
         case(unread(runtime(setuid=True), "runtime.settings")),
     ],
     "runtime-retired": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
-OUTCOMES = {"runtime-cannot-read-image": "unavailable", "bind-source-missing": "unavailable"}
+OUTCOMES = {
+    "runtime-cannot-read-image": "unavailable",
+    "bind-source-missing": "unavailable",
+    "oci-mode": "unknown",
+    "image-kind-forbidden": "unavailable",
+    "image-compression-too-new": "unavailable",
+    "squashfuse-refused": "unavailable",
+}
 
 
 @pytest.mark.parametrize("broken", FIRES["runtime-cannot-read-image"])
@@ -193,3 +266,36 @@ def test_without_a_way_to_leave_it_out_nothing_starts():
     verdict = predict(unbound("/etc/localtime"), IMAGE, Request())
     assert verdict.chosen is None
     assert {p.outcome for p in verdict.predictions} == {"unavailable"}
+
+
+def test_a_native_image_is_kept_from_an_oci_runtime_that_the_site_asks_for():
+    """Without the option every rank would be alone: that runtime hands no variable of the launcher on."""
+    verdict = predict(OCI_ALWAYS, IMAGE, Request())
+    (found,) = (p for p in verdict.predictions if p.mode == "srun-pmix")
+    assert found.plan is not None
+    assert (found.outcome, found.plan.container[0]) == ("ok", "--no-oci")
+    left = foresee(OCI_ALWAYS, IMAGE, Request(), with_(found.plan, container=()))
+    assert (left.outcome, left.findings[0]) == ("singletons", "environment-cleaned")
+    assert left.because.startswith("OCI mode strips PMIX_*")
+    plain = predict(OCI, IMAGE, Request()).of("srun-pmix").plan
+    assert plain is not None
+    assert not {"--oci", "--no-oci"} & set(plain.container)
+
+
+def test_an_oci_sif_is_started_by_what_reads_it_and_nobody_knows_what_becomes_of_it():
+    verdict = predict(OCI, image(format="oci-sif"), Request())
+    assert verdict.chosen is None
+    assert {p.outcome for p in verdict.predictions if p.mode in {"srun-pmix", "mpirun-host", "gloo"}} == {
+        "unknown"
+    }
+    plan = verdict.of("srun-pmix").plan
+    assert plan is not None
+    assert plan.container[:2] == ("--oci", "--no-compat")
+
+
+def test_a_variable_that_asks_for_an_oci_runtime_is_taken_away_or_foretells_singletons():
+    asking = with_(OCI, environment={"SINGULARITY_OCI": ""})
+    ours = predict(asking, IMAGE, Request()).of("srun-pmix")
+    assert ours.plan is not None
+    assert (ours.outcome, ours.plan.unset) == ("ok", ("SINGULARITY_OCI",))
+    assert foresee(asking, IMAGE, Request(), with_(ours.plan, unset=())).outcome == "singletons"

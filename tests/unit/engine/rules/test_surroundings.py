@@ -24,7 +24,10 @@ def server_4(**settings: str):
 FIRES = {
     "tmpdir-not-in-container": [case(SCRATCH), case(SCRATCH, binds=("/scratch:/data",))],
     "tmpdir-not-usable": [case(host(tmpdir="/tmp/job", tmpdir_usable=False))],
-    "slurm-tmp-not-mounted": [case(slurm(TmpFS="/local/scratch"))],
+    "slurm-tmp-not-mounted": [
+        case(slurm(TmpFS="/local/scratch")),
+        case(slurm(PMIxCliTmpDirBase="/local/pmix")),
+    ],
     "pmix-folder-not-mounted": [case(server_4(), SPOOL)],
     "pmix-store-of-early-5": [
         case(host(pmix="5.0.1"), image(pmix="5.0.7")),
@@ -63,6 +66,8 @@ QUIET = {
         case(slurm(TmpFS="/local"), binds=("/local",)),
         case(absent(HOST, "slurm")),
         case(slurm(TmpFS="")),
+        case(slurm(PMIxCliTmpDirBase="(null)")),
+        case(slurm(TmpFS="/local/scratch", PMIxCliTmpDirBase="/tmp")),
     ],
     "pmix-folder-not-mounted": [
         case(of=SPOOL),
