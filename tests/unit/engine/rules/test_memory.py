@@ -79,6 +79,7 @@ QUIET = {
     "namespaces-split-a-node": [
         case(of=OPEN_MPI_5, ranks_per_node=2),
         case(of=mpi(version="3.1.3", components={"pml": ("ob1",)}), ranks_per_node=2),
+        case(of=mpi(version="4.0.1", components={"pml": ("ob1",)}), ranks_per_node=2),
         case(of=OLD_UCX, ranks_per_node=2, container=("--sharens",)),
         case(of=OLD_UCX, ranks_per_node=2, env={"UCX_TLS": "^posix,cma"}),
         case(of=OLD_UCX, ranks_per_node=2, given={"OMPI_MCA_pml": "ob1"}),
