@@ -151,6 +151,13 @@ class SharedMemory(Sharing, frozen=True, kw_only=True):
     enough: int
 
 
+class Apart(MpiRow, frozen=True, kw_only=True):
+    """What ranks of one node do that have a /dev/shm each."""
+
+    outcome: Outcome
+    because: str
+
+
 class Namespaces(Sharing, frozen=True, kw_only=True):
     """What ranks of one node do that are in user namespaces of their own.
 
@@ -207,6 +214,7 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     outside_step: OutsideStep
     defect: tuple[Defect, ...]
     shared_memory: tuple[SharedMemory, ...]
+    apart: tuple[Apart, ...]
     namespaces: tuple[Namespaces, ...]
     libfabric: tuple[Libfabric, ...]
     bundled_pmix: dict[str, str]

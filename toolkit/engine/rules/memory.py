@@ -221,8 +221,8 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="give the containers the host's: --bind /dev; or start them with --sharens (Apptainer 1.3)",
     source=(
-        "pmodels/mpich:src/mpl/src/shm/mpl_shm_mmap.c and src/mpid/common/shm/mpidu_init_shm.c at v3.4.1 to "
-        "v5.0.1; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, addDevMount"
+        "recipes/knowledge/mpi.toml, [[apart]]; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/"
+        "container_linux.go, addDevMount"
     ),
     needs=("image.mpi", "host.runtime"),
     then=("image.mpi.device",),
@@ -230,8 +230,9 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
 )
 def shared_memory_apart(case: Case) -> Hit | Lacks | None:
     """The first rank of a node makes a file in /dev/shm and tells the others its name. With --contain, and
-    where 'mount dev' is minimal, each container has a tmpfs of its own there: the others do not find it, and
-    end in MPI_Init. Open MPI takes another way then. What the kin of MPICH do has not been measured.
+    where 'mount dev' is minimal, each container has a tmpfs of its own there: the others do not find it. How
+    that ends turns on the release. Open MPI takes another way then. What the kin of MPICH do has not been
+    measured.
     """
     mpi, apart = case.image.mpi, own_shared_memory(case)
     if mpi is None or case.request.ranks_per_node == 1 or "--sharens" in case.plan.container:
@@ -241,10 +242,10 @@ def shared_memory_apart(case: Case) -> Hit | Lacks | None:
     if not apart:
         return None if binds_devices(case) else unread(case, "host.runtime.settings")
     evidence = (apart, *case.cite("image.mpi"))
-    if mpi.implementation != "mpich" or not within(mpi.version or "", ">=3.2"):
+    row = next((row for row in knowledge.mpi().apart if row.of(mpi)), None)
+    if row is None:
         because = f"what {mpi_name(mpi)} does where each rank of a node has its own /dev/shm was not measured"
         return Hit(evidence, "unknown", because)
     if mpi.device is None:
         return Lacks(("image.mpi.device",))
-    because = f"each rank of a node has its own /dev/shm, where {mpi_name(mpi)} looks for that of the first"
-    return Hit(evidence, "init-failure", because)
+    return Hit(evidence, row.outcome, row.because, source=row.source)

@@ -141,8 +141,25 @@ OUTCOMES = {
     "ranks-in-namespaces-of-their-own": "crash",
     "namespaces-split-a-node": "init-failure",
     "mpi-shared-memory-small": "crash",
-    "shared-memory-apart": "init-failure",
+    "shared-memory-apart": "hang",
 }
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome"),
+    [
+        ("3.1.4", "unknown"),
+        ("3.4.3", "init-failure"),
+        ("4.0.3", "init-failure"),
+        ("4.1.3", "crash"),
+        ("4.3.2", "init-failure"),
+        ("5.0.1", "hang"),
+    ],
+)
+def test_how_an_mpich_ends_whose_ranks_have_a_dev_shm_each_turns_on_its_release(version, outcome):
+    of = with_(MPICH_5, mpi=msgspec.structs.replace(MPICH_5.mpi, version=version))
+    asked = case(MINIMAL, of, env={"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, nodes=1, **TWO)
+    assert judge(asked, RULES)[0].outcome == outcome
 
 
 def test_where_the_site_leaves_a_minimal_dev_the_plan_brings_the_whole_one_in():
