@@ -199,8 +199,9 @@ def mpi_release_defect(case: Case) -> Hit | None:
             and row.batch in {None, case.request.batch}
             and (not row.under or _started_by_openmpi(case, row.under))
         ):
-            evidence, told = case.cite("image.mpi"), (row.title, row.title, row.fix, row.source)
-            return Hit(evidence, row.outcome, *told, by_chance=row.by_chance)
+            fix = f"{TRY_IT}; or {row.fix}" if row.outcome == "unknown" else row.fix
+            told = (row.title, row.title, fix, row.source)
+            return Hit(case.cite("image.mpi"), row.outcome, *told, by_chance=row.by_chance)
     return None
 
 

@@ -37,7 +37,7 @@ FIRES = {
         case(of=DEBIAN, **TWO),
         case(of=DEBIAN, nodes=1, **TWO),
         case(of=MPICH_5, **TWO),
-        case(of=mpi(version="3.0.4", components={"pml": ("ob1",)}), ranks_per_node=2),
+        case(of=mpi(version="2.1.6", components={"pml": ("ob1",)}), ranks_per_node=2),
         case(of=OLD_UCX, ranks_per_node=2),
         case(host(infiniband=(), fabrics=()), OLD_UCX, ranks_per_node=2, given={"OMPI_MCA_pml": "ucx"}),
         case(of=OLD_UCX, ranks_per_node=2, given={"UCX_TLS": "rc,sm,self"}),
