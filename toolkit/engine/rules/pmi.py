@@ -1,0 +1,51 @@
+"""Rules about the PMI library that Slurm brings, where an MPI in an image was built on it."""
+
+from toolkit.engine.case import Case
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.traits import bind_target
+from toolkit.engine.wireup import allocation_seen
+from toolkit.engine.words import mpi_name
+from toolkit.folders import is_below
+from toolkit.model.facts import ImageMpi
+
+_ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
+"""Open MPI tries libpmi2 before it, which speaks to Slurm's plugin by the descriptor in PMI_FD."""
+_CONFIGURATION = "/etc/slurm/slurm.conf"
+
+
+@rule(
+    "slurm-pmi-unreachable",
+    "The MPI in the image speaks to Slurm by Slurm's own PMI-1 library, which reaches none from inside",
+    severity="error",
+    fix="build it with its own PMI (MPICH without --with-pmi=slurm), which Slurm's pmi2 plugin answers; or "
+    "take an MPI that speaks PMIx",
+    instead=MPI_MODES,
+    source=(
+        "SchedMD/slurm:contribs/pmi/pmi.c, src/api/slurm_pmi.c at slurm-22-05-8-1; measured: 17 launches of "
+        "17 of MPICH 4.0.2 built with --with-pmi=slurm (cannot stat file /etc/slurm/slurm.conf)"
+    ),
+    needs=("image.mpi",),
+    modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
+)
+def slurm_pmi_unreachable(case: Case) -> Hit | Lacks | None:
+    """libpmi.so of Slurm asks srun by messages of Slurm's own as soon as a rank sees a job: it needs the
+    cluster's slurm.conf, for which it waits a minute, munge, and a release of Slurm that understands its own.
+    Without a job around it a rank is alone.
+    """
+    mpi = case.image.mpi
+    if mpi is None or not _on_slurms_library(mpi) or not allocation_seen(case):
+        return None
+    named = ", ".join(name for name in mpi.needs if name.startswith(("libpmi.so", "libslurm")))
+    evidence = (*case.cite("image.mpi"), f"image: {mpi.library}: needs {named}")
+    if any(is_below(_CONFIGURATION, bind_target(bind)) for bind in case.plan.binds):
+        because = f"whether {mpi_name(mpi)} reaches the cluster's Slurm with its settings was not measured"
+        return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build it with its own PMI")
+    because = f"{mpi_name(mpi)} speaks by Slurm's libpmi, which finds no slurm.conf in the container"
+    return Hit(evidence, "init-failure", because, anyway=True)
+
+
+def _on_slurms_library(mpi: ImageMpi) -> bool:
+    needed = mpi.needs or ()
+    return mpi.implementation in _ON_ITS_OWN_LIBRARY and all(
+        any(name.startswith(start) for name in needed) for start in ("libpmi.so", "libslurm")
+    )
