@@ -97,7 +97,7 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
             device=device,
             own_shm=_own_shm(device),
             components=components,
-            needs=tuple(sorted(read["ldd_mpi_related"])),
+            needs=_needs(read),
         ),
         other_mpis=(beside,) if beside else (),
         mpirun=launcher,
@@ -189,6 +189,14 @@ def _device(read: dict[str, Any]) -> str | None:
     if said and said[1].startswith(first):
         return said[1]
     return first or None
+
+
+def _needs(read: dict[str, Any]) -> tuple[str, ...]:
+    """Return what the library needs; the list leaves out those of Slurm, on which libpmi is built."""
+    found = set(read["ldd_mpi_related"])
+    if any(name.startswith("libpmi.so") for name in found):
+        found.add("libslurm_pmi.so")
+    return tuple(sorted(found))
 
 
 def _own_shm(device: str | None) -> bool | None:

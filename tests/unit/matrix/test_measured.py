@@ -33,6 +33,13 @@ def test_a_component_brings_pmix(facts, plugin):
     assert found.mpi.interfaces == ("pmi2", "pmix")
 
 
+def test_a_libpmi_is_that_of_slurm(facts):
+    loaded = READ["bullseye-mpich"]["ldd_mpi_related"]
+    found = facts("bullseye-mpich", ldd_mpi_related=[*loaded, "libpmi.so.0"])
+    assert {"libpmi.so.0", "libslurm_pmi.so"} <= set(found.mpi.needs)
+    assert "libslurm_pmi.so" not in image("bullseye-mpich").mpi.needs
+
+
 def test_mpirun_of_another_mpi_is_told_apart(facts):
     bins = {"mpirun": "/usr/bin/orterun", "hydra_pmi_proxy": "/usr/bin/hydra_pmi_proxy"}
     found = facts("bullseye-mpich", bins=bins, ompi_version="4.1.0")
