@@ -13,6 +13,7 @@ from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.report import states
+from toolkit.run.patience import telling
 
 if TYPE_CHECKING:
     from toolkit.run.command import Runner
@@ -118,4 +119,4 @@ class _Door:
             raise Lost(error.message, fix="the jobs may go on: toolkit jobs list") from error
         if not self._told:
             self._told = True
-            self._tell.step(f"{error.message}; trying again")
+            telling(self._tell)(error.message)

@@ -11,6 +11,7 @@ from toolkit.engine.traits import (
     brings_prrte,
     computes_on_gpus,
     copies_blindly,
+    has_option,
     host_launcher,
     insists,
     is_masked,
@@ -25,7 +26,6 @@ from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.fabric import fabrics_of
 from toolkit.knowledge.mpi import Namespaces
-from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
@@ -121,7 +121,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
     An OCI-SIF is left to the other one, which cleans the environment unless it is told not to.
     """
-    if not _has_option(host, "--no-oci"):
+    if not has_option(host, "--no-oci"):
         return ()
     if image.format == "oci-sif":
         return ("--oci", "--no-compat")
@@ -141,7 +141,7 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
-    return ("--no-mount", ",".join(named)) if named and _has_option(host, "--no-mount") else ()
+    return ("--no-mount", ",".join(named)) if named and has_option(host, "--no-mount") else ()
 
 
 def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
@@ -159,11 +159,7 @@ def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 
 def _can_share(host: HostFacts) -> bool:
-    return _has_option(host, "--sharens")
-
-
-def _has_option(host: HostFacts, option: str) -> bool:
-    return host.runtime is not None and knows(host.runtime.name, host.runtime.version, option)
+    return has_option(host, "--sharens")
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
@@ -175,10 +171,12 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     if host.runtime is None:
         return ()
     unread = "runtime.settings" in host.unknown
-    tmp = unread or host.runtime.settings.get("mount tmp") == "no"
     minimal = unread or host.runtime.settings.get("mount dev") == "minimal"
-    dev = minimal and _has_option(host, "--bind /dev")
-    return ("/tmp",) * tmp + ("/dev",) * dev  # noqa: S108 - the path that MPI uses
+    wanted = {
+        "/tmp": unread or host.runtime.settings.get("mount tmp") == "no",  # noqa: S108 - the path that MPI uses
+        "/dev": minimal and has_option(host, "--bind /dev"),
+    }
+    return tuple(path for path, asked in wanted.items() if asked)
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:

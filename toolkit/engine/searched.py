@@ -5,8 +5,8 @@ import posixpath
 import msgspec
 
 from toolkit.engine.inherited import name_inside, obeyed
+from toolkit.engine.traits import has_option
 from toolkit.folders import is_system
-from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
 
@@ -98,12 +98,12 @@ def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
     Apptainer from 1.5 on sets LD_LIBRARY_PATH to the folders of the distribution where GPUs are asked for and
     the image sets none; it comes before DT_RUNPATH, and not before DT_RPATH (ld.so(8)), which is not told.
     """
-    runtime, mpi = host.runtime, image.mpi
-    if runtime is None or mpi is None or "--nv" not in plan.container:
+    mpi = image.mpi
+    if mpi is None or "--nv" not in plan.container:
         return False
     if "LD_LIBRARY_PATH" in image.environment or is_system(posixpath.dirname(mpi.library)):
         return False
-    if not knows(runtime.name, runtime.version or "", "--nv behind the image's own"):
+    if not has_option(host, "--nv behind the image's own"):
         return False
     namesakes = (m for m in image.other_mpis if m.soname and m.soname == mpi.soname)
     return any(is_system(posixpath.dirname(m.library)) for m in namesakes)

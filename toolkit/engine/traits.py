@@ -4,6 +4,7 @@ from toolkit import knowledge
 from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.pmix import Pair, is_plugin, release_of
+from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.versions import within
@@ -86,6 +87,12 @@ def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
 def built_for_gpus(image: ImageFacts) -> bool:
     """Tell whether an image holds what computes on GPUs of NVIDIA."""
     return bool(image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl)
+
+
+def has_option(host: HostFacts, option: str) -> bool:
+    """Tell whether the release of the host's runtime is known to have an option, such as ``--sharens``."""
+    found = host.runtime
+    return found is not None and knows(found.name, found.version or "", option)  # empty: it was not told
 
 
 def bind_target(bind: str) -> str:

@@ -10,10 +10,9 @@ from typing import Literal
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.inherited import asked_by, obeyed
-from toolkit.engine.traits import brings_orte, host_launcher, splits
+from toolkit.engine.traits import brings_orte, has_option, host_launcher, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
-from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.versions import within
 
@@ -168,7 +167,7 @@ def in_oci_mode(case: Case) -> str:
     runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv; launcher_linux.go, prepareNativeEnv).
     """
     runtime = case.host.runtime
-    if runtime is None or not knows(runtime.name, runtime.version or "", "--no-oci"):
+    if runtime is None or not has_option(case.host, "--no-oci"):
         return ""
     if "--no-oci" in case.plan.container:
         return ""
@@ -179,9 +178,8 @@ def in_oci_mode(case: Case) -> str:
 
 def binds_devices(case: Case) -> bool:
     """Tell whether all of the host's /dev is asked for, which a runtime gives unless 'mount dev' is no."""
-    runtime = case.host.runtime
-    asked = runtime is not None and knows(runtime.name, runtime.version or "", "--bind /dev")
-    return asked and any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
+    asked = any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
+    return asked and has_option(case.host, "--bind /dev")
 
 
 def own_shared_memory(case: Case) -> str:

@@ -80,16 +80,12 @@ class Inside(MpiRow, frozen=True, kw_only=True):
     empty: str = ""
 
 
-class WithoutSsh(MpiRow, frozen=True, kw_only=True):
-    """The words by which a launcher starts the ranks of its own node where an image has no ssh."""
+class LauncherWords(MpiRow, frozen=True, kw_only=True):
+    """Words that a launcher inside the container is given.
 
-    words: tuple[str, ...]
-
-
-class Agent(MpiRow, frozen=True, kw_only=True):
-    """The words by which a launcher calls ``toolkit-agent`` in place of ssh, and starts all daemons itself.
-
-    A daemon has to stay in the foreground: what leaves its step of Slurm is ended with that.
+    ``without_ssh``: it starts the ranks of its own node where the image has no ssh. ``agent``: it calls
+    ``toolkit-agent`` in place of ssh, and starts all daemons itself. A daemon has to stay in the foreground:
+    what leaves its step of Slurm is ended with that.
     """
 
     words: tuple[str, ...]
@@ -209,8 +205,8 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     release: ReleaseRows
     daemons: tuple[Daemons, ...]
     inside: tuple[Inside, ...]
-    without_ssh: tuple[WithoutSsh, ...]
-    agent: tuple[Agent, ...]
+    without_ssh: tuple[LauncherWords, ...]
+    agent: tuple[LauncherWords, ...]
     outside_step: OutsideStep
     defect: tuple[Defect, ...]
     shared_memory: tuple[SharedMemory, ...]

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
-from toolkit.engine.traits import bind_target, host_launcher, mounted_folders
+from toolkit.engine.traits import bind_target, has_option, host_launcher, mounted_folders
 from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
 from toolkit.knowledge import runtime
 
@@ -64,7 +64,7 @@ def oci_mode(case: Case) -> Hit | Lacks | None:
     if asked and (lacks := unnumbered(case)):
         return lacks
     found = in_oci_mode(case)
-    if not found and case.image.format == "oci-sif" and _knows_oci(case):
+    if not found and case.image.format == "oci-sif" and has_option(case.host, "--no-oci"):
         evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
         because = "an OCI-SIF is started with --oci alone"
         return Hit(
@@ -118,11 +118,6 @@ def images_limited(case: Case) -> Hit | None:
     names = ("limit container paths", "limit container owners", "limit container groups")
     found = tuple(_line(case, name) for name in names if setting(case, name))
     return Hit(found) if found else None
-
-
-def _knows_oci(case: Case) -> bool:
-    found = case.host.runtime
-    return found is not None and runtime.knows(found.name, found.version or "", "--no-oci")
 
 
 @rule(
