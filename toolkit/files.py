@@ -1,13 +1,63 @@
-"""Files that are written whole, or not at all, and never over a person's own."""
+"""Files that a user names: read with limits, and written whole or not at all."""
 
 import contextlib
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from toolkit.errors import BadInput
 
 _SHOWN = 50
 """Letters of a name that are in the temporary one: both have to fit into 255 bytes."""
+
+
+def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
+    """Open a regular file that a user named, for reading.
+
+    Devices, FIFOs, sockets and folders are refused without waiting for them: an ordinary ``open`` waits for a
+    FIFO without a writer, and ``/dev/zero`` never ends. A symbolic link is followed. The caller closes the
+    file.
+
+    Args:
+        path: the file as the user wrote it.
+        label: the option that names the file, as in ``--facts``; it stands before the path in messages.
+        fix: what to do if the file cannot be read.
+
+    Raises:
+        BadInput: if the path is not a regular file, or cannot be read.
+    """
+    name = f"{label} {path}".lstrip()
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInput(f"{name}: {reason}", fix=fix) from error
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(number, "rb")
+    os.close(number)
+    raise BadInput(f"{name}: {_kind(mode)}, not a regular file", fix=fix)
+
+
+def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> bytes:
+    """Return the content of a regular file that a user named; see :func:`open_given` for the arguments.
+
+    Args:
+        most: the largest content that is accepted, in bytes.
+
+    Raises:
+        BadInput: if the path is not a regular file, cannot be read, or is longer than ``most``.
+    """
+    name = f"{label} {path}".lstrip()
+    with open_given(path, label=label, fix=fix) as file:
+        try:
+            content = file.read(most + 1)
+        except OSError as error:
+            raise BadInput(f"{name}: {error.strerror}", fix=fix) from error
+    if len(content) > most:
+        raise BadInput(f"{name}: longer than {_size(most)}", fix=fix)
+    return content
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
@@ -57,3 +107,18 @@ def _fill(number: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(number, rest) :]
+
+
+def _kind(mode: int) -> str:
+    kinds = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISFIFO, "a FIFO"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((name for test, name in kinds if test(mode)), "a special file")
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"

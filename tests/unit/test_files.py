@@ -1,9 +1,13 @@
 import errno
 import os
+import socket
+from pathlib import Path
 
 import pytest
 
 from tests.unit.disks import fill
+from toolkit import files
+from toolkit.errors import BadInput
 from toolkit.files import write_whole
 from toolkit.image import shrink
 from toolkit.run.local import LocalRunner
@@ -133,3 +137,31 @@ def test_what_is_remembered_of_registries_stays_on_a_full_disk(tmp_path, monkeyp
     fill(monkeypatch)
     remember("new")
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
+
+
+@pytest.mark.parametrize("kind", ["folder", "FIFO", "socket", "device"])
+def test_only_regular_files_are_read_and_a_fifo_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    else:
+        path = Path("/dev/zero")
+    with pytest.raises(BadInput, match=r": (a \w+, not a regular file|No such device)"):
+        files.read_given(path, most=10, label="--facts")
+
+
+def test_a_regular_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"12345")
+    assert files.read_given(path, most=5) == b"12345"
+    with pytest.raises(BadInput, match="longer than 4 bytes"):
+        files.read_given(path, most=4)
+    with pytest.raises(BadInput, match="No such file"):
+        files.read_given(tmp_path / "absent", most=4)
+    with pytest.raises(BadInput, match="null byte"):
+        files.read_given(tmp_path / "a\0b", most=4)
