@@ -119,12 +119,18 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
     if follow and record.state not in FINAL_STATES:
         if as_json:
             record = _followed(ctx, record)
-            _print_output(record, _output(record), as_json=True)
+            _print_as_json(record)
             return
         _follow(ctx, record)
         return
     record = refreshed(record)
-    _print_output(record, _output(record), as_json=as_json)
+    if as_json:
+        _print_as_json(record)
+        return
+    from toolkit.cli.job_output import texts
+
+    for text in texts(record):
+        click.echo(text, nl=False)
 
 
 @command.command("wait")
@@ -210,27 +216,12 @@ def _progress(record: JobRecord) -> dict[int, str]:
     return jobs_array.progress(record)
 
 
-def _output(record: JobRecord) -> str:
-    """Return what a job wrote: what is kept here of one that has ended, else what is there so far."""
-    if record.tasks:
-        from toolkit.cli import jobs_array
+def _print_as_json(record: JobRecord) -> None:
+    from toolkit.cli.job_output import ends
 
-        return jobs_array.output(record)
-    kept = records.folder(record.key) / records.OUTPUT
-    if record.state in FINAL_STATES and kept.is_file():
-        return kept.read_text(encoding="utf-8", errors="replace")
-    from toolkit.launch.jobs import output_of
-
-    with reached(record) as runner:
-        return runner.read(output_of(record)).decode("utf-8", "replace")
-
-
-def _print_output(record: JobRecord, output: str, *, as_json: bool) -> None:
-    if not as_json:
-        click.echo(output, nl=False)
-        return
-    told = {"schema": "toolkit.output/1", "key": record.key, "id": record.id, "state": record.state}
-    click.echo(msgspec.json.encode({**told, "output": output}).decode())
+    output, left_out = ends(record)
+    head = {"schema": "toolkit.output/1", "key": record.key, "id": record.id, "state": record.state}
+    click.echo(msgspec.json.encode({**head, "output": output, "left_out": left_out}).decode())
 
 
 def _names(record: JobRecord) -> set[str]:

@@ -158,7 +158,7 @@ def _fetch(record: "JobRecord") -> None:
 
     runner = where_of(record).opened()
     try:
-        if content := runner.read(f"{record.spec.directory}/{records.METRICS}"):
+        if content := runner.read(f"{record.spec.directory}/{records.METRICS}", most=records.METRICS_MOST):
             records.keep(record, records.METRICS, content)
     finally:
         runner.close()

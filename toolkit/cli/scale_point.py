@@ -2,12 +2,12 @@
 
 import posixpath
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from toolkit.cli.following import failure
+from toolkit.cli.job_output import texts
 from toolkit.cli.launching import Opener, place_of, submitted
 from toolkit.cli.layering import asked
 from toolkit.cli.places import Where
@@ -15,12 +15,12 @@ from toolkit.cli.prepare import Flags, check, prepare
 from toolkit.cli.reaching import reached_in_time
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch import records
-from toolkit.launch.jobs import output_of
 from toolkit.model.job import JobRecord
 from toolkit.model.metrics import are_whole
 from toolkit.model.progress import Tell
 from toolkit.model.study import Figures, Origin, Point, Shares, Study
 from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
 from toolkit.run.patience import AWAY_SECONDS, patiently, telling
 from toolkit.study import collect, folder, sweep, timeline
 from toolkit.study.timeline_file import events
@@ -119,25 +119,22 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tel
 
 def _figures(study: Study, record: JobRecord, tell: Tell) -> Figures:
     if study.pattern:
-        output = _brought(record, records.OUTPUT, output_of(record), bool, tell)
-        return collect.of_output(output.decode("utf-8", "replace"), study.pattern, study.warm_up)
+        output = texts(record, lambda job: reached_in_time(job, tell))
+        return collect.of_output(output, study.pattern, study.warm_up)
     there = posixpath.join(record.spec.directory, records.METRICS)
-    metrics = _brought(record, records.METRICS, there, are_whole, tell)
+    metrics = _metrics(record, there, tell)
     return collect.of_metrics(metrics, study.warm_up, record.spec.ranks)
 
 
-def _brought(record: JobRecord, name: str, there: str, whole: Callable[[bytes], bool], tell: Tell) -> bytes:
-    """Return a file of a job; it is read there if a process that ended early did not bring all of it here."""
-    try:
-        kept = (records.folder(record.key) / name).read_bytes()
-    except FileNotFoundError:
-        kept = b""
-    if whole(kept):
+def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
+    """Return the metrics of a job: the copy on this machine if it is complete, else those of the place."""
+    kept = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
+    if are_whole(kept):
         return kept
     with reached_in_time(record, tell) as runner:
-        content = runner.read(there)
+        content = runner.read(there, most=records.METRICS_MOST)
     if content:
-        records.keep(record, name, content)
+        records.keep(record, records.METRICS, content)
     return content or kept
 
 

@@ -5,6 +5,7 @@ before its time was up, is followed on.
 """
 
 import dataclasses
+import itertools
 import posixpath
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +16,15 @@ from toolkit.launch.reasons import in_turn
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Runner
+from toolkit.run.ends import PIECE, Ends, pieces
 from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, Patient
 
 _OUTPUT_SECONDS = 0.5
 """How often new output is looked for."""
+
+_PIECES = 16
+"""How many pieces of new output are handed over before Slurm may be asked again."""
 
 _METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
 """How often new metrics are looked for, and how many bytes of them a second may cost."""
@@ -90,7 +95,7 @@ def follow(
             reader.turn_to(jobs.output_of(record))
             on_again(record)
     finally:
-        records.keep(record, records.OUTPUT, bytes(reader.seen))
+        records.keep(record, records.OUTPUT, reader.seen.content())
 
 
 def give_up(runner: Runner, silent: float, fix: str = "") -> None:
@@ -115,7 +120,7 @@ class _Metrics:
 
     def look(self, *, at_once: bool = False) -> None:
         if at_once or time.monotonic() >= self._next:
-            content = self._runner.read(self._path)
+            content = self._runner.read(self._path, most=records.METRICS_MOST)
             self._on_metrics(content)
             self._next = time.monotonic() + max(_METRICS_SECONDS, len(content) / _METRICS_BYTES)
 
@@ -127,7 +132,7 @@ class _Tail:
         self._runner, self._path = runner, path
         self._lines = Lines(on_line)
         self._offset = 0
-        self.seen = bytearray()
+        self.seen = Ends()
 
     def turn_to(self, path: str) -> None:
         """Read another file from now on, unless it is the same one."""
@@ -135,12 +140,18 @@ class _Tail:
             self._path, self._offset = path, 0
 
     def read(self) -> bool:
-        """Hand over new lines; False if there was nothing new."""
-        chunk = self._runner.read(self._path, self._offset)
-        self._offset += len(chunk)
-        self.seen += chunk
-        self._lines.take(chunk)
-        return bool(chunk)
+        """Hand over new lines; False if there was nothing new.
+
+        Output that grows faster than it is read is left for the next call, so that Slurm is still asked.
+        """
+        before = self._offset
+        for chunk in itertools.islice(pieces(self._runner, self._path, before), _PIECES):
+            self._offset += len(chunk)
+            self.seen.take(chunk)
+            self._lines.take(chunk)
+            if len(chunk) < PIECE:
+                break
+        return self._offset > before
 
     def end(self) -> None:
         """Hand over a last line that has no line break."""

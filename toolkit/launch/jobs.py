@@ -10,6 +10,7 @@ from toolkit.launch import arrays, process, records, slurm, successors
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.run.command import Runner
+from toolkit.run.ends import read_ends
 
 EXIT_CODE = "exit-code"
 """The file of the job's folder in which the script leaves how it ended."""
@@ -189,8 +190,12 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
 
 def _bring(runner: Runner, record: JobRecord, task: JobTask | None) -> None:
     metrics = posixpath.join(task_folder(record, task), records.METRICS)
-    for name, path in ((records.OUTPUT, output_of(record, task)), (records.METRICS, metrics)):
-        if content := runner.read(path):
+    kept = (
+        (records.OUTPUT, read_ends(runner, output_of(record, task))),
+        (records.METRICS, runner.read(metrics, most=records.METRICS_MOST)),
+    )
+    for name, content in kept:
+        if content:
             records.keep(record, f"{task.index}/{name}" if task else name, content)
 
 

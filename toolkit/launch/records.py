@@ -26,6 +26,9 @@ OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
 """Files of a record's folder; the job's own folder on the cluster has the last three too."""
 
+METRICS_MOST = 64 << 20
+"""Bytes of a metrics file that are read: an epoch takes some 300 of them."""
+
 _LOCK = ".lock"
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
 """A change takes milliseconds; whoever holds the lock for longer was stopped in the middle of one."""

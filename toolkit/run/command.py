@@ -89,7 +89,10 @@ class Runner(Protocol):
         """
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        """Run to the end, handing over each line of stdout and stderr as it is written."""
+        """Run to the end, handing over each line of stdout and stderr as it is written.
+
+        The result holds the last 64 KiB of each at least; what came before may be dropped.
+        """
 
     def converse(self, command: Command) -> Conversation:
         """Start a command that is spoken to while it runs.
@@ -108,8 +111,11 @@ class Runner(Protocol):
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         """Write a small file there atomically; parent folders are made."""
 
-    def read(self, target: str, offset: int = 0) -> bytes:
-        """Return the bytes of a file there from ``offset``; empty if it does not exist yet."""
+    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
+        """Return at most ``most`` bytes of a file there from ``offset``; empty if it does not exist yet."""
+
+    def size(self, target: str) -> int:
+        """Return the size of a file there in bytes; 0 if it does not exist yet."""
 
     def close(self) -> None:
         """Let go of connections."""

@@ -2,34 +2,41 @@
 
 from toolkit.run.command import OnLine
 
+_LONGEST = 4 << 20
+"""Bytes of a line that are held before it is handed over."""
+
 
 class Lines:
     """Hands over each line as soon as it is whole.
 
     The work grows with what comes, however long a line is: a bar of progress or a core dump may have no
-    line break in megabytes.
+    line break in megabytes. A line of more than 4 MiB is handed over in parts, so that memory is bounded.
     """
 
     def __init__(self, on_line: OnLine) -> None:
         self._on_line = on_line
         self._rest: list[bytes] = []
+        self._size = 0
 
     def take(self, chunk: bytes) -> None:
         """Hand over the lines that end in ``chunk``, and keep what follows them."""
         first, *others = chunk.split(b"\n")
         self._rest.append(first)
+        self._size += len(first)
+        if self._size > _LONGEST:
+            self.end()
         if not others:
             return
         *whole, rest = others
         for line in (b"".join(self._rest), *whole):
             self._say(line)
-        self._rest = [rest]
+        self._rest, self._size = [rest], len(rest)
 
     def end(self) -> None:
         """Hand over a last line that has no line break."""
         if last := b"".join(self._rest):
             self._say(last)
-        self._rest = []
+        self._rest, self._size = [], 0
 
     def _say(self, line: bytes) -> None:
         self._on_line(line.decode("utf-8", "replace").rstrip("\r"))

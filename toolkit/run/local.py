@@ -21,6 +21,8 @@ from toolkit.run.folders import folder_mode
 from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
+_TAIL = 1 << 16
+"""Bytes that the result of a streamed command holds of each stream: enough to say why it failed."""
 _GRACE = 5.0
 """Seconds between asking a process group to end and ending it."""
 
@@ -88,13 +90,19 @@ class LocalRunner:
         goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
         write_whole(goal, content, mode)
 
-    def read(self, target: str, offset: int = 0) -> bytes:
+    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
         try:
             with Path(target).open("rb") as file:
                 file.seek(offset)
-                return file.read()
+                return file.read(-1 if most is None else most)
         except FileNotFoundError:
             return b""
+
+    def size(self, target: str) -> int:
+        try:
+            return Path(target).stat().st_size
+        except FileNotFoundError:
+            return 0
 
     def close(self) -> None:
         pass
@@ -217,6 +225,7 @@ def _pump(
                     ungiven = _give(process, ungiven, waiting)
                 elif chunk := os.read(key.fd, 1 << 16):
                     collected[key.data] += chunk
+                    del collected[key.data][:-_TAIL]
                     lines[key.data].take(chunk)
                 else:
                     waiting.unregister(key.fileobj)

@@ -65,8 +65,11 @@ class Patient:
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         self._tried(lambda: self._runner.write(target, content, mode))
 
-    def read(self, target: str, offset: int = 0) -> bytes:
-        return self._tried(lambda: self._runner.read(target, offset))
+    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
+        return self._tried(lambda: self._runner.read(target, offset, most))
+
+    def size(self, target: str) -> int:
+        return self._tried(lambda: self._runner.size(target))
 
     def close(self) -> None:
         self._runner.close()

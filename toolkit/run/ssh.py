@@ -81,15 +81,22 @@ class SshRunner:
         with self._placing(target, mode) as (sftp, beside), sftp.open(beside, "wb") as file:
             file.write(content)
 
-    def read(self, target: str, offset: int = 0) -> bytes:
+    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
         with self._speaking(f"cannot read {target}"):
             try:
                 with self._sftp().open(target, "rb") as file:
                     file.seek(offset)
-                    content: bytes = file.read()
+                    content: bytes = file.read(most)
                     return content
             except FileNotFoundError:
                 return b""
+
+    def size(self, target: str) -> int:
+        with self._speaking(f"cannot read {target}"):
+            try:
+                return self._sftp().stat(target).st_size or 0
+            except FileNotFoundError:
+                return 0
 
     def close(self) -> None:
         if self._connection is not None:

@@ -25,7 +25,11 @@ _CHUNK = 8 << 20
 _OF_SSH = 255
 """What ssh ends with when it is ssh that failed, not the command."""
 
-_READ = 'if [ -e "$1" ]; then exec tail -c +"$2" "$1"; fi'
+_READ = (
+    '[ -e "$1" ] || exit 0; [ "$3" ] || exec tail -c +"$(($2 + 1))" "$1"; '
+    'exec dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none'
+)
+_LENGTH = 'if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi'
 # Whoever reads a connection that broke sees an end like any other, hence the count.
 _WRITE = (
     'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
@@ -101,8 +105,12 @@ class SharedRunner:
         given = (target, beside, f"{mode:o}", str(len(content)), private)
         self._sh(_WRITE, *given, doing=f"cannot write {target}", stdin=content)
 
-    def read(self, target: str, offset: int = 0) -> bytes:
-        return self._sh(_READ, target, str(offset + 1), doing=f"cannot read {target}").stdout
+    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
+        cut = "" if most is None else str(most)
+        return self._sh(_READ, target, str(offset), cut, doing=f"cannot read {target}").stdout
+
+    def size(self, target: str) -> int:
+        return int(self._sh(_LENGTH, target, doing=f"cannot read {target}").text)
 
     def close(self) -> None:
         """Leave the connection open: it is the person's."""

@@ -1,7 +1,8 @@
 """Take the figures of a run out of what it wrote: a trainer's metrics, or the output of any command; pure."""
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from toolkit.errors import BadInput, CheckFailed
@@ -90,9 +91,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return found
 
 
-def of_output(text: str, pattern: str, warm_up: int) -> Figures:
+def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     """Return the figures that a pattern finds in the lines of rank 0: its first group, or a named one.
 
+    ``texts`` are the output in order, cut at ends of lines.
     A group ``(?P<seconds>…)`` holds the time of an epoch, ``(?P<rate>…)`` or any other one units per second.
     What was written before Slurm started the job again is of a run that was cut off, and counts for nothing.
 
@@ -101,8 +103,12 @@ def of_output(text: str, pattern: str, warm_up: int) -> Figures:
     """
     rule = compiled(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)
-    lines = _BEGUN.split(text)[-1].splitlines()
-    told = [found[group] for line in lines if _of_first(line) for found in rule.finditer(line)]
+    told: list[str] = []
+    for line in itertools.chain.from_iterable(text.splitlines() for text in texts):
+        if _BEGUN.match(line):
+            told = []
+        elif _of_first(line):
+            told += [found[group] for found in rule.finditer(line)]
     if not told:
         raise CheckFailed(f"--pattern {pattern!r} finds nothing in its output")
     values = [_number(value, pattern) for value in told][warm_up:]

@@ -40,8 +40,11 @@ class Recorded:
     def write(self, target, content, mode=0o644):
         self.files[target] = content
 
-    def read(self, target, offset=0):
-        return self.files.get(target, b"")[offset:]
+    def read(self, target, offset=0, most=None):
+        return self.files.get(target, b"")[offset : None if most is None else offset + most]
+
+    def size(self, target):
+        return len(self.files.get(target, b""))
 
     def close(self):
         pass

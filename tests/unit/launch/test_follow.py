@@ -152,7 +152,7 @@ def test_a_status_of_the_run_before_does_not_hurry_the_questions_while_the_job_w
     waiting = WAITING.format("BeginTime", 1)
     slurm = Recorded({f"{DIRECTORY}/exit-code": b"75\n"}, scontrol=[waiting, waiting, DONE])
     looked = []
-    slurm.read = lambda target, offset=0: looked.append(target) or b""
+    slurm.read = lambda target, offset=0, most=None: looked.append(target) or b""
     follow(slurm, RECORD, print)
     assert not any(target.endswith("exit-code") for target in looked)
 
@@ -185,12 +185,12 @@ def test_a_connection_that_breaks_is_made_anew_and_no_line_comes_twice():
     slurm = Recorded({f"{DIRECTORY}/output.log": b"one\n"}, scontrol=[RUNNING, LOST, LOST, RUNNING, DONE])
     read, broken = slurm.read, []
 
-    def breaking(target, offset=0):
+    def breaking(target, offset=0, most=None):
         if offset and len(broken) < 2:
             broken.append(target)
             raise LOST
         slurm.files[f"{DIRECTORY}/output.log"] = b"one\ntwo\n"
-        return read(target, offset)
+        return read(target, offset, most)
 
     slurm.read = breaking
     lines, lost = [], []
@@ -225,13 +225,13 @@ class Growing(Recorded):
         super().__init__()
         self._output, self._on_end, self._lines = f"{record.spec.directory}/output.log", on_end, 0
 
-    def read(self, target, offset=0):
+    def read(self, target, offset=0, most=None):
         if target == self._output and self._lines < 3:
             self._lines += 1
             self.files[target] = b"".join(b"%d\n" % n for n in range(self._lines))
             if self._lines == 3:
                 self._on_end(self)
-        return super().read(target, offset)
+        return super().read(target, offset, most)
 
 
 @pytest.mark.parametrize(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])

@@ -74,7 +74,10 @@ def test_a_program_that_closes_its_input_unread_is_no_error(run):
 
 def test_stream_gives_input_to_a_program_that_answers_while_it_reads():
     given = os.urandom(1_000_000)
-    assert HERE.stream(Command(("cat",), stdin=given, timeout=20), lambda _: None).stdout == given
+    lines = []
+    done = HERE.stream(Command(("cat",), stdin=given, timeout=20), lines.append)
+    assert done.stdout == given[-(1 << 16) :]
+    assert len(lines) == given.count(b"\n") + (not given.endswith(b"\n"))
     assert HERE.stream(Command(("cat",), stdin=b"", timeout=20), lambda _: None).stdout == b""
 
 

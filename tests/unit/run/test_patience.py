@@ -39,9 +39,9 @@ class Breaking(LocalRunner):
         self._maybe()
         return done
 
-    def read(self, target, offset=0):
+    def read(self, target, offset=0, most=None):
         self._maybe()
-        return super().read(target, offset)
+        return super().read(target, offset, most)
 
 
 class Cut(Breaking):

@@ -65,7 +65,7 @@ def test_figures_of_all_ranks_count_and_those_of_servers_and_workers_are_of_one_
 
 def test_figures_are_found_in_the_lines_of_rank_0():
     text = "0: img/sec: 100\n1: img/sec: 999\n0: img/sec: 1,250.5\nimg/sec: 1000\n"
-    found = collect.of_output(text, r"img/sec: ([0-9.,]+)", 1)
+    found = collect.of_output([text], r"img/sec: ([0-9.,]+)", 1)
     assert found.rates == (1250.5, 1000.0)
     assert found.seconds == (1000 / 1250.5, 1.0)
 
@@ -74,11 +74,11 @@ def test_figures_are_found_in_the_lines_of_rank_0():
 def test_figures_of_a_run_that_slurm_started_again_are_left_out(count):
     began = f"job: 7, {count} on node9, mode srun-pmix\n"
     text = f"{began}0: node1 100\n0: node1 200\nsrun: error: node failed\n{began}0: node1 300\n0: node1 400\n"
-    assert collect.of_output(text, r"node\d+ ?([0-9]*)", 1).rates == (400.0,)
+    assert collect.of_output([text], r"node\d+ ?([0-9]*)", 1).rates == (400.0,)
 
 
 def test_a_named_group_says_that_it_is_a_time():
-    found = collect.of_output("epoch 1: 45 s\nepoch 2: 44 s\n", r"epoch (\d+): (?P<seconds>\d+) s", 0)
+    found = collect.of_output(["epoch 1: 45 s\n", "epoch 2: 44 s\n"], r"epoch (\d+): (?P<seconds>\d+) s", 0)
     assert (found.seconds, found.rates) == ((45.0, 44.0), ())
 
 
@@ -93,7 +93,7 @@ def test_a_named_group_says_that_it_is_a_time():
 )
 def test_output_without_a_figure_that_counts_is_told(text, pattern, said):
     with pytest.raises(CheckFailed, match=said):
-        collect.of_output(text, pattern, 1)
+        collect.of_output([text], pattern, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""A job that writes hundreds of megabytes is run, followed and printed in bounded memory."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.unit.launch.examples import RECORD
+from toolkit.launch import records
+from toolkit.run.ends import HEAD, TAIL
+
+_SIZE = 200_000_000
+_MOST = 160 << 20
+"""Bytes of memory of the process; toolkit 0.3 held the output three times."""
+
+_PROLOGUE = """
+import msgspec, sys
+from toolkit.launch import records
+from toolkit.run.local import LocalRunner
+record = records.find(sys.argv[1])
+count = 0
+def on_line(line):
+    global count
+    count += len(line) + 1
+"""
+_RUN = """
+from toolkit.launch.alone import run_local
+script = f"yes $(printf 'x%.0s' {{1..999}}) | head -c {sys.argv[2]}"
+run_local(LocalRunner(), record, script, on_line)
+print(count)
+"""
+_FOLLOW = """
+from toolkit.launch.follow import follow
+follow(LocalRunner(), record, on_line)
+print(count)
+"""
+_LOGS = """
+from toolkit.cli.main import main
+sys.argv[1:] = ["jobs", "logs", record.key]
+main()
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A job of this machine, and the folder that it writes to."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "run"
+    folder.mkdir()
+    spec = msgspec.structs.replace(RECORD.spec, directory=str(folder))
+    record = msgspec.structs.replace(RECORD, id="", spec=spec, place="this machine", cluster=None, host=None)
+    records.save(record)
+    return record, folder
+
+
+def peak_and_output(program: str, key: str) -> tuple[int, int, bytes]:
+    """Run a program in a process of its own; return its peak memory in bytes, and how much it printed."""
+    words = [sys.executable, "-c", _PROLOGUE + program, key, str(_SIZE)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=os.environ) as process:
+        assert process.stdout
+        printed, last = 0, b""
+        while chunk := process.stdout.read(1 << 20):
+            printed, last = printed + len(chunk), chunk[-100:]
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss << 10, printed, last
+
+
+def kept(key: str) -> bytes:
+    return (records.folder(key) / records.OUTPUT).read_bytes()
+
+
+def test_a_job_of_this_machine_is_run_in_bounded_memory_and_a_tail_is_kept(job) -> None:
+    record, folder = job
+    peak, _, last = peak_and_output(_RUN, record.key)
+    assert int(last) == _SIZE == (folder / "output.log").stat().st_size
+    assert peak < _MOST, f"{peak >> 20} MiB"
+    assert HEAD + TAIL < len(kept(record.key)) < HEAD + TAIL + 100
+
+
+def test_a_job_is_followed_and_its_output_printed_in_bounded_memory(job) -> None:
+    record, folder = job
+    output = folder / "output.log"
+    with output.open("wb") as file:
+        for _ in range(_SIZE // 1_000_000):
+            file.write((b"y" * 999 + b"\n") * 1000)
+    (folder / "exit-code").write_text("0\n")
+    records.save(msgspec.structs.replace(record, state="running", id="", started="2026-11-25T10:00:00"))
+    peak, _, last = peak_and_output(_FOLLOW, record.key)
+    assert int(last) == _SIZE
+    assert peak < _MOST, f"{peak >> 20} MiB"
+    assert HEAD + TAIL < len(kept(record.key)) < HEAD + TAIL + 100
+    peak, printed, _ = peak_and_output(_LOGS, record.key)
+    assert printed == _SIZE
+    assert peak < _MOST, f"{peak >> 20} MiB"
