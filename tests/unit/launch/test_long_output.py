@@ -19,10 +19,11 @@ _MOST = 160 << 20
 # VmHWM and not ru_maxrss: the latter counts the memory of pytest, from which the process was forked.
 _PROLOGUE = """
 import atexit, os, sys
+peak_to = int(sys.argv[3])
 from pathlib import Path
 def report():
     lines = Path("/proc/self/status").read_text().splitlines()
-    os.write(3, next(line.split()[1] for line in lines if line.startswith("VmHWM:")).encode())
+    os.write(peak_to, next(line.split()[1] for line in lines if line.startswith("VmHWM:")).encode())
 atexit.register(report)
 from toolkit.launch import records
 from toolkit.run.local import LocalRunner
@@ -65,8 +66,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def peak_and_output(program: str, key: str) -> tuple[int, int, bytes]:
     """Run a program in a process of its own; return its peak memory in bytes, and how much it printed."""
     reading, writing = os.pipe()
-    script = ["sh", "-c", f'exec "$@" 3>&{writing}', "sh"]
-    words = [*script, sys.executable, "-c", _PROLOGUE + program, key, str(_SIZE)]
+    words = [sys.executable, "-c", _PROLOGUE + program, key, str(_SIZE), str(writing)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, pass_fds=(writing,)) as process:
         os.close(writing)
         assert process.stdout
