@@ -21,7 +21,8 @@
 #                      build/bench/accuracy.json and docs/accuracy.md
 # make bench-learning  what large batches do to MNIST, and steps with and without XLA (RECIPE=); writes
 #                      build/bench/learning.json and docs/images/learning.svg
-# make clean           remove everything that these commands made
+# make clean           remove what these commands made in this clone; Debian packages, the download cache, and
+#                      clusters that hold jobs of yours stay (ALL=1 removes the cache, these clusters and their jobs)
 
 RECIPE ?= tf2.15-cpu
 FACTS  ?=
@@ -34,9 +35,12 @@ MATRIX ?=
 ROUNDS ?= 2
 STARTS ?= 5
 COLD   ?=
+ALL    ?=
 WORKERS ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
+# With a Docker engine, and what is made in it marked as this clone's.
+ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
 
 .PHONY: demo test image fuzz check docs unit integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop clean help
@@ -50,10 +54,10 @@ $(VENV)/ready: pyproject.toml scripts/setup.sh
 	@scripts/setup.sh $(VENV)
 
 demo: $(VENV)/ready
-	@KEEP="$(KEEP)" scripts/with-engine.sh scripts/demo.sh $(BIN) "$(RECIPE)"
+	@KEEP="$(KEEP)" $(ENGINE) scripts/demo.sh $(BIN) "$(RECIPE)"
 
 image: $(VENV)/ready
-	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")
+	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")
 
 test: $(VENV)/ready
 	@$(MAKE) --no-print-directory check unit integration
@@ -82,33 +86,33 @@ fuzz: $(VENV)/ready
 # Two clusters that share two cores miss a deadline now and then: what fails is run once more, and named in the end
 # as RERUN. Tests that need no services have no second try.
 integration: $(VENV)/ready
-	scripts/with-engine.sh $(BIN)/pytest tests/integration -q -raR --durations=15 --reruns 1 \
+	$(ENGINE) $(BIN)/pytest tests/integration -q -raR --durations=15 --reruns 1 \
 	    -n $(WORKERS) --no-loadscope-reorder
 
 # The clusters stay up for the next run; make clean removes them.
 matrix: $(VENV)/ready
-	XDG_STATE_HOME="$(CURDIR)/build/matrix/state" scripts/with-engine.sh scripts/matrix.sh $(BIN) $(MATRIX)
+	XDG_STATE_HOME="$(CURDIR)/build/matrix/state" $(ENGINE) scripts/matrix.sh $(BIN) $(MATRIX)
 
 bench-image: $(VENV)/ready
-	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.image.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
+	$(ENGINE) $(BIN)/python -m tests.benchmarks.image.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
 	    --starts $(STARTS) $(if $(COLD),--cold) --page docs/images.md
 
 bench-learning: $(VENV)/ready
-	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
+	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)"
 	$(BIN)/toolkit data get mnist
-	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.learning.run --recipe "$(RECIPE)"
+	$(ENGINE) $(BIN)/python -m tests.benchmarks.learning.run --recipe "$(RECIPE)"
 
 bench-train: $(VENV)/ready
-	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
+	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)"
 	$(BIN)/toolkit data get mnist
-	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.train.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
+	$(ENGINE) $(BIN)/python -m tests.benchmarks.train.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
 	    --page docs/performance.md
 
 bench-accuracy: $(VENV)/ready
-	@scripts/with-engine.sh scripts/image.sh $(BIN) "$(RECIPE)"
+	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)"
 	$(BIN)/toolkit data get mnist
 	$(BIN)/toolkit data get cifar10
-	scripts/with-engine.sh $(BIN)/python -m tests.benchmarks.accuracy.run --sif "build/images/$(RECIPE).sif" \
+	$(ENGINE) $(BIN)/python -m tests.benchmarks.accuracy.run --sif "build/images/$(RECIPE).sif" \
 	    --page docs/accuracy.md
 
 engine: $(VENV)/ready
@@ -120,4 +124,5 @@ engine-stop:
 # Images and clusters are in the engine, so one is started for this too where that is possible.
 clean:
 	@if [ "$$(id -u)" = 0 ] && command -v dockerd > /dev/null; \
-	    then scripts/with-engine.sh scripts/clean.sh $(VENV); else scripts/clean.sh $(VENV); fi
+	    then ALL="$(ALL)" $(ENGINE) scripts/clean.sh $(VENV); \
+	    else ALL="$(ALL)" scripts/clone.sh scripts/clean.sh $(VENV); fi

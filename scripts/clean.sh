@@ -1,44 +1,72 @@
 #!/usr/bin/env bash
-# Remove what make demo, make image and make test made: clusters, images, build/, and the environment in $1.
+# Remove what `make` made in this clone: clusters, containers and images in the Docker engine, build/, and the environment
+# in $1. ALL=1 also removes the clone's clusters that hold jobs of the user, the records of these jobs, and toolkit's cache.
 set -euo pipefail
 venv=$1
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/.."
+clone=${TOOLKIT_CLONE:?run this by make clean}
+state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
+cache=${TOOLKIT_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/toolkit}
+label=toolkit.clone=$clone
 
+jobs_of() { # print the records of jobs on the cluster $1 that this clone's make did not launch itself
+    { grep -lsE "\"cluster\": ?\"$1\"" "$state"/jobs/*/record.json || true; } | while read -r record; do
+        key=$(basename "$(dirname "$record")")
+        grep -qsxF "$key" build/made.jobs || echo "$key"
+    done
+}
+
+forget() { # remove the records of the jobs that are named on standard input
+    while read -r key; do
+        [ -z "$key" ] || rm -rf "$state/jobs/${key:?}"
+    done
+}
+
+removed=0
 if "$here/engine.sh" answers; then
-    # The clusters that make starts, by their label; a person's own ones stay.
     mapfile -t clusters < <(docker container ls --all --format '{{.Label "toolkit.cluster"}}' \
-        --filter label=toolkit.cluster | sort -u | grep -E '^(demo|matrix-[a-z]+|test-[0-9a-f]{6}.*)$' || true)
+        --filter "label=$label" --filter label=toolkit.cluster | sort -u)
     for cluster in "${clusters[@]}"; do
+        own=$(jobs_of "$cluster")
+        if [ -n "$own" ] && [ -z "${ALL:-}" ]; then
+            echo "clean: kept the cluster $cluster, as it holds jobs of yours: ${own//$'\n'/ }"
+            echo "  to remove it, these jobs and their results: make clean ALL=1"
+            continue
+        fi
         for kind in container network volume; do
             flags=(--quiet)
             [ "$kind" = container ] && flags+=(--all)
-            mapfile -t ids < <(docker "$kind" ls "${flags[@]}" --filter "label=toolkit.cluster=$cluster")
+            mapfile -t ids < <(docker "$kind" ls "${flags[@]}" --filter "label=toolkit.cluster=$cluster" \
+                --filter "label=$label")
             [ "${#ids[@]}" -eq 0 ] || docker "$kind" rm --force "${ids[@]}" > /dev/null
         done
+        rm -rf "$state/clusters/${cluster:?}"
+        forget <<< "$own"
+        removed=$((removed + 1))
     done
-    # What a build or a conversion that was killed left behind.
-    mapfile -t ids < <(docker container ls --all --quiet --filter label=toolkit=run &&
-        docker container ls --all --quiet --filter label=toolkit=build)
+    # What a command of this clone left when it was killed.
+    mapfile -t ids < <(docker container ls --all --quiet --filter label=toolkit=run --filter "label=$label")
     [ "${#ids[@]}" -eq 0 ] || docker container rm --force "${ids[@]}" > /dev/null
-    # Images of the recipes that come with toolkit, of its nodes, and what they began from.
-    names=$(printf '%s\n' recipes/*.toml | sed 's|.*/||; s|\.toml$||' | paste -sd'|')
-    mapfile -t images < <(docker image ls --format '{{.Repository}}:{{.Tag}}' |
-        grep -E "^(toolkit/(${names//./\\.}):|toolkit-(base|builder|node):|toolkit-stack:(${names//./\\.})-)" || true)
-    [ "${#images[@]}" -eq 0 ] || docker image rm --force "${images[@]}" > /dev/null || true
-    docker image prune --force --filter label=toolkit > /dev/null
-    echo "clean: removed ${#clusters[@]} virtual clusters and ${#images[@]} images from the Docker engine"
+    # An image that carries another id by now was made anew by somebody else. One that a container uses stays.
+    images=0
+    while read -r id name; do
+        [ "$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null)" = "$id" ] || continue
+        docker image rm "$name" > /dev/null 2>&1 && images=$((images + 1))
+    done < <(sort -u build/made.images 2> /dev/null || true)
+    echo "clean: removed $removed virtual clusters and $images images of this clone from the Docker engine"
 else
-    echo "clean: no Docker engine answers, so there is nothing to remove from it"
+    echo "clean: no Docker engine answers, so nothing was removed from one"
 fi
 
-state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
-cache=${TOOLKIT_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/toolkit}
-rm -rf "$state/clusters/demo" "$cache/data/mnist" "$cache/files" "$cache/compiled" "$cache/uv"
-# Records of jobs on the demo's cluster; those of other launches are a person's own.
-{ grep -lsE '"cluster": ?"demo"' "$state"/jobs/*/record.json || true; } | while read -r record; do
-    rm -rf "$(dirname "$record")"
-done
-rm -rf "$venv" build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info
+forget < <(cat build/made.jobs 2> /dev/null || true)
+if [ -n "${ALL:-}" ]; then
+    rm -rf "$cache"
+    kept="Debian packages stay"
+else
+    kept="Debian packages and the cache $cache stay"
+fi
+# A cluster that was kept still belongs to this clone, and so do the jobs that make launched on it.
+rm -rf "$venv" .venvs dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info build
 find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
-echo "clean: removed $venv, build, and MNIST, packages and what was compiled from the cache; Debian packages stay"
+echo "clean: removed $venv and build; $kept"

@@ -42,7 +42,7 @@ finish() {
     status=$?
     trap '' INT TERM HUP
     trap - EXIT
-    rm -f "$out/steps.tmp"
+    rm -f "$out/steps.tmp" "$out/.began"
     if [ -n "${KEEP:-}" ] && [ "$status" = 0 ]; then
         echo "The cluster is up. Try: $toolkit cluster shell --name $cluster"
         echo "Remove it with:        $toolkit cluster down --name $cluster"
@@ -70,6 +70,7 @@ if ! flock --exclusive --nonblock 8; then
 fi
 rm -f "$out"/result.json "$out"/training.png
 : > "$out/steps.tmp"
+: > "$out/.began"
 trap finish EXIT
 trap 'forward INT 130' INT
 trap 'forward TERM 143' TERM
@@ -94,6 +95,10 @@ done_in doctor
 title 5 "Fetch MNIST, then train on two nodes through sbatch, srun and singularity"
 say data get mnist
 say launch mnist --nodes 2 --cluster "$cluster" --image "$sif"
+# The record of this launch is the demo's own; `make clean` keeps those of other jobs.
+state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
+find "$state/jobs" -name record.json -newer "$out/.began" -exec grep -lsE '"cluster": ?"demo"' {} + |
+    while read -r record; do basename "$(dirname "$record")"; done >> build/made.jobs
 done_in launch
 
 title 6 "Bring the result back"

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from toolkit.cluster.flavour import default_flavour, flavours
@@ -39,7 +40,8 @@ class Layout:
     """A cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name.
 
     ``listen`` is the ``ADDRESS:PORT`` of this machine at which the login node is reached; where it is empty,
-    the engine picks a port that this machine alone can reach.
+    the engine picks a port that this machine alone can reach. ``owner`` is the label of the clone whose
+    ``make`` made the cluster.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Layout:
     memory: int
     flavour: str = field(default_factory=default_flavour)
     listen: str = ""
+    owner: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -69,7 +72,7 @@ class Layout:
 
     @property
     def labels(self) -> dict[str, str]:
-        labels = {LABEL: self.name, COUNT: str(self.nodes), FLAVOUR: self.flavour}
+        labels = {LABEL: self.name, COUNT: str(self.nodes), FLAVOUR: self.flavour, **self.owner}
         return {**labels, LISTEN: self.listen} if self.listen else labels
 
     def container(self, host: str) -> str:

@@ -33,6 +33,7 @@ from toolkit.cluster.plan import (
 from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, Cluster, ClusterStatus, NodeStatus
 from toolkit.model.progress import Silent, Tell
+from toolkit.run import clone
 from toolkit.run.command import Command
 from toolkit.run.engine import machine
 from toolkit.run.folders import writable
@@ -67,6 +68,7 @@ def up(
     tell = tell or Silent()
     with _alone(tell), opened() as engine:
         found = engine.found(label(name))
+        _check_owner(name, found)
         layout = _layout(engine, name, nodes, found, flavour, listen)
         secrets = _secrets(name, users, existed=bool(found))
         try:
@@ -140,6 +142,7 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
     checked_name(name)
     tell = tell or Silent()
     with _alone(tell), opened() as engine:
+        _check_owner(name, engine.found(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
             others = " or ".join(_others(engine, name)) or "none: there is no virtual cluster"
@@ -186,7 +189,23 @@ def _layout(
     cpus, memory = machine(engine.client)
     count = there or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
     kind = kind or checked_flavour(flavour or default_flavour())
-    return Layout(name, count, cpus, memory, kind, _listen(found) if found else listen or "")
+    address = _listen(found) if found else listen or ""
+    return Layout(name, count, cpus, memory, kind, address, clone.labels())
+
+
+def _check_owner(name: str, found: dict[str, Found]) -> None:
+    """Refuse, in a command that ``make`` runs, a cluster that the ``make`` of this clone did not make.
+
+    Raises:
+        BadInput: naming the cluster.
+    """
+    if not (own := clone.labels()):
+        return
+    if any(machine.labels.get(clone.LABEL) != own[clone.LABEL] for machine in found.values()):
+        raise BadInput(
+            f"the cluster {name} was not made by this clone's make",
+            fix=f"if nobody needs it: toolkit cluster down --name {name}",
+        )
 
 
 def _another(name: str, how: str) -> BadInput:

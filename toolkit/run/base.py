@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Tell
+from toolkit.run import clone
 from toolkit.run.command import Command
 from toolkit.run.engine import connect, find_image
 from toolkit.run.engine_errors import speaking
@@ -67,6 +68,7 @@ def ensure_base(
     if (pulled := _pull(client, published, tell)) is not None:
         with speaking(f"tagging {name}"):
             pulled.tag(name)
+        clone.record_image(str(pulled.id), name)
         return _describe(pulled, name, published)
     if kept := find_image(client, name):
         return _describe(kept, name, published)
@@ -144,6 +146,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
     image = find_image(client, name)
     if image is None:
         raise CheckFailed(f"the Docker engine took {name} but does not have it")
+    clone.record_image(str(image.id), name)
     return image
 
 

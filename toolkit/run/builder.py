@@ -3,13 +3,14 @@
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.data import shipped
-from toolkit.errors import CheckFailed
+from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.base import ensure_base
 from toolkit.run.containers import Box, Ran, run_once
@@ -27,6 +28,9 @@ RELEASE = "trixie"
 _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
 _SOURCE = "toolkit.source"
+_APPTAINER = "TOOLKIT_APPTAINER"
+"""Names another Apptainer than the pinned one: ``VERSION:SHA256`` of a package in Debian's pool."""
+_PIN = re.compile(r"[0-9][A-Za-z0-9.+~-]*:[0-9a-f]{64}")
 _BUILD_SECONDS = 1800.0
 _ASK_SECONDS = 120.0
 
@@ -72,7 +76,7 @@ def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
     """Return the name of the builder image, built if it is not there or its Dockerfile has changed."""
-    return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {}, tell)
+    return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _pinned()}, tell)
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
@@ -81,11 +85,25 @@ def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> st
     return _ensure(client, f"{BUILDER.partition(':')[0]}:{release}", _MOVED, release, arguments, tell)
 
 
+def _pinned() -> str:
+    """Return the Apptainer that the environment names; empty text for the one that is pinned.
+
+    Raises:
+        BadInput: if the variable is not ``VERSION:SHA256``.
+    """
+    pin = os.environ.get(_APPTAINER, "").strip()
+    if pin and not _PIN.fullmatch(pin):
+        raise BadInput(
+            f"{_APPTAINER}={pin}: not VERSION:SHA256", fix=f"unset {_APPTAINER} for the pinned one"
+        )
+    return pin
+
+
 def _ensure(
     client: "DockerClient", name: str, file: str, release: str, arguments: dict[str, str], tell: Tell
 ) -> str:
     dockerfile = (shipped("containers") / "builder" / file).read_bytes()
-    source = hashlib.sha256(dockerfile).hexdigest()
+    source = hashlib.sha256(dockerfile + arguments.get("APPTAINER", "").encode()).hexdigest()
     kept = find_image(client, name)
     if kept is not None and kept.labels.get(_SOURCE) == source:
         return name

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Missing
+from toolkit.run import clone
 from toolkit.run.command import OnLine
 from toolkit.run.engine_errors import speaking
 from toolkit.run.interrupts import undisturbed
@@ -101,7 +102,7 @@ def made(
     engine: so it can be removed, too, where an interrupt comes before the engine has answered.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
-    labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}"}
+    labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
     host_config = dict(settings.get("host_config") or {})
     more = {**settings, "host_config": host_config} if host_config else settings
     try:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.model.progress import Tell
+from toolkit.run import clone
 from toolkit.run.buildlog import BuildLog
 from toolkit.run.containers import made
 from toolkit.run.engine_errors import is_engine_error, no_engine, speaking
@@ -209,6 +210,7 @@ def tag_image(client: "DockerClient", image: str, tag: str) -> None:
     former = find_image(client, tag)
     with speaking(f"tagging {tag}"):
         client.api.tag(image, *tag.rsplit(":", 1), force=True)
+    clone.record_image(image, tag)
     if former is not None and former.id != image:
         forget_image(client, former.id)
 
