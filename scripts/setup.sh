@@ -56,6 +56,9 @@ if [ "${#missing[@]}" -gt 0 ]; then
             echo "setup: apt-get could not install: ${missing[*]}" >&2
             exit 3
         fi
+        if [[ " ${missing[*]} " == *" docker.io "* ]] && [ -d /run/systemd/system ]; then
+            echo "setup: docker.io starts a Docker engine as root at every boot; to stop that: systemctl disable --now docker"
+        fi
     else
         echo "setup: not installed: ${missing[*]}" >&2
         echo "  on Debian or Ubuntu: sudo apt-get install ${missing[*]}" >&2

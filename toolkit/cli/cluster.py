@@ -54,8 +54,14 @@ def up(
     Example: toolkit cluster up --nodes 2
              toolkit cluster up --users 20 --listen 192.168.1.10:2222
     """
-    from toolkit.cluster import virtual
+    from toolkit.cluster import plan, virtual
 
+    if listen and plan.is_reachable(plan.checked_listen(listen)):
+        click.echo(
+            f"toolkit: warning: other machines reach {listen}. Root of a node is root of this machine; "
+            "users of the class are not root, see docs/security.md",
+            err=True,
+        )
     with _progress(ctx) as tell:
         cluster = virtual.up(name, nodes, tell, flavour, users, listen)
     if as_json:

@@ -179,3 +179,8 @@ def checked_listen(listen: str) -> str:
             fix="write the address that the class reaches this machine by, as in --listen 192.168.1.10:2222",
         )
     return f"{known}:{int(port)}"
+
+
+def is_reachable(listen: str) -> bool:
+    """Return whether other machines can reach an ``ADDRESS:PORT``: any address but a loopback one."""
+    return not ipaddress.IPv4Address(listen.rpartition(":")[0]).is_loopback

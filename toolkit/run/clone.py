@@ -21,6 +21,6 @@ def labels() -> dict[str, str]:
 def record_image(image: str, name: str) -> None:
     """Note that ``make`` in this clone named an image in the engine; does nothing outside ``make``."""
     if target := os.environ.get("TOOLKIT_MADE"):
-        # If the file cannot be written, the image stays in the engine after `make clean`: better than no build.
+        # If the file cannot be written, the image stays in the engine after `make clean`: which is harmless.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
             file.write(f"{image} {name}\n")

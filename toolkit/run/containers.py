@@ -4,7 +4,7 @@ import contextlib
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -103,37 +103,15 @@ def made(
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
-    host_config = dict(settings.get("host_config") or {})
-    more = {**settings, "host_config": host_config} if host_config else settings
     try:
         with undisturbed(), speaking(doing):
-            as_allowed(
-                host_config,
-                lambda: client.api.create_container(
-                    image, list(words), entrypoint=[], name=name, labels=labels, **more
-                ),
+            client.api.create_container(
+                image, list(words), entrypoint=[], name=name, labels=labels, **settings
             )
         yield name
     finally:
         with contextlib.suppress(Exception):  # it may be gone with its engine, or never have come to be
             client.api.remove_container(name, force=True, v=True)
-
-
-def as_allowed(host_config: dict[str, Any], create: Callable[[], object]) -> None:
-    """Call ``create``, which makes a container with ``host_config``, in the way that the engine allows.
-
-    Before release 23, engines take ALL to be what the kernel knows, so that what the machine lacks has to be
-    dropped; later ones take it to be what the machine has, and refuse to drop anything else.
-    """
-    import docker
-
-    try:
-        create()
-    except docker.errors.APIError as error:
-        if "invalid CapDrop" not in str(error):
-            raise
-        host_config["CapDrop"] = []
-        create()
 
 
 def remove_stale(client: "DockerClient") -> None:
@@ -200,10 +178,8 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
 def _rights(box: Box) -> dict[str, Any]:
     if not box.nested:
         return {}
-    # --privileged asks for SYS_RESOURCE, which some hosts do not have themselves.
+    # Docker's default capabilities are enough: Apptainer mounts in user namespaces of its own (see nodes.py).
     return {
-        "cap_add": ["ALL"],
-        "cap_drop": ["SYS_RESOURCE"],
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],
     }

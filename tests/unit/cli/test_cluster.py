@@ -1,8 +1,15 @@
 """``toolkit cluster`` where it needs no engine."""
 
+import contextlib
+from types import SimpleNamespace
+
+import pytest
 from click.testing import CliRunner
 
 from toolkit.cli.main import cli
+from toolkit.cluster import virtual
+from toolkit.errors import BadInput
+from toolkit.run.nodes import Found
 
 
 def test_every_command_shows_an_example():
@@ -14,3 +21,26 @@ def test_every_command_shows_an_example():
 def test_help_lists_the_commands_without_an_engine(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     assert CliRunner().invoke(cli, ["cluster", "--help"]).exit_code == 0
+
+
+@pytest.mark.parametrize(("address", "warned"), [("192.168.1.10:2222", True), ("127.0.0.1:2222", False)])
+def test_a_cluster_that_other_machines_reach_is_warned_of(monkeypatch, address, warned):
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    shown = CliRunner().invoke(cli, ["--quiet", "cluster", "up", "--listen", address])
+    assert ("root of this machine" in shown.stderr) is warned
+
+
+def test_make_leaves_a_cluster_alone_that_it_did_not_make(monkeypatch):
+    made = Found(name="toolkit-demo-login", state="running", labels={}, ports={})
+    engine = SimpleNamespace(found=lambda _: {made.name: made}, remove=pytest.fail)
+
+    @contextlib.contextmanager
+    def opened():
+        yield engine
+
+    monkeypatch.setattr(virtual, "opened", opened)
+    monkeypatch.setenv("TOOLKIT_CLONE", "0123456789ab")
+    for verb in ("up", "down"):
+        shown = CliRunner().invoke(cli, ["cluster", verb, "--name", "demo"])
+        assert isinstance(shown.exception, BadInput)
+        assert "the cluster demo was not made by this clone's make" in shown.exception.message

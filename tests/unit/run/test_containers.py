@@ -9,13 +9,6 @@ import pytest
 
 from toolkit.errors import CheckFailed
 from toolkit.run.containers import Box, Ran, made, run_once
-from toolkit.run.nodes import Machine, Nodes
-
-REFUSED = (
-    "invalid CapDrop: capability not supported by your kernel or not available in the current environment: "
-    '"CAP_SYS_RESOURCE"'
-)
-"""What Docker 28.5 says on a machine that lacks the capability."""
 
 
 class Engine:
@@ -98,63 +91,15 @@ def test_a_container_that_is_ended_for_its_time_is_not_taken_for_one_that_was_ki
     assert engine.there == set()
 
 
-class Particular:
-    """An engine that takes no container as ``refuses`` says; what it took is in ``taken``."""
+def test_the_reason_of_a_refusal_is_given():
+    def refuse(*_, **__):
+        raise docker.errors.APIError("x", explanation="no such image: small")
 
-    def __init__(self, refuses, said=REFUSED):
-        self.refuses, self.said, self.taken = refuses, said, []
-        self.api = SimpleNamespace(
-            create_container=lambda image, command, *, name, host_config, **_: self._take(host_config),
-            create_container_from_config=lambda asked, name: self._take(asked["HostConfig"]),
-            remove_container=lambda name, **how: None,
-        )
-
-    def _take(self, host_config):
-        if self.refuses(host_config):
-            raise docker.errors.APIError("x", explanation=self.said)
-        self.taken.append(dict(host_config))
-
-
-@pytest.fixture
-def newer():
-    return Particular(lambda host_config: host_config["CapDrop"])
-
-
-def test_what_a_newer_engine_does_not_have_is_not_dropped(newer):
-    asked = {"CapAdd": ["ALL"], "CapDrop": ["SYS_RESOURCE"]}
-    with made(newer, "small", ["true"], "trying", {"host_config": asked}):
-        assert newer.taken == [{"CapAdd": ["ALL"], "CapDrop": []}]
-    assert asked["CapDrop"] == ["SYS_RESOURCE"]
-
-
-def test_a_node_is_made_on_a_newer_engine_too(newer):
-    machine = Machine(
-        name="n",
-        image="i",
-        address="n",
-        words=(),
-        labels={},
-        network="x",
-        volumes={},
-        memory=1,
-        shared_memory=1,
+    engine = SimpleNamespace(
+        api=SimpleNamespace(create_container=refuse, remove_container=lambda name, **how: None)
     )
-    Nodes(newer).make(machine)
-    assert [host_config["CapDrop"] for host_config in newer.taken] == [[]]
-
-
-def test_an_older_engine_drops_it():
-    older = Particular(lambda host_config: False)
-    with made(older, "small", ["true"], "trying", {"host_config": {"CapDrop": ["SYS_RESOURCE"]}}):
-        assert older.taken == [{"CapDrop": ["SYS_RESOURCE"]}]
-
-
-def test_another_refusal_is_told_and_nothing_is_tried_again():
-    engine = Particular(lambda host_config: True, "no such image: small")
-    asked = {"host_config": {"CapDrop": ["SYS_RESOURCE"]}}
     with (
         pytest.raises(CheckFailed, match="refused while trying: no such image"),
-        made(engine, "small", ["true"], "trying", asked),
+        made(engine, "small", ["true"], "trying"),
     ):
         pytest.fail("there is none to use")
-    assert engine.taken == []
