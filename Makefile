@@ -21,6 +21,7 @@
 #                      build/bench/accuracy.json and docs/accuracy.md
 # make bench-learning  what large batches do to MNIST, and steps with and without XLA (RECIPE=); writes
 #                      build/bench/learning.json and docs/images/learning.svg
+# make requirements    write requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 # make clean           remove what these commands made in this clone; Debian packages, the download cache, and
 #                      clusters that hold jobs of yours stay (ALL=1 removes the cache, these clusters and their jobs)
 
@@ -43,14 +44,14 @@ BIN    := $(VENV)/bin
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
 
-.PHONY: demo test image fuzz check docs unit integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop clean help
+.PHONY: demo test image fuzz check docs unit integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
 .DEFAULT_GOAL := help
 
 help:
 	@sed -n 's/^# make/make/p; s/^#    / /p' Makefile
 
 # The environment is made anew when the package's metadata changes.
-$(VENV)/ready: pyproject.toml scripts/setup.sh
+$(VENV)/ready: pyproject.toml requirements/dev.txt scripts/setup.sh
 	@scripts/setup.sh $(VENV)
 
 demo: $(VENV)/ready
@@ -114,6 +115,9 @@ bench-accuracy: $(VENV)/ready
 	$(BIN)/toolkit data get cifar10
 	$(ENGINE) $(BIN)/python -m tests.benchmarks.accuracy.run --sif "build/images/$(RECIPE).sif" \
 	    --page docs/accuracy.md
+
+requirements: $(VENV)/ready
+	@scripts/requirements.sh $(BIN)
 
 engine: $(VENV)/ready
 	@scripts/engine.sh start

@@ -75,5 +75,8 @@ if ! "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.prefix == sys.base_pre
     "$python" -m venv --clear "$venv"
 fi
 echo "setup: installing toolkit and its tools into $venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 2> >(grep -v '^WARNING: Location' >&2)
+# Every package by version and SHA-256; `make requirements` takes newer ones.
+install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" 2> >(grep -v '^WARNING: Location' >&2); }
+install --require-hashes --requirement requirements/dev.txt
+install --no-deps --no-build-isolation --editable .
 touch "$venv/ready"

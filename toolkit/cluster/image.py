@@ -2,12 +2,10 @@
 
 import hashlib
 import os
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from toolkit.cluster.flavour import default_flavour, flavours
 from toolkit.data import shipped
-from toolkit.errors import Missing
 from toolkit.model.progress import Tell
 from toolkit.run.builder import RELEASE, ensure_builder, ensure_moved_builder
 from toolkit.run.engine import BuildOptions, build_image, find_image, tag_image
@@ -68,7 +66,7 @@ def context() -> dict[str, bytes]:
     """Return the files that the image is built from."""
     folder = shipped("containers") / "cluster"
     files = {name: (folder / name).read_bytes() for name in _FILES}
-    return files | {"requirements.txt": "\n".join((*requirements(), "")).encode()}
+    return files | {"requirements.txt": (shipped("requirements") / "run.txt").read_bytes()}
 
 
 def context_digest(files: dict[str, bytes], base: str) -> str:
@@ -77,18 +75,3 @@ def context_digest(files: dict[str, bytes], base: str) -> str:
     for name in sorted(files):
         digest.update(f"\0{name}\0{len(files[name])}\0".encode() + files[name])
     return digest.hexdigest()
-
-
-def requirements() -> list[str]:
-    """Return what toolkit needs at run time, as its own metadata says; extras left out.
-
-    Raises:
-        Missing: if toolkit is run without having been installed.
-    """
-    try:
-        needed = metadata.requires("toolkit") or []
-    except metadata.PackageNotFoundError as error:
-        raise Missing(
-            "toolkit is not installed here, so nobody knows what it needs on the nodes", fix="pip install ."
-        ) from error
-    return sorted(line for line in needed if "extra ==" not in line)
