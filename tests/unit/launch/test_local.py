@@ -127,7 +127,7 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, made, words, because
     assert done.returncode == 0, done.stderr
     (file,) = folder.glob("words.*")
     assert file.read_bytes().decode().split("\0")[:-1] == [value, *words]
-    assert sorted(p.name for p in folder.iterdir()) == ["bin", "exit-code", "job.sh", file.name]
+    assert sorted(p.name for p in folder.iterdir()) == ["bin", "exit-code", "job.sh", "variables.sh", file.name]
 
 
 def test_the_launcher_in_the_image_is_chosen_without_any_slurm():
@@ -427,7 +427,7 @@ def test_every_value_in_the_template_is_quoted_or_checked():
         "because",  # one line of a comment
         "ranks",  # a number
         "start", "command", "preflight",  # quoted word by word
-        "runtime",  # a constant, in comments
+        "runtime", "secrets_file",  # constants, in comments too
         '", once a rank" if launcher else ""',
     }  # fmt: skip
     text = (Path(__file__).parents[3] / "slurm" / "local.sh.j2").read_text()

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, spec
-from tests.unit.launch.scripts import CASES, GOLDEN, made, run
+from tests.unit.launch.scripts import CASES, GOLDEN, given_to, made, run
 from toolkit.data import package, shipped
 from toolkit.errors import BadInput
 from toolkit.launch.script import PREFLIGHT, as_name, check_names, job_script
@@ -57,9 +57,10 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, words, because, valu
     (got,) = ran.calls
     assert got[-len(words) :] == words
     assert image in got
-    assert f"V={value}" in got
+    assert not any(word.startswith("V=") for word in got)
+    assert given_to(Path(directory), "V") == value
     assert sorted(p.name for p in folder.iterdir()) == ["bin", "job.sh", "recorded", "runs"]
-    assert [p.name for p in Path(directory).iterdir()] == ["exit-code"]
+    assert sorted(p.name for p in Path(directory).iterdir()) == ["exit-code", "variables.sh"]
 
 
 @pytest.mark.parametrize("name", ["a b", "a\n#SBATCH --x", "$(id)", "", "-x", "ä", "a;b", "'"])
@@ -165,6 +166,8 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
     """A new ``{{ }}`` must go through ``sh``, or be added here with the reason why it may not."""
     checked = {
         "version",  # our own
+        "variables", "variables_end", "variables_file",  # quoted by variables.script_of in a here-document
+        "secrets_file", 'secrets | join(", ")',  # a constant, names that variables.names_of let pass
         "mode",  # one of a fixed list
         "because", "note",  # made one line of a comment by script._comment
         "line",  # values of the header, which checks.check_spec lets through; and constants
