@@ -53,8 +53,8 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
         tell.step(f"The program {program} has to be brought to {made.program}")
     if made.spec.secrets:
         tell.step(
-            f"The script takes {', '.join(made.spec.secrets)} from {made.spec.directory}/{SECRETS}: write that "
-            "file there, with a line export NAME='VALUE' for each, and chmod 600 it"
+            f"The script takes {', '.join(made.spec.secrets)} from {made.spec.directory}/{SECRETS}: "
+            "write that file there, with a line export NAME='VALUE' for each, and chmod 600 it"
         )
     return made.script
 

@@ -1,6 +1,7 @@
 """A value that is used and never shown: a token, a password."""
 
 from collections.abc import Mapping
+from typing import Self
 
 SHOWN = "[hidden]"
 """What a person sees in place of the value."""
@@ -14,6 +15,10 @@ class Hidden(str):
     """
 
     __slots__ = ()
+
+    def __new__(cls, value: str = "") -> Self:
+        # A hidden value prints as SHOWN, and str would take that for the text.
+        return super().__new__(cls, value.reveal() if isinstance(value, Hidden) else value)
 
     def __str__(self) -> str:
         return SHOWN

@@ -127,7 +127,13 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, made, words, because
     assert done.returncode == 0, done.stderr
     (file,) = folder.glob("words.*")
     assert file.read_bytes().decode().split("\0")[:-1] == [value, *words]
-    assert sorted(p.name for p in folder.iterdir()) == ["bin", "exit-code", "job.sh", "variables.sh", file.name]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "bin",
+        "exit-code",
+        "job.sh",
+        "variables.sh",
+        file.name,
+    ]
 
 
 def test_the_launcher_in_the_image_is_chosen_without_any_slurm():

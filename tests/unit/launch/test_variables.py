@@ -24,8 +24,8 @@ from toolkit.run.local import LocalRunner
 CANARY = "c4n4ry $x `y` 'z'\nsecond line"
 VALUES = {"MY_TOKEN": Hidden(CANARY)}
 
-# Stands for srun, mpirun and the runtime: it writes down its argument list as the kernel shows it to all users,
-# skips to the command of the rank, and becomes it.
+# Stands for srun, mpirun and the runtime: it writes down its argument list as the kernel shows it to all
+# users, skips to the command of the rank, and becomes it.
 PROGRAM = """#!/bin/bash
 cat /proc/$$/cmdline >> "$SEEN"
 while [ "$1" != sh ] && [ "$1" != singularity ]; do [ "$#" -gt 1 ] || exit 0; shift; done
@@ -40,7 +40,7 @@ def test_every_way_to_print_a_hidden_value_hides_it():
         assert "[hidden]" in text
     assert value == "abc"
     assert type(value.reveal()) is str
-    assert value.reveal() == "abc"
+    assert value.reveal() == Hidden(value).reveal() == "abc"
 
 
 def test_no_record_can_hold_a_hidden_value():
@@ -53,7 +53,9 @@ def test_no_record_can_hold_a_hidden_value():
 def test_no_argument_of_a_program_holds_a_value_and_every_rank_gets_it(tmp_path, plan):
     directory = tmp_path / "run"
     plan = msgspec.structs.replace(plan, wrapper=())
-    printed = 'printf "%s|%s" "$MY_TOKEN" "$PLAIN" > "$TOOLKIT_JOB_DIR/arrived"; cat /proc/$$/cmdline >> "$SEEN"'
+    printed = (
+        'printf "%s|%s" "$MY_TOKEN" "$PLAIN" > "$TOOLKIT_JOB_DIR/arrived"; cat /proc/$$/cmdline >> "$SEEN"'
+    )
     case = spec(
         directory=str(directory),
         nodes=1,
