@@ -32,9 +32,14 @@ leave_status() {
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     # A job that a signal ended, or that wrote a checkpoint, may start again and needs the values.
     [ "$status" -ge 128 ] || [ "$status" -eq 75 ] || rm -f secrets.sh
+    rm -f .secret
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
+
+# What ranks that speak TCP know each other by: whoever reaches their ports without it is sent away.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
 # Secret values are in a file that toolkit wrote before it submitted, and nowhere else.
 cp -- "${job_dir%/*}/secrets.sh" secrets.sh

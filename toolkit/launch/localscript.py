@@ -6,7 +6,6 @@ from dataclasses import replace
 import msgspec
 
 from toolkit import __version__
-from toolkit.data import package
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.launch import plan
@@ -14,6 +13,7 @@ from toolkit.launch.choose import Choice, choose
 from toolkit.launch.preflight import here
 from toolkit.launch.script import check_command, variable_values
 from toolkit.launch.surroundings import Around, settled
+from toolkit.launch.wrapper import gloo_program
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
@@ -143,7 +143,7 @@ def local_script(
             "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
             **variable_values(spec),
             "wrapper_file": plan.gloo_file(spec, made),
-            "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
+            "wrapper": gloo_program(),
             "runtime": runtime,
         },
     )

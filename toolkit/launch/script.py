@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from toolkit import __version__
-from toolkit.data import package, shipped
+from toolkit.data import shipped
 from toolkit.engine.plans import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch import foreign as found
@@ -12,6 +12,7 @@ from toolkit.launch.checks import as_name, check_command, check_names, check_spe
 from toolkit.launch.plan import IN_SHELL, MPIRUN_FILE, NODES, by_agent, gloo_file, launch_words
 from toolkit.launch.preflight import PREFLIGHT
 from toolkit.launch.surroundings import Around, settled
+from toolkit.launch.wrapper import gloo_program
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
@@ -81,7 +82,7 @@ def job_script(
             # The script is in its folder then, which it may have made the name of.
             **variable_values(spec),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
-            "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
+            "wrapper": gloo_program(),
             "mpirun_file": MPIRUN_FILE if by_agent(whole) else None,
             "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, spec
 from tests.unit.launch.scripts import CASES, GOLDEN, given_to, made, run
-from toolkit.data import package, shipped
+from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.launch.script import PREFLIGHT, as_name, check_names, job_script
+from toolkit.launch.wrapper import gloo_program
 
 # Values as they come from people and from people who mean harm; no NUL, which no argument can hold.
 hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=30)
@@ -111,7 +112,7 @@ def test_a_job_brings_what_wires_up_an_image_that_is_not_ours(tmp_path):
     subprocess.run([shutil.which("shellcheck") or "shellcheck", "-"], input=script, text=True, check=True)
     (words,) = run(script, tmp_path).calls
     carried = tmp_path / "a 'b'" / "toolkit-gloo.py"
-    assert carried.read_bytes() == (package() / "trainers" / "gloo.py").read_bytes()
+    assert carried.read_bytes() == gloo_program().encode()
     assert words[words.index("python3") :] == ["python3", str(carried), "--", *SPEC.command]
 
 

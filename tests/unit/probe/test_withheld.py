@@ -9,7 +9,7 @@ from toolkit.probe.facts import host_facts
 from toolkit.probe.read.withheld import public
 
 AGENT = "ssh -i /home/alice/.ssh/id -o user=alice@secret-host"
-TOKEN = "TOKEN-9f8e7d6c5b4a3f2e1d0c"
+KEY = "TOKEN-9f8e7d6c5b4a3f2e1d0c"
 
 
 def facts(*lines):
@@ -25,8 +25,9 @@ def facts(*lines):
 
 def test_a_facts_file_has_no_value_of_a_person_from_the_environment_or_a_parameter_file():
     host = facts(
-        f"OMPI_MCA_plm_rsh_agent={AGENT}", f"PMIX_MCA_x={TOKEN}", f"PRTE_MCA_y={TOKEN}", "OMPI_MCA_btl=tcp,self",
-        f"OMPI_MCA_pml={TOKEN}", "OMPI_MCA_btl_tcp_if_include=alice@host",
+        f"OMPI_MCA_plm_rsh_agent={AGENT}", f"PMIX_MCA_x={KEY}", f"PRTE_MCA_y={KEY}",
+        "OMPI_MCA_btl=tcp,self",
+        f"OMPI_MCA_pml={KEY}", "OMPI_MCA_btl_tcp_if_include=alice@host",
     )  # fmt: skip
     written = msgspec.json.encode(host).decode()
     for word in ("alice", "secret-host", "9f8e7d", ".ssh"):
