@@ -647,3 +647,25 @@ def test_a_secret_behind_a_link_or_too_short_is_refused(tmp_path):
     (tmp_path / ".secret").chmod(0o600)
     with pytest.raises(Trouble, match="too short"):
         rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
+
+
+def test_horovods_client_finds_the_keys_below_the_path(job):
+    """HTTPRequest.hpp takes the path from the first slash on, and the port behind the first colon."""
+    given = environment(size=1, nodes="localhost", **job)
+    with pytest.MonkeyPatch.context() as patch:
+        stores = []
+        patch.setattr(gloo, "serve_beside", stores.append)
+        patch.setattr(gloo, "_hello", lambda *_: ({"place": {}, "reached": ""}, "127.0.0.1"))
+        wired = gloo.wired(gloo.read_task(given), given)
+    (store,) = stores
+    store.keeper = os.getppid()
+    threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True).start()
+    address, port = wired["HOROVOD_GLOO_RENDEZVOUS_ADDR"], wired["HOROVOD_GLOO_RENDEZVOUS_PORT"]
+    domain, _, path = f"{address}:{port}/global_/0".partition("/")
+    host, _, number = domain.partition(":")
+    with contextlib.closing(HTTPConnection(host, int(number), timeout=5)) as connection:
+        connection.request("PUT", f"/{path}", b"value")
+        assert connection.getresponse().status == 200
+    assert store.values == {"global_": {"0": b"value"}}
+    store.shutdown()
+    store.server_close()
