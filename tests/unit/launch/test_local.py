@@ -20,6 +20,7 @@ from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, process, records
 from toolkit.launch.alone import go_on, run_local
 from toolkit.launch.localscript import choose_here, local_script, without_queue
+from toolkit.model.hidden import Hidden
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Plan
@@ -92,6 +93,19 @@ def test_script_and_folder_are_nobody_elses(here):
         os.umask(before)
     assert (here / "run" / "job.sh").stat().st_mode & 0o777 == 0o700
     assert (here / "run").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_secret_arrives_and_its_file_goes_with_the_job(here):
+    told = 'printf "%s" "$MY_TOKEN" > arrived; stat -c %a secrets.sh > mode; cat /proc/*/cmdline > seen || :'
+    what = case(here / "run", "sh", "-c", told, secrets=("MY_TOKEN",))
+    record = msgspec.structs.replace(RECORD, spec=what, mode=DIRECT.mode, plan=DIRECT)
+    secrets = {"MY_TOKEN": Hidden("c4n4ry $x 'y'")}
+    record = run_local(LocalRunner(), record, local_script(what, DIRECT, "why"), lambda _: None, secrets)
+    assert record.state == "completed"
+    assert (here / "run" / "arrived").read_text() == "c4n4ry $x 'y'"
+    assert (here / "run" / "mode").read_text() == "600\n"
+    assert b"c4n4ry $x" not in (here / "run" / "seen").read_bytes()
+    assert not (here / "run" / "secrets.sh").exists()
 
 
 @pytest.mark.parametrize("name", CASES)
