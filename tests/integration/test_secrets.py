@@ -18,7 +18,7 @@ TOLD = 'echo "arrived $(printf %s "$MY_SECRET" | sha256sum | cut -c1-16) $PLAIN"
 
 
 def with_text(text):
-    """Return the argument lists of this machine that hold a text; the containers of the nodes are part of it."""
+    """Return the argument lists that hold a text, of this machine and the nodes that are containers here."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
