@@ -182,6 +182,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
         assert {"TMPDIR=" + f"{folder}/local", f"{folder}/base:/base"} <= set(words)
     assert {p.name for p in folder.iterdir()} <= {"bin", "base", "job.sh", "recorded", "tool kit"}
     brought = {"toolkit-gloo.py"} if plan is CARRIED else {"toolkit-mpirun.sh"} if plan is ACROSS else set()
+    brought |= {"variables.sh"} if spec.env else set()
     kept = {p.name for p in Path(there).iterdir()}
     assert brought <= kept <= {"exit-code", "job.sh", "2", *brought}
     shutil.rmtree(folder)
