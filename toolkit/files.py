@@ -60,6 +60,27 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
     return content
 
 
+def read_private(path: Path, *, most: int, label: str = "") -> bytes:
+    """Return the content of a file that nobody but the user may read, as ssh asks it of a private key.
+
+    See :func:`read_given` for the arguments.
+
+    Raises:
+        BadInput: if another user owns the file or may read it, and as :func:`read_given` does.
+    """
+    name = f"{label} {path}".lstrip()
+    with open_given(path, label=label) as file:
+        found = os.fstat(file.fileno())
+        if found.st_uid not in {0, os.geteuid()}:
+            raise BadInput(f"{name}: another user owns the file", fix=f"copy it, and: chmod 600 {path}")
+        if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise BadInput(
+                f"{name}: other users may read or change the file (mode {stat.S_IMODE(found.st_mode):04o})",
+                fix=f"chmod 600 {path}",
+            )
+    return read_given(path, most=most, label=label)
+
+
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write beside ``path`` and rename, so that a reader sees the old file or the new one.
 

@@ -28,9 +28,14 @@ leave_status() {
     # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
     # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    rm -f .secret
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
+
+# What ranks that speak TCP know each other by: whoever reaches their ports without it is sent away.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
 command -v singularity > /dev/null || {
     echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2

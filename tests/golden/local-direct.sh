@@ -10,6 +10,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 rm -f exit-code stop-asked
 leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
+    rm -f .secret
     rm -f process
 }
 trap leave_status EXIT
@@ -31,13 +32,24 @@ command -v singularity > /dev/null || {
 unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
 export TOOLKIT_JOB_DIR="$PWD"
 
+# What ranks that speak TCP know each other by: whoever reaches their ports without it is sent away.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
+
+# Variables of the ranks are in a file that only you can read: an argument of a program is visible to all users.
+(umask 077 && cat > variables.sh) << 'END' || exit 1
+export TF_NUM_INTRAOP_THREADS=2
+exec "$@"
+END
+
 echo "job: $$, 1 rank on $(hostname), mode srun-none"
 
 # start WORDS: inside the image.
 start() {
     singularity exec --pwd '/work/a b' --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
-        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 OMP_NUM_THREADS=4 TF_NUM_INTRAOP_THREADS=2 TF_NUM_INTEROP_THREADS=2 "$@"
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 OMP_NUM_THREADS=4 TF_NUM_INTEROP_THREADS=2 \
+        sh /work/ada/toolkit/runs/mnist-1/variables.sh "$@"
 }
 
 start python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

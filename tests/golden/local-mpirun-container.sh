@@ -10,6 +10,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 rm -f exit-code stop-asked
 leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
+    rm -f .secret
     rm -f process
 }
 trap leave_status EXIT
@@ -30,6 +31,10 @@ command -v singularity > /dev/null || {
 # The ranks are none of an allocation or a step that this shell may be in.
 unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
 export TOOLKIT_JOB_DIR="$PWD"
+
+# What ranks that speak TCP know each other by: whoever reaches their ports without it is sent away.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
 echo "job: $$, 2 ranks on $(hostname), mode mpirun-container"
 

@@ -54,7 +54,8 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--data",), {"metavar": "DIR", "help": "Folder of the data set on this machine, or cluster:NAME"}),
     (("--directory",), {"metavar": "DIR", "help": "Folder on the cluster for images, data and runs"}),
     (("--name",), {"help": "Job name; the trainer's by default"}),
-    (("--env",), {"multiple": True, "metavar": "NAME=VALUE", "help": "Set a variable in the container"}),
+    (("--env",), {"multiple": True, "metavar": "NAME[=VALUE]", "help": "Set a variable; NAME takes yours"}),
+    (("--env-file",), {"metavar": "FILE", "help": "Take secret variables from a file of NAME=VALUE lines"}),
     (("--bind", "binds"), {"multiple": True, "metavar": "SRC[:DST[:ro]]", "help": "Bind a folder there"}),
     (("--preflight/--no-preflight",), {"default": None, "help": "Check the MPI world before the training"}),
     (("--fabric-gbit",), {"type": _COUNT, "metavar": "G", "help": "Gbit/s of a node; preflight checks it"}),
@@ -83,11 +84,11 @@ def said_by_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that options give a value to, out of all parameters of the command.
 
     Raises:
-        BadInput: for a variable that is not written NAME=VALUE.
+        BadInput: for a variable that is written otherwise, or is not set here.
     """
     said = {name: given[name] for name in _fields() if given.get(name) not in (None, ())}
     if "env" in said:
-        said["env"] = _environment(said["env"])
+        said["env"] = environment(said["env"])
     return said
 
 
@@ -102,13 +103,24 @@ def _fields() -> list[str]:
     return [name.lstrip("-").replace("-", "_") for name in last]
 
 
-def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    from toolkit.errors import BadInput
+def environment(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Return the variables of ``--env``; a value that is secret is hidden.
 
-    values = {}
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator or not name:
-            raise BadInput(f"--env {pair}: write NAME=VALUE")
-        values[name] = value
-    return values
+    Raises:
+        BadInput: for a variable that is written otherwise, or is not set here.
+    """
+    import os
+
+    from toolkit.launch.variables import guarded, of_pairs
+    from toolkit.model.hidden import hidden
+
+    found = of_pairs(pairs, os.environ, "--env")
+    given = guarded(found)
+    if exposed := [name for name in hidden(given) if name not in hidden(found)]:
+        names = ", ".join(exposed)
+        click.echo(
+            f"warning: --env {exposed[0]}=…: the value of {names} is in the argument list of this command, "
+            f"which all users of this machine can see; export it and write --env {exposed[0]}",
+            err=True,
+        )
+    return given

@@ -1,8 +1,9 @@
 """``toolkit jobs``: what was launched from here, and what became of it."""
 
 import datetime as dt
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
@@ -15,6 +16,7 @@ from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
+    from toolkit.model.hidden import Hidden
     from toolkit.run.command import Runner
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -183,26 +185,31 @@ def resume(ctx: click.Context, job: str | None, as_json: bool) -> None:
     """
     from toolkit.launch import jobs as doors
     from toolkit.launch.submission import resubmit
+    from toolkit.launch.variables import needed
+    from toolkit.model.hidden import NO_SECRETS
 
     record = find(job)
+    secrets = needed(record.spec.secrets, NO_SECRETS, os.environ)
     with reached(record) as runner:
         record, _ = doors.refresh(runner, record)
         if doors.is_local(record):
-            _go_on_here(ctx, runner, record, as_json=as_json)
+            _go_on_here(ctx, runner, record, secrets, as_json=as_json)
             return
-        record = resubmit(runner, record)
+        record = resubmit(runner, record, secrets)
     if as_json:
         _print_several([record], as_json=True)
     else:
         click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
 
 
-def _go_on_here(ctx: click.Context, runner: "Runner", record: JobRecord, *, as_json: bool) -> None:
+def _go_on_here(
+    ctx: click.Context, runner: "Runner", record: JobRecord, secrets: Mapping[str, "Hidden"], *, as_json: bool
+) -> None:
     from toolkit.cli.following import conclude
     from toolkit.launch.alone import go_on
 
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
-        record = go_on(runner, record, (lambda _: None) if as_json else tell.output)
+        record = go_on(runner, record, (lambda _: None) if as_json else tell.output, secrets)
         if as_json:
             _print_several([record], as_json=True)
         conclude(record, tell)

@@ -19,6 +19,7 @@ from toolkit.launch.alone import run_local
 from toolkit.launch.localscript import choose_here, local_script, without_queue
 from toolkit.launch.specify import Places, name_of, specify
 from toolkit.launch.trainers import check_carried
+from toolkit.model.hidden import hidden
 from toolkit.probe.asking import Asked as Question
 from toolkit.probe.probe import probe
 from toolkit.report.progress import Progress
@@ -68,7 +69,8 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     record = msgspec.structs.replace(
         record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
     )
-    record = run_local(runner, record, text, (lambda _: None) if call.as_json else tell.output)
+    on_line = (lambda _: None) if call.as_json else tell.output
+    record = run_local(runner, record, text, on_line, hidden(env))
     if call.as_json:
         click.echo(msgspec.json.encode(record).decode())
     conclude(record, tell)

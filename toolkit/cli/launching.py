@@ -116,7 +116,7 @@ def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> 
     tell.step(f"Submitting to Slurm on {runner.place}")
     config = str(where.ssh_config.resolve()) if where.ssh_config else None
     record = msgspec.structs.replace(job.record, host=where.host, cluster=where.cluster, ssh_config=config)
-    return submission.submit(runner, record, job.script)
+    return submission.submit(runner, record, job.script, job.secrets)
 
 
 def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:

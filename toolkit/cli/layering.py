@@ -10,13 +10,14 @@ import msgspec
 
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
+from toolkit.files import read_private
+from toolkit.folders import at_home, no_file
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
 from toolkit.knowledge.strict import tables, text_of
-from toolkit.launch import layers
+from toolkit.launch import layers, variables
 from toolkit.launch.complete import completed
-from toolkit.launch.layers import Layer
+from toolkit.launch.layers import Layer, Merged
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Site
 from toolkit.near import near
@@ -26,6 +27,8 @@ PROJECT = "toolkit.toml"
 
 _TABLE = "launch"
 _SUFFIXES = (".yaml", ".yml")
+_MOST = 1 << 20
+"""Bytes of an env file; Linux passes a program at most a few megabytes of variables (execve(2))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,42 @@ def asked(
     if words:
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, Layer("words after --", said)])
-    merged = completed(merged, site)
+    merged = _with_variables(completed(merged, site))
     return Asked(merged.job, merged.origins, site)
+
+
+def env_file(job: JobFile) -> dict[str, str]:
+    """Return the variables of a job's env file, all of them secret.
+
+    Raises:
+        BadInput: if other users may read the file, a line of it is wrong, or a variable is not set here.
+    """
+    if not job.env_file:
+        return {}
+    content = read_private(at_home(job.env_file), most=_MOST, label="--env-file")
+    text = content.decode("utf-8", "surrogateescape")
+    return dict(variables.of_file(text, os.environ, f"--env-file {job.env_file}"))
+
+
+def _with_variables(merged: Merged) -> Merged:
+    """Read the env file, and hide the values that are secret by the name of their variable."""
+    job, origins = merged.job, dict(merged.origins)
+    env = variables.guarded({**env_file(job), **(job.env or {})})
+    if "env_file" in origins:
+        origins.setdefault("env", origins["env_file"])
+    return Merged(msgspec.structs.replace(job, env=env or None), origins)
+
+
+def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
+    """Take the value of a variable that a file only names from the caller: ``env: [NAME]``, ``NAME:``."""
+    env, label = raw.get("env"), f"{source}: env"
+    if isinstance(env, list) and all(isinstance(item, str) for item in env):
+        return {**raw, "env": variables.of_pairs(env, os.environ, label)}
+    if isinstance(env, dict):
+        from_caller = variables.from_caller
+        filled = {k: from_caller(str(k), os.environ, label) if v is None else v for k, v in env.items()}
+        return {**raw, "env": filled}
+    return raw
 
 
 def _settings() -> list[Layer]:
@@ -90,7 +127,7 @@ def _settings_file(file: Path) -> Layer:
             )
     said = raw.get(_TABLE, {})
     lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}
-    return layers.checked(said, str(file), lines, strict=True)
+    return layers.checked(_of_caller(said, str(file)), str(file), lines, strict=True)
 
 
 def _job_file(file: Path) -> Layer:
@@ -101,7 +138,7 @@ def _job_file(file: Path) -> Layer:
         raise BadInput(f"--job {file}: {no_file(file)}")
     text = text_of(file)
     found = read(text, str(file))
-    return layers.checked(found.values, str(file), found.lines, strict=False)
+    return layers.checked(_of_caller(found.values, str(file)), str(file), found.lines, strict=False)
 
 
 def _shown(value: object) -> str:

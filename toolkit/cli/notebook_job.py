@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from toolkit.cli.flags import Flags
+from toolkit.cli.joboptions import environment
 from toolkit.cli.layering import Asked, asked
 from toolkit.cli.offline import check_not_there, image_facts
 from toolkit.cli.prepare import startable, to_be_copied, to_record
@@ -21,6 +22,7 @@ from toolkit.launch.script import job_script
 from toolkit.launch.specify import Places, specify
 from toolkit.launch.surroundings import Around
 from toolkit.model.facts import ImageFacts
+from toolkit.model.hidden import Hidden, hidden
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
@@ -53,6 +55,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     script: str
     parcels: tuple[Parcel, ...]
     runtime: str
+    secrets: Mapping[str, Hidden]
 
 
 def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
@@ -62,7 +65,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
         BadInput: for an option that cannot be.
     """
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
-    said["env"] = _environment(said.pop("env", ()))
+    said["env"] = environment(said.pop("env", ()))
     made = asked(said, (notebook.NAME,))
     if made.site and made.site.scheduler != "slurm":
         raise BadInput(
@@ -102,6 +105,7 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
         script=job_script(spec, notebook.PLAN, _WHY, runtime, Around(site, host, image.facts)),
         parcels=copied,
         runtime=runtime,
+        secrets=hidden(job.env or {}),
     )
 
 
@@ -146,13 +150,3 @@ def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobS
         preflight=False,
         binds=(*spec.binds, plan.bind(folder), *packages),
     )
-
-
-def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    values = {}
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator or not name:
-            raise BadInput(f"--env {pair}: write NAME=VALUE")
-        values[name] = value
-    return values

@@ -50,7 +50,7 @@ def started(runner: Runner, job: Prepared, session: Session, tell: Tell) -> None
         stage(runner, job.parcels, tell)
         token = notebook.prepare(runner, job.record.spec, job.runtime)
         tell.step(f"Submitting to Slurm on {runner.place}")
-        record = submission.submit(runner, job.record, job.script)
+        record = submission.submit(runner, job.record, job.script, job.secrets)
         _use(runner, record, token, tunnel, session, tell)
 
 

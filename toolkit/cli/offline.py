@@ -13,6 +13,7 @@ from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.launch import trainers, unseen
 from toolkit.launch.surroundings import Around, tell_idle
+from toolkit.launch.variables import SECRETS
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
@@ -50,6 +51,11 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
         tell.step(f"The data have to be brought to {made.data}{f': all in {folder}' if folder else ''}")
     if program:
         tell.step(f"The program {program} has to be brought to {made.program}")
+    if made.spec.secrets:
+        tell.step(
+            f"The script takes {', '.join(made.spec.secrets)} from {made.spec.directory}/{SECRETS}: "
+            "write that file there, with a line export NAME='VALUE' for each, and chmod 600 it"
+        )
     return made.script
 
 

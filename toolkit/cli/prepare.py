@@ -4,7 +4,8 @@ import datetime as dt
 import itertools
 import posixpath
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ from toolkit.launch.specify import Places, name_of, specify
 from toolkit.launch.surroundings import Around, tell_idle
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
+from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.progress import Tell
@@ -61,6 +63,7 @@ class Prepared:
     record: JobRecord
     script: str
     parcels: tuple[Parcel, ...]
+    secrets: Mapping[str, Hidden] = field(default_factory=dict)
 
 
 def check(asked: Asked, flags: Flags) -> Sources:
@@ -120,7 +123,7 @@ def prepare(
         around,
         (*assumed, *(asked.explained() if flags.explain else ())),
     )
-    return Prepared(record, text, (*program, *copied, *data))
+    return Prepared(record, text, (*program, *copied, *data), hidden(job.env or {}))
 
 
 def startable(image: Found) -> Found:
@@ -146,7 +149,8 @@ def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
 
 
 def to_record(place: str, spec: JobSpec, made: Plan, digest: str) -> JobRecord:
-    """Return the record of a job that is about to be submitted."""
+    """Return the record of a job that is about to be submitted; it has no secret value."""
+    made = msgspec.structs.replace(made, env=shown(made.env))
     return JobRecord(
         key=posixpath.basename(spec.directory),
         id="",

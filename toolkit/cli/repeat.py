@@ -1,10 +1,12 @@
 """``launch --from-job``: the job of a record once more, with what options change of it."""
 
+import os
 import posixpath
 
 import msgspec
 
 from toolkit.cli.launching import Call
+from toolkit.cli.layering import env_file
 from toolkit.cli.prepare import Prepared, to_record
 from toolkit.cli.shared import FACTS
 from toolkit.cli.whereabouts import find_image
@@ -18,7 +20,9 @@ from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS, OPTION, checked
 from toolkit.launch.limits import check_limits
 from toolkit.launch.surroundings import Around
+from toolkit.launch.variables import needed
 from toolkit.model.facts import ImageFacts
+from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
@@ -42,15 +46,18 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
         Missing: if it is gone.
     """
     said = checked(call.said, OPTION, {}, strict=True).said
+    env = {**env_file(said), **(said.env or {})}
+    said = msgspec.structs.replace(said, env=env or None)
     for name in _NEW:
         if getattr(said, name) is not None:
             raise BadInput(
                 f"--{name} with --from-job: the job is repeated from the same image in the same mode",
                 fix="launch without --from-job to choose anew",
             )
-    check_image(runner, record)
     old = again(record)
     spec = _changed(old, said, call.words)
+    secrets = needed(spec.secrets, hidden(env), os.environ)
+    check_image(runner, record)
     site = sites.site(spec.site) if spec.site else None
     if site:
         check_limits(spec, site, spec.site)
@@ -63,7 +70,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     host = probe(runner, of_job(spec.partition))
     runtime = site.container.command if site else plan.runtime_of(host)
     around = Around(site, host, _in_image(runner, record, tell, remote=remote))
-    return Prepared(made, script.job_script(spec, record.plan, because, runtime, around), ())
+    return Prepared(made, script.job_script(spec, record.plan, because, runtime, around), (), secrets)
 
 
 def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
@@ -71,7 +78,8 @@ def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
     spec = old.spec
     fields = {name: value for name, value in said.said().items() if name in JobSpec.__struct_fields__}
     if "env" in fields:
-        fields["env"] = {**spec.env, **(said.env or {})}
+        both = {**dict.fromkeys(spec.secrets, Hidden()), **spec.env, **(said.env or {})}
+        fields |= {"env": shown(both), "secrets": tuple(hidden(both))}
     if said.binds:
         fields["binds"] = (*spec.binds, *said.binds)
     if said.array and not spec.array and spec.output == DEFAULTS.output:

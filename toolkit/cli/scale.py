@@ -96,7 +96,7 @@ def command(
       toolkit scale --ranks 1,2 --pattern 'Total img/sec.*: ([0-9.]+)' -- python bench.py
     """
     from toolkit.cli.scale_run import Sweep, run
-    from toolkit.cli.scale_study import Wanted, print_runs, study_of
+    from toolkit.cli.scale_study import Wanted, print_runs, secrets_of, study_of
 
     said = said_by_options(given)
     if given["trainer"] is not None:
@@ -113,4 +113,5 @@ def command(
         print_runs(folder, study)
         return
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        run(Sweep(folder, keep["retry"], keep["at_once"], keep["force"], open_runner), study, tell)
+        how = (keep["retry"], keep["at_once"], keep["force"])
+        run(Sweep(folder, *how, open_runner, secrets_of(said)), study, tell)

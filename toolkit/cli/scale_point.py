@@ -2,6 +2,7 @@
 
 import posixpath
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from toolkit.cli.prepare import Flags, check, prepare
 from toolkit.cli.reaching import reached_in_time
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch import records
+from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.metrics import are_whole
 from toolkit.model.progress import Tell
@@ -32,7 +34,15 @@ _FETCH_SECONDS = 600.0
 
 
 def submit(
-    where: Path, study: Study, point: Point, opener: Opener, tell: Tell, *, force: bool, begun: bool
+    where: Path,
+    study: Study,
+    point: Point,
+    opener: Opener,
+    tell: Tell,
+    *,
+    force: bool,
+    begun: bool,
+    secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> Point:
     """Submit a point, and keep which job it is before there is one.
 
@@ -44,6 +54,7 @@ def submit(
         Missing: for something that is not there.
     """
     said, words = sweep.asked_of(study, point)
+    said["env"] = {**secrets, **said.get("env", {})}
     config = Path(study.ssh_config) if study.ssh_config else None
     made, flags = asked(said, words), Flags(force=force)
     place = place_of(Where(study.host, study.cluster, config), made)

@@ -1,5 +1,6 @@
 """Run a study to its end, or on from where it was: submit, wait, collect, and try again what failed."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from toolkit.cli.launching import Opener
 from toolkit.cli.scale_study import joined
 from toolkit.cli.waiting import wait_for
 from toolkit.errors import CheckFailed, Interrupted
+from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
 from toolkit.model.study import Point, Study
@@ -28,6 +30,8 @@ class Sweep(NamedTuple):
     at_once: int
     force: bool
     opener: Opener
+    secrets: Mapping[str, Hidden] = NO_SECRETS
+    """Variables of every run that the study does not keep."""
 
 
 def run(sweep: Sweep, study: Study, tell: Tell) -> None:
@@ -66,7 +70,14 @@ def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> No
             tell.step(f"Run {_place(points, name)}: {point.title}")
             begun = any(one.job for one in points.values())
             point = scale_point.submit(  # noqa: PLW2901 - the same one, submitted
-                sweep.folder, study, point, sweep.opener, tell, force=sweep.force, begun=begun
+                sweep.folder,
+                study,
+                point,
+                sweep.opener,
+                tell,
+                force=sweep.force,
+                begun=begun,
+                secrets=sweep.secrets,
             )
             points[name] = point
             if record := scale_point.job_of(point):

@@ -15,6 +15,8 @@ from toolkit.cli.layering import asked
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
 from toolkit.launch.specify import name_of
+from toolkit.launch.variables import looks_secret
+from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.jobfile import JobFile
 from toolkit.model.study import Scaling, Study
 from toolkit.near import near
@@ -29,7 +31,7 @@ _MEASURED = 2
 
 _JOB_FILES = (".yaml", ".yml")
 
-_LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file}
+_LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "env_file": Path.is_file}
 """Fields that may name something of this machine, and how it is told whether they do."""
 
 
@@ -83,7 +85,8 @@ def study_of(wanted: Wanted) -> Study:
         profile=wanted.profile,
         pattern=wanted.pattern or "",
         unit=wanted.unit,
-        said=_with_full_paths(wanted.said),
+        said=_without_secrets(_with_full_paths(wanted.said)),
+        secrets=tuple(secrets_of(wanted.said)),
         words=wanted.words,
         host=wanted.host,
         cluster=wanted.cluster,
@@ -98,6 +101,17 @@ def study_of(wanted: Wanted) -> Study:
         check_words(one, Flags())
     name = "-".join(values) if compare == "trainer" else name_of(made[0].job)
     return msgspec.structs.replace(study, name=name)
+
+
+def secrets_of(said: Mapping[str, Any]) -> dict[str, Hidden]:
+    """Return the secret variables that options of this call give to every run."""
+    return hidden(said.get("env") or {})
+
+
+def _without_secrets(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a study may keep: its folder is meant to be passed on."""
+    env = shown(said.get("env") or {})
+    return {**{name: value for name, value in said.items() if name != "env"}, **({"env": env} if env else {})}
 
 
 def _check_no_job_file(trainer: str) -> None:
@@ -175,6 +189,7 @@ def joined(where: Path, study: Study) -> Study:
         values=tuple(dict.fromkeys((*old.values, *study.values))),
         profile=old.profile or study.profile,
         said=study.said,
+        secrets=study.secrets,
         ssh_config=study.ssh_config,
     )
     sweep.check(both)
@@ -224,6 +239,11 @@ def _compared(text: str | None) -> tuple[str, tuple[str, ...]]:
     values = tuple(dict.fromkeys(value.strip() for value in rest.split(",") if value.strip()))
     if not separator or not values:
         raise BadInput(f"--compare {text}: write FIELD=A,B, as in mode=srun-pmix,gloo")
+    if looks_secret(name):
+        raise BadInput(
+            f"--compare {name}: a study keeps the values that it compares, and this name is that of a secret",
+            fix=f"give it to all runs: --env {name}",
+        )
     field = name if name.isupper() else name.replace("-", "_")
     if not name.isupper() and field not in JobFile.__struct_fields__:
         raise BadInput(

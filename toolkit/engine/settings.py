@@ -157,7 +157,8 @@ def _untold(ok: Effect) -> str:
 
 
 def _unmeasured(ok: Effect) -> str:
-    return f"what {ok.name}={ok.value} does has not been measured"
+    said = f"{ok.name}={ok.value}" if ok.value else ok.name
+    return f"what {said} does has not been measured"
 
 
 def _python(case: Case, ok: Effect) -> Effect:

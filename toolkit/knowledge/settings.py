@@ -1,5 +1,6 @@
 """``settings.toml``: what variables do that steer an MPI."""
 
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal
 
@@ -97,3 +98,15 @@ class SettingKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 def settings() -> SettingKnowledge:
     """Return what is known of settings."""
     return read("settings", SettingKnowledge)
+
+
+def reads_value(name: str) -> bool:
+    """Tell whether a rule may turn on the value of a variable; of all others the name is enough."""
+    known = settings()
+    rows = (row for row in known.setting if fnmatchcase(name, row.name))
+    lifts = (component.unless for component in known.component)
+    return any(row.kind not in _VALUELESS for row in rows) or any(name in unless for unless in lifts)
+
+
+_VALUELESS: frozenset[Kind] = frozenset({"harmless", "unknown"})
+"""Kinds of which no value changes the outcome."""

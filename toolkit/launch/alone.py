@@ -3,6 +3,7 @@
 import datetime as dt
 import posixpath
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -10,11 +11,19 @@ import msgspec
 
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, process, records
+from toolkit.launch.submission import hand_over
+from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.run.command import Command, OnLine, Runner
 
 
-def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -> JobRecord:
+def run_local(
+    runner: Runner,
+    record: JobRecord,
+    script: str,
+    on_line: OnLine,
+    secrets: Mapping[str, Hidden] = NO_SECRETS,
+) -> JobRecord:
     """Run a script of :mod:`toolkit.launch.localscript` in the job's folder; return the final record.
 
     ``runner`` is this machine's. The output goes to the job's own file (``output.log``), to the record, and
@@ -29,6 +38,7 @@ def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -
     # Its variables may hold what is nobody else's to read; the folder that is made for it is as private.
     runner.write(path, script.encode(), 0o700)
     records.keep(record, records.SCRIPT, script.encode())
+    hand_over(runner, record.spec, secrets)
     began = {"nodes": socket.gethostname(), "started": _now(), "ended": "", "exit_code": None}
     record = _saved(record, id="", state="running", **began)
     state: JobState = "failed"
@@ -55,7 +65,9 @@ def run_local(runner: Runner, record: JobRecord, script: str, on_line: OnLine) -
     return record
 
 
-def go_on(runner: Runner, record: JobRecord, on_line: OnLine) -> JobRecord:
+def go_on(
+    runner: Runner, record: JobRecord, on_line: OnLine, secrets: Mapping[str, Hidden] = NO_SECRETS
+) -> JobRecord:
     """Run the script of a job that has ended once more, in its folder: trainers go on from a checkpoint.
 
     Raises:
@@ -76,7 +88,8 @@ def go_on(runner: Runner, record: JobRecord, on_line: OnLine) -> JobRecord:
     script = runner.read(path).decode()
     if not script:
         raise Missing(f"{path} is not there any more", fix="toolkit launch --local once more")
-    return run_local(runner, msgspec.structs.replace(record, restarts=record.restarts + 1), script, on_line)
+    record = msgspec.structs.replace(record, restarts=record.restarts + 1)
+    return run_local(runner, record, script, on_line, secrets)
 
 
 def _heard(log: TextIO, on_line: OnLine) -> OnLine:

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.launch import arrays, process, records, slurm, successors
+from toolkit.launch import arrays, process, records, slurm, successors, variables
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
-from toolkit.run.command import Runner
+from toolkit.run.command import Command, Runner
 from toolkit.run.ends import read_ends
 
 EXIT_CODE = "exit-code"
@@ -18,6 +18,7 @@ EXIT_CODE = "exit-code"
 STOPPED = 75
 """How a script ends that stopped in time, with a checkpoint written (EX_TEMPFAIL)."""
 
+_REMOVE_SECONDS = 60.0
 _CANCEL_SECONDS = 5.0
 _CANCEL_PAUSE = 0.5
 """How long, and how often, Slurm is asked whether a cancelled job has come to its end."""
@@ -185,7 +186,17 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
             return goes_on
         for task in record.tasks or (None,):
             _bring(runner, record, task)
+        _remove_secrets(runner, record)
     return record
+
+
+def _remove_secrets(runner: Runner, record: JobRecord) -> None:
+    """Remove the secret values of a job that has ended; its script may have been ended before it could."""
+    if record.spec.secrets:
+        folders = {record.spec.directory, *(task_folder(record, task) for task in record.tasks)}
+        paths = sorted(posixpath.join(folder, variables.SECRETS) for folder in folders)
+        with contextlib.suppress(Missing):
+            runner.run(Command(("rm", "-f", "--", *paths), timeout=_REMOVE_SECONDS))
 
 
 def _bring(runner: Runner, record: JobRecord, task: JobTask | None) -> None:

@@ -6,14 +6,14 @@ from dataclasses import replace
 import msgspec
 
 from toolkit import __version__
-from toolkit.data import package
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.launch import plan
 from toolkit.launch.choose import Choice, choose
 from toolkit.launch.preflight import here
-from toolkit.launch.script import check_command
+from toolkit.launch.script import check_command, variable_values
 from toolkit.launch.surroundings import Around, settled
+from toolkit.launch.wrapper import gloo_program
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
@@ -141,8 +141,9 @@ def local_script(
             "command": _lines([spec.command], 4),
             "preflight": _lines([here(spec)], 4) if spec.preflight else "",
             "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
+            **variable_values(spec),
             "wrapper_file": plan.gloo_file(spec, made),
-            "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
+            "wrapper": gloo_program(),
             "runtime": runtime,
         },
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from toolkit.engine.plans import AGENT, GLOO_FILE
 from toolkit.errors import BadInput
+from toolkit.launch import variables
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
@@ -35,18 +36,20 @@ def launch_words(
     ``dropped`` are more words for the ``env`` that drops variables, before those of the plan.
 
     The groups are the launcher, variables to drop, the container with its options, the image, variables to
-    set, and the ranks' command.
+    set, and the ranks' command. Variables of the user come from a file: no value of theirs is an argument.
     """
-    env = _inside_env({**plan.env, **spec.env})
+    own = variables.names_of(spec)
+    env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
+    given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     inner = [*_wrapper_words(spec, plan), *command]
     container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds))]
     launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
         launcher = ["--", *launcher] if around else launcher
-        groups = [around, _without(plan.unset, dropped), container, [spec.image], launcher, env, inner]
+        groups = [around, _without(plan.unset, dropped), container, [spec.image], launcher, env, given, inner]
     else:
-        groups = [launcher, _without(plan.unset, dropped), container, [spec.image], env, inner]
+        groups = [launcher, _without(plan.unset, dropped), container, [spec.image], env, given, inner]
     return [group for group in groups if group]
 
 
@@ -86,8 +89,7 @@ def _inside_env(env: dict[str, str]) -> list[str]:
 def check_variables(names: Iterable[str]) -> None:
     """Refuse names that no variable can have."""
     for name in names:
-        if not name.isidentifier() or not name.isascii():
-            raise BadInput(f"--env {name}: not a name for a variable; use letters, digits and _")
+        variables.check_name(name, "--env")
 
 
 def by_agent(plan: Plan) -> bool:

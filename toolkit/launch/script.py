@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from toolkit import __version__
-from toolkit.data import package, shipped
+from toolkit.data import shipped
 from toolkit.engine.plans import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch import foreign as found
-from toolkit.launch import header, preflight
+from toolkit.launch import header, preflight, variables
 from toolkit.launch.checks import as_name, check_command, check_names, check_spec, check_time
 from toolkit.launch.plan import IN_SHELL, MPIRUN_FILE, NODES, by_agent, gloo_file, launch_words
 from toolkit.launch.preflight import PREFLIGHT
 from toolkit.launch.surroundings import Around, settled
+from toolkit.launch.wrapper import gloo_program
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
@@ -79,8 +80,9 @@ def job_script(
             "preflight_seconds": PREFLIGHT_SECONDS,
             "preflight_of": "Gloo" if plan.mode == "gloo" else "MPI",
             # The script is in its folder then, which it may have made the name of.
+            **variable_values(spec),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
-            "wrapper": (package() / "trainers" / "gloo.py").read_text(encoding="utf-8"),
+            "wrapper": gloo_program(),
             "mpirun_file": MPIRUN_FILE if by_agent(whole) else None,
             "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,
@@ -90,6 +92,19 @@ def job_script(
             "node_count": IN_SHELL[NODES] if spec.elastic else spec.nodes,
         },
     )
+
+
+def variable_values(spec: JobSpec) -> dict[str, object]:
+    """Return what ``parts/variables.sh.j2`` needs to give the ranks their variables."""
+    text = variables.script_of(spec)
+    return {
+        "variables": text,
+        "variables_file": variables.FILE,
+        "variables_end": variables.end_of(text),
+        "secrets": spec.secrets,
+        "secrets_file": variables.SECRETS,
+        "is_array": bool(spec.array),
+    }
 
 
 def _check_elastic(spec: JobSpec, plan: Plan) -> None:

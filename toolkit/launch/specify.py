@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit.launch import plan, trainers
 from toolkit.launch.checks import as_name, check_command
+from toolkit.model.hidden import hidden, shown
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 
@@ -61,9 +62,11 @@ def specify(job: JobFile, places: Places) -> JobSpec:
     return msgspec.structs.replace(
         JobSpec(name=name, image=places.image, command=command, directory=places.directory),
         **{**said, "trainer": job.trainer or "", "site": job.site or ""},
+        env=shown(job.env or {}),
+        secrets=tuple(hidden(job.env or {})),
         binds=(*binds, *(job.binds or ())),
     )
 
 
-_MADE = {"name", "image", "command", "directory", "binds", "trainer", "site"}
+_MADE = {"name", "image", "command", "directory", "binds", "trainer", "site", "env", "secrets"}
 """Fields that are not taken over as they were said."""

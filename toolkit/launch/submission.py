@@ -3,12 +3,14 @@
 import contextlib
 import posixpath
 import time
+from collections.abc import Mapping
 
 import msgspec
 
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.launch import records, slurm, successors
-from toolkit.model.job import FINAL_STATES, JobRecord
+from toolkit.launch import records, slurm, successors, variables
+from toolkit.model.hidden import NO_SECRETS, Hidden
+from toolkit.model.job import FINAL_STATES, JobRecord, JobSpec
 from toolkit.run.command import Command, Completed, Runner
 from toolkit.run.patience import Patient
 
@@ -22,8 +24,12 @@ _BY_SIGNAL = 128
 """From this status on a shell, or SSH, tells of a program that was ended; sbatch itself says 1."""
 
 
-def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
+def submit(
+    runner: Runner, record: JobRecord, script: str, secrets: Mapping[str, Hidden] = NO_SECRETS
+) -> JobRecord:
     """Write the script into the job's folder, submit it, and return the record with Slurm's number.
+
+    ``secrets`` are variables that go into a file of the folder which only the user can read.
 
     From the moment that sbatch is started the record stays, unless sbatch itself says no: a job may run.
 
@@ -40,7 +46,9 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
         records.keep(record, records.SCRIPT, script.encode())
         # Written twice it is the same file; sbatch below is another matter.
         # Its variables may hold what is nobody else's to read.
-        Patient(runner, lambda _: None, _AWAY_SECONDS).write(path, script.encode(), 0o700)
+        patient = Patient(runner, lambda _: None, _AWAY_SECONDS)
+        patient.write(path, script.encode(), 0o700)
+        hand_over(patient, record.spec, secrets)
     except BaseException:
         records.forget(record)
         raise
@@ -53,7 +61,17 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
         ) from None
 
 
-def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
+def hand_over(runner: Runner, spec: JobSpec, secrets: Mapping[str, Hidden]) -> None:
+    """Write secret variables into the job's folder, where its script looks for them; nothing without any.
+
+    The content goes by SFTP or standard input, never as an argument.
+    """
+    if secrets:
+        path = posixpath.join(spec.directory, variables.SECRETS)
+        runner.write(path, variables.secrets_of(secrets), 0o600)
+
+
+def resubmit(runner: Runner, record: JobRecord, secrets: Mapping[str, Hidden] = NO_SECRETS) -> JobRecord:
     """Submit the script of a job that has ended once more, in its folder: trainers go on from a checkpoint.
 
     The record stays the same one, and gets one more number.
@@ -78,6 +96,7 @@ def resubmit(runner: Runner, record: JobRecord) -> JobRecord:
         return successors.gone_on(record, later)
     # When it was to start for the first time is over.
     now = ("--begin=now",) if record.spec.begin else ()
+    hand_over(runner, record.spec, secrets)
     try:
         number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory, *now), forget=False)
         return successors.gone_on(record, [number])

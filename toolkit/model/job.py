@@ -63,6 +63,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...] = ()
     sbatch: tuple[str, ...] = ()
     env: dict[str, str] = {}
+    secrets: tuple[str, ...] = ()
+    """Names of variables whose values are written nowhere but into a file of the job's folder."""
     binds: tuple[str, ...] = ()
     preflight: bool = True
     fabric_gbit: int | None = None

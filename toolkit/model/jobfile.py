@@ -16,7 +16,8 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``trainer`` and its ``arguments``, or a ``command`` of one's own. ``image`` is a SIF file or the name of
     a recipe, ``data`` a folder on this machine, ``directory`` the folder on the cluster that holds images,
     data and runs, ``site`` the name of a site profile. All other fields are those of
-    :class:`toolkit.model.job.JobSpec`.
+    :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret variables; once it
+    is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None
@@ -64,6 +65,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     modules: tuple[str, ...] | None = None
     sbatch: tuple[str, ...] | None = None
     env: dict[str, str] | None = None
+    env_file: str | None = None
     binds: tuple[str, ...] | None = None
     preflight: bool | None = None
     fabric_gbit: int | None = None

@@ -52,6 +52,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = "images"
     said: dict[str, Any] = {}
     words: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Names of variables that each run was given, and whose values are written nowhere here."""
     host: str | None = None
     cluster: str | None = None
     ssh_config: str | None = None

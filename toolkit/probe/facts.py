@@ -8,6 +8,7 @@ from toolkit.probe.book import Book
 from toolkit.probe.evidence import TIMED_OUT, Section, Sections
 from toolkit.probe.machine import MachineFacts
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
+from toolkit.probe.read.withheld import public
 
 _Ask = Callable[[str], Section]
 
@@ -116,7 +117,7 @@ def _slurm(section: _Ask, sections: Sections, book: Book) -> SlurmFacts | None:
 def _environment(section: Section, book: Book) -> dict[str, str]:
     if not section.ok:
         book.unread("environment", section, "env")
-    return launcher.variables(section)
+    return public(launcher.variables(section))
 
 
 def _pmix(section: Section, found: SlurmFacts | None, book: Book) -> str | None:

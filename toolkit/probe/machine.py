@@ -7,6 +7,7 @@ from typing import TypeVar
 from toolkit.probe.book import Book
 from toolkit.probe.evidence import Section
 from toolkit.probe.read import machine, system
+from toolkit.probe.read.withheld import public
 
 _T = TypeVar("_T")
 _GIB = 1 << 30
@@ -201,7 +202,7 @@ class MachineFacts:
             self.book.unread("mca_params", section, asked)
             return None
         files = section.values("file")
-        found = machine.mca_params(section)
+        found = public(machine.mca_params(section), "OMPI_MCA_")
         self.book.note(
             "mca_params",
             f"{', '.join(files)}: {', '.join(found) or 'sets nothing'}"

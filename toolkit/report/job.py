@@ -8,6 +8,7 @@ from pathlib import Path
 
 from toolkit.launch import records
 from toolkit.launch.jobs import output_of
+from toolkit.model.hidden import SHOWN
 from toolkit.model.job import JobRecord, JobTask
 from toolkit.report.states import clock, times
 
@@ -78,6 +79,7 @@ def _plan(record: JobRecord) -> str:
     env = "".join(f"\n{name}={shlex.quote(value)}" for name, value in plan.env.items())
     binds = "".join(f"\n--bind {shlex.quote(bind)}" for bind in plan.binds)
     unset = f"\nwithout {len(plan.unset)} variables of the host" if plan.unset else ""
+    env += "".join(f"\n{name}={SHOWN}" for name in record.spec.secrets)
     return f"{record.mode} (predicted: {record.predicted}{forced})\n{words}{env}{binds}{unset}"
 
 

@@ -17,7 +17,7 @@ TIMELINE = "timeline.json"
 _NEUTRAL = {"array": "", "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
 """Said of every point, as settings and variables may say otherwise: it is one job of one size."""
 
-_FREE = ("time", "account", "qos", "reservation", "mail_type", "mail_user", "begin")
+_FREE = ("time", "account", "qos", "reservation", "mail_type", "mail_user", "begin", "env_file")
 """Fields of a job that figures do not depend on."""
 
 _PLACES = ("{ranks}", "{nodes}", "{batch}")
@@ -202,7 +202,18 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
     Options of a launch stand under their own names. Those that figures do not depend on may differ.
     """
-    grows = {"schema", "name", "created", "sizes", "repeats", "values", "profile", "ssh_config", "source"}
+    grows = {
+        "schema",
+        "name",
+        "created",
+        "sizes",
+        "repeats",
+        "values",
+        "profile",
+        "ssh_config",
+        "source",
+        "secrets",
+    }
     before, now = _as_kept(old), _as_kept(new)
     names = [name for name in dict.fromkeys([*before, *now]) if name not in grows.union(_FREE)]
     return {name: (before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)}

@@ -6,35 +6,49 @@ others find it on the first node of the step, at one of a few ports that follow 
 step; what answers there is asked which step it serves. So no file is written, none can be stale, and jobs
 that share a node do not meet. Once all have come, each is told its place and becomes its command.
 
-The file needs Python 3.8 and nothing else, as it also runs in images that know nothing of toolkit.
-``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS`` are obeyed, and ``HOROVOD_START_TIMEOUT``, the
-seconds in which all ranks have to come. Exit codes: those of the command; 1 if ranks do not find each
-other; 2 for a wrong call; 126 and 127 as shells have them for a command that cannot be started.
+Who knows the secret of the job is a rank: hellos and their answers carry a proof (HMAC). Horovod's own client
+sends no header, so its keys lie below a path that follows from the secret.
+
+The file needs Python 3.8, :mod:`toolkit.trainers.rendezvous` and nothing else. A job script carries both, as
+one, into images that know nothing of toolkit. ``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS`` are
+obeyed, and ``HOROVOD_START_TIMEOUT``, the seconds in which all ranks have to come. Exit codes: those of the
+command; 1 if ranks do not find each other; 2 for a wrong call; 126 and 127 as shells have them for a command
+that cannot be started.
 """
 
 from __future__ import annotations
 
-import array
-import fcntl
-import hashlib
+import hmac
 import json
 import os
 import re
 import signal
-import socket
 import socketserver
-import struct
 import sys
 import threading
 import time
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.rendezvous import (
+    NODE_NAME,
+    Task,
+    Trouble,
+    addresses_of,
+    first_node,
+    interface_of,
+    interfaces,
+    listening_address,
+    places,
+    ports_of,
+    proof,
+    proves,
+    secret_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-_FIRST_PORT, _PORTS = 16384, 16384  # below those of outgoing connections (ip_local_port_range)
+    from collections.abc import Mapping, Sequence
 
 # Seconds: for all ranks to come, as nodes take their time to mount an image (the preflight has more); for
 # one answer; until a store that answered is gone; and by which others leave the word to rank 0, as srun
@@ -43,23 +57,8 @@ _SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
 
 _PEER_SECONDS = "300"  # Gloo's own limit, 30 by default; ranks may load TensorFlow at very different speeds
 _LARGEST = 1 << 24  # bytes of a value in the store; a rank's addresses for thousands are less than a megabyte
-_SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7), and the size of its struct ifreq on 64 bits
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
-
-
-class Trouble(Exception):
-    """One sentence for a person."""
-
-
-class Task(NamedTuple):
-    """One task of a step, as Slurm tells it; ``step`` names this run of this step and no other."""
-
-    step: str
-    rank: int
-    size: int
-    local: int
-    host: str
-    first: str
+_LARGEST_HELLO = 4096
+_HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
 
 
 def main(words: Sequence[str]) -> int:
@@ -78,17 +77,20 @@ def main(words: Sequence[str]) -> int:
 def wired(task: Task, environment: Mapping[str, str]) -> dict[str, str]:
     """Meet the other ranks and return the variables by which Horovod joins them; ``Trouble`` if they miss."""
     seconds = _number(environment, "HOROVOD_START_TIMEOUT", str(_SECONDS))
-    ports = ports_of(task.step)
+    ports, caller = ports_of(task.step), environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
+    alone = environment.get("SLURM_STEP_NODELIST") == task.first
+    secret = secret_of(environment, task.step, first=task.rank == 0, alone=alone)
     if task.rank == 0:
-        store = open_store(task, ports)
+        store = open_store(task, ports, secret, listening_address(task.first, caller, alone=alone))
         ports = [store.server_address[1]]
         serve_beside(store)
-    place, own, (address, port) = join(task, ports, environment.get("SLURM_LAUNCH_NODE_IPADDR", ""), seconds)
+    place, own, (address, port) = join(task, ports, caller, seconds, secret)
     variables = {
         **place,
         "HOROVOD_CONTROLLER": "gloo",
         "HOROVOD_CPU_OPERATIONS": "gloo",
-        "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
+        # Horovod puts address, colon and port into a URL alone (horovod/common/gloo/http_store.h).
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": f"{address}:{port}/{path_of(secret, task.step)}",
         "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
@@ -108,7 +110,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
         first_node(environment.get("SLURM_STEP_NODELIST", "")),
         environment.get("SLURMD_NODENAME", ""),
     )
-    if not _NAME.fullmatch(host):
+    if not NODE_NAME.fullmatch(host):
         raise Trouble(f"SLURMD_NODENAME {host!r} names no node")
     if rank == 0 and host != first:
         raise Trouble(f"task 0 is on {host} and not on {first}, where the others look for it")
@@ -116,46 +118,9 @@ def read_task(environment: Mapping[str, str]) -> Task:
     return Task(run, rank, size, _number(environment, "SLURM_LOCALID"), host, first)
 
 
-def first_node(nodes: str) -> str:
-    """Return the first of a list of nodes in the notation of Slurm.
-
-    >>> first_node("rack[01-02]n[3,5],gpu7")
-    'rack01n3'
-    """
-    found = re.match(r"(?:[^,\[\]]|\[[^\[\]]*\])+(?=,|\Z)", nodes)
-    name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", found[0]) if found else ""
-    if not _NAME.fullmatch(name):
-        raise Trouble(f"SLURM_STEP_NODELIST {nodes!r} names no node")
-    return name
-
-
-def ports_of(step: str) -> list[int]:
-    """Return the ports at which the store of a step may be, the likeliest first."""
-    numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
-    return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
-
-
-def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
-    """Return every rank's place on its node and among the nodes, in the variables of ``horovodrun``.
-
-    Nodes may have different numbers of ranks, and ranks may be dealt out in any order.
-    """
-    by_host: dict[str, list[Task]] = {}
-    for task in sorted(tasks, key=lambda t: t.rank):
-        by_host.setdefault(task.host, []).append(task)
-    size = sum(map(len, by_host.values()))
-    across: dict[int, int] = {}
-    found = {}
-    for host, members in by_host.items():
-        for local, task in enumerate(sorted(members, key=lambda t: (t.local, t.rank))):
-            numbers = {"RANK": task.rank, "SIZE": size, "LOCAL_RANK": local, "LOCAL_SIZE": len(members)}
-            numbers["CROSS_RANK"] = across.setdefault(local, 0)
-            across[local] += 1
-            found[task.rank] = {f"HOROVOD_{name}": str(number) for name, number in numbers.items()}
-            found[task.rank]["HOROVOD_HOSTNAME"] = host
-    for place in found.values():
-        place["HOROVOD_CROSS_SIZE"] = str(across[int(place["HOROVOD_LOCAL_RANK"])])
-    return found
+def path_of(secret: bytes, step: str) -> str:
+    """Return the part of a path below which a step has its keys; it follows from the secret."""
+    return proof(secret, b"path", step.encode())
 
 
 class Store(ThreadingHTTPServer):
@@ -164,7 +129,8 @@ class Store(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 1024  # all ranks come at once
 
-    def __init__(self, task: Task, port: int) -> None:
+    def __init__(self, task: Task, port: int, secret: bytes, address: str = "") -> None:
+        self.secret, self.path = secret, path_of(secret, task.step)
         self.task, self.keeper = task, os.getpid()
         self.lock = threading.Lock()
         self.values: dict[str, dict[str, bytes]] = {}
@@ -173,7 +139,7 @@ class Store(ThreadingHTTPServer):
         self.left: dict[str, set[str]] = {}
         self.places: dict[int, dict[str, str]] = {}
         self.reached = ""
-        super().__init__(("", port), _Handler)
+        super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
         """Bind, without the question for the name of this host, which may take a minute."""
@@ -222,35 +188,59 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        scope, key = self._names()
+        if (names := self._names()) is None:
+            return self._answer(404)
+        scope, key = names
         with self.server.lock:
             value = self.server.values.get(scope, {}).get(key)
-        self._answer(404 if value is None else 200, value or b"")
+        return self._answer(404 if value is None else 200, value or b"")
 
     def do_PUT(self) -> None:
         length = self.headers.get("Content-Length", "")
-        if not re.fullmatch(r"[0-9]{1,9}", length) or int(length) > _LARGEST:
+        names = self._names()
+        hello = self.path == _HELLO
+        if not hello and names is None:
+            return self._answer(404)
+        if not re.fullmatch(r"[0-9]{1,9}", length) or int(length) > (_LARGEST_HELLO if hello else _LARGEST):
             return self._answer(400)
         value = self.rfile.read(int(length))
-        scope, key = self._names()
-        if scope == "toolkit":
-            task = _task(value)
-            told = self.server.greet(task, self.connection.getsockname()[0]) if task else {}
-            return self._answer(200, json.dumps(told).encode())
+        if names is None:
+            return self._greet(value)
+        scope, key = names
         with self.server.lock:
             self.server.values.setdefault(scope, {})[key] = value
         return self._answer(200)
 
     def do_DELETE(self) -> None:
-        self.server.leave(*self._names())
-        self._answer(200)
+        if (names := self._names()) is None:
+            return self._answer(404)
+        self.server.leave(*names)
+        return self._answer(200)
 
-    def _names(self) -> tuple[str, str]:
-        scope, _, key = self.path.strip("/").partition("/")
+    def _greet(self, value: bytes) -> None:
+        """Answer a rank that proves that it is one."""
+        nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
+        if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
+            return self._answer(403)
+        task = _task(value)
+        told = self.server.greet(task, self.connection.getsockname()[0]) if task else {}
+        body = json.dumps(told).encode()
+        return self._answer(200, body, proof(secret, b"answer", nonce, body))
+
+    def _names(self) -> tuple[str, str] | None:
+        """Return scope and key of a request; ``None`` if it does not come from a rank of the step."""
+        # Horovod puts the port behind the path of HOROVOD_GLOO_RENDEZVOUS_ADDR.
+        first, _, rest = self.path.strip("/").partition("/")
+        wanted = f"{self.server.path}:{self.server.server_address[1]}"
+        if not hmac.compare_digest(first.encode("utf-8", "replace"), wanted.encode()):
+            return None
+        scope, _, key = rest.partition("/")
         return scope, key
 
-    def _answer(self, status: int, body: bytes = b"") -> None:
+    def _answer(self, status: int, body: bytes = b"", proved: str = "") -> None:
         self.send_response(status)
+        if proved:
+            self.send_header(_PROOF, proved)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -268,12 +258,12 @@ def _task(said: bytes) -> Task | None:
     return task if [type(value) for value in task] == [str, int, int, int, str, str] else None
 
 
-def open_store(task: Task, ports: Sequence[int]) -> Store:
+def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
     """Return the store at the first of the ports that is free; ``Trouble`` if none is."""
     why = ""
     for port in ports:
         try:
-            return Store(task, port)
+            return Store(task, port, secret, address)
         except OSError as error:
             why = error.strerror or str(error)
     raise Trouble(f"none of these ports can be opened on {task.host}: {ports} ({why})")
@@ -295,7 +285,7 @@ def serve_beside(store: Store) -> None:
 
 
 def join(
-    task: Task, ports: Sequence[int], caller: str, seconds: float
+    task: Task, ports: Sequence[int], caller: str, seconds: float, secret: bytes
 ) -> tuple[dict[str, str], str, tuple[str, int]]:
     """Say hello until all ranks have come; return place, own address among the ranks, and the store.
 
@@ -308,7 +298,7 @@ def join(
     while True:
         hosts, why = ([], "") if store else _hosts(task, caller)
         for place in [store] if store else [(host, port) for port in ports for host in hosts]:
-            answer, own = _hello(place, task)
+            answer, own = _hello(place, task, secret)
             if "trouble" in answer:
                 raise Trouble(answer["trouble"])
             if "place" in answer:
@@ -331,46 +321,33 @@ def join(
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
     """Return addresses that the first node may have, and what to say if the store is at none of them."""
     if task.host == task.first:
-        return ["127.0.0.1"], "its process has ended"
-    found = [caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []
-    try:
-        known = socket.getaddrinfo(task.first, None, socket.AF_INET, socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        return found, f"the name {task.first} has no IPv4 address here ({error})"
-    found = list(dict.fromkeys([*(str(entry[4][0]) for entry in known), *found]))
+        bound = listening_address(task.first, caller, alone=False)
+        return ["127.0.0.1", *([bound] if bound else [])], "its process has ended"
+    known, found = addresses_of(task.first), [caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []
+    if not known:
+        return found, f"the name {task.first} has no IPv4 address here"
+    found = list(dict.fromkeys([*known, *found]))
     return found, f"nothing at {', '.join(found)} answers for this step; is there a firewall between?"
 
 
-def _hello(place: tuple[str, int], task: Task) -> tuple[dict[str, Any], str]:
+def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
     """Return what the store of this step answers at a place, nothing if it is another; and our address."""
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
+    nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()
     try:
-        connection.request("PUT", "/toolkit/hello", json.dumps(task._asdict()))
+        headers = {_NONCE: nonce, _PROOF: proof(secret, b"hello", nonce.encode(), body)}
+        connection.request("PUT", _HELLO, body, headers)
         own = connection.sock.getsockname()[0]
-        said = json.loads(connection.getresponse().read(_LARGEST))
+        answer = connection.getresponse()
+        content = answer.read(_LARGEST)
+        if not proves(answer.getheader(_PROOF), secret, b"answer", nonce.encode(), content):
+            return {}, ""
+        said = json.loads(content)
     except (OSError, HTTPException, ValueError):
         return {}, ""
     finally:
         connection.close()
     return (said if isinstance(said, dict) and said.get("step") == task.step else {}), own
-
-
-def interfaces() -> list[tuple[str, str]]:
-    """Return the interfaces of this machine with their IPv4 addresses, in the order of the kernel."""
-    buffer = array.array("B", bytes(_ENTRY * 512))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        told = fcntl.ioctl(asked, _SIOCGIFCONF, struct.pack("iL", len(buffer), buffer.buffer_info()[0]))
-    size = struct.unpack("iL", told)[0]
-    entries = [buffer[at : at + _ENTRY].tobytes() for at in range(0, size, _ENTRY)]
-    return [(entry[:16].split(b"\0")[0].decode(), socket.inet_ntoa(entry[20:24])) for entry in entries]
-
-
-def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the interface whose first address it is, which is the one that Gloo takes; else nothing."""
-    first: dict[str, str] = {}
-    for name, own in known:
-        first.setdefault(name, own)
-    return next((name for name, own in first.items() if own == address), "")
 
 
 def _number(environment: Mapping[str, str], name: str, default: str = "") -> int:

@@ -281,8 +281,20 @@ def test_options_win_over_a_record(record):
     )
     assert "--strategy single --epochs 1" in text.replace(" \\\n        ", " ")
     assert {"--nodes=1", "--time=30"} <= set(header(text))
-    assert " A=1" in text
-    assert " B=2" in text
+    assert "export A=1\n" in text
+    assert "export B=2\n" in text
+
+
+def test_a_record_without_its_secret_values_asks_the_caller_for_them(record, monkeypatch):
+    kept_with(record, secrets=("MY_TOKEN",))
+    monkeypatch.delenv("MY_TOKEN", raising=False)
+    error = refused("--from-job", record.key, "--dry-run")
+    assert isinstance(error, BadInput)
+    assert "MY_TOKEN: the record keeps no secret values" in error.message
+    monkeypatch.setenv("MY_TOKEN", "c4n4ry")
+    text = script("--from-job", record.key)
+    assert "it sets MY_TOKEN" in text
+    assert "c4n4ry" not in text
 
 
 @pytest.mark.parametrize(

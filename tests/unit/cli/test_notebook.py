@@ -39,7 +39,7 @@ def run(*words):
         (["--packages", "jupyter"], "--packages jupyter: give the full path"),
         (["--folder", "work"], "--folder work: give the full path"),
         (["--folder", "/a,b"], "separator"),
-        (["--env", "A"], "write NAME=VALUE"),
+        (["--env", "NOT_SET_HERE"], "the variable is not set here"),
         (["--directory", "~other/x"], "--directory"),
         (["--time", "x;y"], "--time"),
         (["--partition", "a\nb"], "--partition"),

@@ -167,6 +167,14 @@ def test_every_point_is_a_job_of_its_own_and_its_figures_are_kept(tmp_path, clus
     assert len(cluster.jobs) == 10
 
 
+def test_the_folder_of_a_study_has_no_value_of_a_secret(tmp_path, cluster):
+    scaled("mnist", "--ranks", "1", "--repeat", "1", "--env", "WANDB_API_KEY=c4n4ry", "--env", "A=1")
+    assert [job.env["WANDB_API_KEY"] == "c4n4ry" for job in cluster.jobs] == [True]
+    files = [file for file in (tmp_path / "studies").rglob("*") if file.is_file()]
+    assert files
+    assert not any(b"c4n4ry" in file.read_bytes() for file in files)
+
+
 def test_one_command_runs_a_suggestion_beside_none_and_autotune_and_says_whether_it_held(tmp_path, cluster):
     text = scaled("mnist", "--ranks", "2", "--repeat", "1", "--prove", str(TIMELINE))
     found = [dict(job.env or {}) for job in cluster.jobs]

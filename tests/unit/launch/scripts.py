@@ -64,6 +64,8 @@ CASES = {
         SRUN,
     ),
     "job-everything.sh": (EVERYTHING, SRUN),
+    "job-variables.sh": (spec(env={"MESSAGE": "$HOME is 'here'"}, secrets=("WANDB_API_KEY",)), SRUN),
+    "job-variables-array.sh": (spec(array="0-7", secrets=("WANDB_API_KEY", "HF_TOKEN")), GLOO),
 }
 __all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
 
@@ -118,6 +120,12 @@ def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
     return Ran(
         done.returncode, _calls(recorded.read_bytes()), (done.stdout + done.stderr).decode(errors="replace")
     )
+
+
+def given_to(folder: Path, name: str) -> str:
+    """Return the value that ranks of a job find in a variable, by the file that their launch line names."""
+    words = ["sh", folder / "variables.sh", "sh", "-c", f'printf "%s" "${name}"']
+    return subprocess.run(words, check=True, capture_output=True, env={}, timeout=20).stdout.decode()
 
 
 def _calls(recorded: bytes) -> list[list[str]]:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, SRUN
-from tests.unit.launch.scripts import run
+from tests.unit.launch.scripts import given_to, run
 from toolkit.cli import launch
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.launch import layers
@@ -107,6 +107,7 @@ _FIELDS = [
     "module",
     "sbatch",
     "env",
+    "env-file",
     "bind",
     "directory",
     "data",
@@ -172,7 +173,8 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
     ]
     assert image in words
     assert f"TOOLKIT_JOB_DIR={there}" in words
-    assert [f"{k}={v}" for k, v in spec.env.items()] == [w for w in words if w.partition("=")[0] in spec.env]
+    assert not [word for word in words if word.partition("=")[0] in spec.env]
+    assert {name: given_to(Path(there), name) for name in spec.env} == spec.env
     for bind in values.get("binds", ()):
         assert bind in words
     assert spec.workdir in words or not spec.workdir
@@ -180,6 +182,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
         assert {"TMPDIR=" + f"{folder}/local", f"{folder}/base:/base"} <= set(words)
     assert {p.name for p in folder.iterdir()} <= {"bin", "base", "job.sh", "recorded", "tool kit"}
     brought = {"toolkit-gloo.py"} if plan is CARRIED else {"toolkit-mpirun.sh"} if plan is ACROSS else set()
+    brought |= {"variables.sh"} if spec.env else set()
     kept = {p.name for p in Path(there).iterdir()}
     assert brought <= kept <= {"exit-code", "job.sh", "2", *brought}
     shutil.rmtree(folder)
@@ -218,7 +221,7 @@ def test_no_field_lets_a_line_break_through(field):
 
 def test_every_text_of_a_job_is_tried_here():
     texts = {f.name for f in msgspec.structs.fields(JobFile) if f.type == str | None}
-    elsewhere = {"trainer", "image", "site", "data", "directory"}
+    elsewhere = {"trainer", "image", "site", "data", "directory", "env_file"}
     assert texts - elsewhere == set(GOOD)
 
 

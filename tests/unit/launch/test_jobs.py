@@ -7,6 +7,7 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, UNANSWERED, Recorded
 from toolkit.errors import CheckFailed, Interrupted, Lost, Missing
 from toolkit.launch import jobs, records, submission
+from toolkit.model.hidden import Hidden
 from toolkit.model.job import JobTask
 from toolkit.run import patience
 
@@ -26,6 +27,17 @@ def _own_state(tmp_path, monkeypatch):
 
 def kept(name):
     return (records.folder(RECORD.key) / name).read_text()
+
+
+def test_the_secrets_of_a_job_are_removed_with_its_end_and_asked_for_to_go_on():
+    spec = msgspec.structs.replace(RECORD.spec, secrets=("MY_TOKEN",))
+    slurm = Recorded(
+        scontrol=[FAILED], squeue=[""], rm=[""], files={f"{spec.directory}/job.sh": b"x"}, sbatch=["8"]
+    )
+    record, _ = jobs.refresh(slurm, msgspec.structs.replace(RECORD, spec=spec))
+    assert ("rm", "-f", "--", f"{spec.directory}/secrets.sh") in slurm.ran
+    submission.resubmit(slurm, record, {"MY_TOKEN": Hidden("c4n4ry")})
+    assert slurm.files[f"{spec.directory}/secrets.sh"] == b"export MY_TOKEN=c4n4ry\n"
 
 
 def test_submitting_writes_the_script_and_keeps_the_number():

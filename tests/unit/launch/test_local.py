@@ -20,6 +20,7 @@ from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, process, records
 from toolkit.launch.alone import go_on, run_local
 from toolkit.launch.localscript import choose_here, local_script, without_queue
+from toolkit.model.hidden import Hidden
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Plan
@@ -94,6 +95,19 @@ def test_script_and_folder_are_nobody_elses(here):
     assert (here / "run").stat().st_mode & 0o777 == 0o700
 
 
+def test_a_secret_arrives_and_its_file_goes_with_the_job(here):
+    told = 'printf "%s" "$MY_TOKEN" > arrived; stat -c %a secrets.sh > mode; cat /proc/*/cmdline > seen || :'
+    what = case(here / "run", "sh", "-c", told, secrets=("MY_TOKEN",))
+    record = msgspec.structs.replace(RECORD, spec=what, mode=DIRECT.mode, plan=DIRECT)
+    secrets = {"MY_TOKEN": Hidden("c4n4ry $x 'y'")}
+    record = run_local(LocalRunner(), record, local_script(what, DIRECT, "why"), lambda _: None, secrets)
+    assert record.state == "completed"
+    assert (here / "run" / "arrived").read_text() == "c4n4ry $x 'y'"
+    assert (here / "run" / "mode").read_text() == "600\n"
+    assert b"c4n4ry $x" not in (here / "run" / "seen").read_bytes()
+    assert not (here / "run" / "secrets.sh").exists()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_script_is_the_golden_one(name):
     what, made = CASES[name]
@@ -127,7 +141,13 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, made, words, because
     assert done.returncode == 0, done.stderr
     (file,) = folder.glob("words.*")
     assert file.read_bytes().decode().split("\0")[:-1] == [value, *words]
-    assert sorted(p.name for p in folder.iterdir()) == ["bin", "exit-code", "job.sh", file.name]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "bin",
+        "exit-code",
+        "job.sh",
+        "variables.sh",
+        file.name,
+    ]
 
 
 def test_the_launcher_in_the_image_is_chosen_without_any_slurm():
@@ -427,7 +447,7 @@ def test_every_value_in_the_template_is_quoted_or_checked():
         "because",  # one line of a comment
         "ranks",  # a number
         "start", "command", "preflight",  # quoted word by word
-        "runtime",  # a constant, in comments
+        "runtime", "secrets_file",  # constants, in comments too
         '", once a rank" if launcher else ""',
     }  # fmt: skip
     text = (Path(__file__).parents[3] / "slurm" / "local.sh.j2").read_text()

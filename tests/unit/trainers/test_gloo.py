@@ -17,10 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.trainers import gloo
+from toolkit.launch.wrapper import gloo_program
+from toolkit.trainers import gloo, rendezvous
 from toolkit.trainers.gloo import Store, Task, Trouble
+from toolkit.trainers.rendezvous import proof
 
-FILE = Path(gloo.__file__)
+SECRET = b"s" * 64
 
 
 JOB = str(os.getpid())
@@ -47,7 +49,7 @@ def task(rank=0, size=2, host="localhost", local=0, step="c/1.0/", first="localh
 
 @contextlib.contextmanager
 def served(own, port=0):
-    store = Store(own, port)
+    store = Store(own, port, SECRET)
     store.keeper = os.getppid()  # it is served in this process and not in a child
     thread = threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -65,6 +67,11 @@ def asked(store, method, path, body=None, headers=None):
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
         return answer.status, answer.read()
+
+
+def below(store, path):
+    """Return a path as Horovod's client of a rank asks for it."""
+    return f"/{gloo.path_of(SECRET, store.task.step)}:{store.server_address[1]}{path}"
 
 
 # What Slurm says
@@ -94,7 +101,7 @@ def test_what_names_no_node_is_told(nodes):
 @given(st.text(max_size=40))
 def test_any_list_of_nodes_gives_a_name_or_a_sentence(nodes):
     with contextlib.suppress(Trouble):
-        assert gloo._NAME.fullmatch(gloo.first_node(nodes))
+        assert rendezvous.NODE_NAME.fullmatch(gloo.first_node(nodes))
 
 
 def test_a_task_is_read_from_what_slurm_sets():
@@ -213,7 +220,7 @@ def test_places_fit_together_in_any_shape_and_order_of_coming(hosts, random):
 
 
 def test_rank_0_is_told_last_as_the_store_ends_with_it():
-    store = Store(task(), 0)
+    store = Store(task(), 0, SECRET)
     with contextlib.closing(store.socket):
         assert store.greet(task(), "127.0.0.1")["absent"] == "1"
         other = store.greet(task(1, host="other"), "10.0.0.1")
@@ -223,7 +230,7 @@ def test_rank_0_is_told_last_as_the_store_ends_with_it():
 
 
 def test_rank_0_waits_until_others_know_their_place():
-    store = Store(task(), 0)
+    store = Store(task(), 0, SECRET)
     with contextlib.closing(store.socket):
         store.greet(task(1, size=2), "127.0.0.1")
         assert store.greet(task(), "127.0.0.1")["absent"] == "1"
@@ -232,14 +239,14 @@ def test_rank_0_waits_until_others_know_their_place():
 
 
 def test_no_more_than_a_few_that_are_absent_are_listed():
-    store = Store(task(size=1000), 0)
+    store = Store(task(size=1000), 0, SECRET)
     with contextlib.closing(store.socket):
         assert store.greet(task(size=1000), "127.0.0.1")["absent"] == "1, 2, 3, 4, 5, 6, 7, 8, …"
 
 
 @pytest.mark.parametrize("other", [task(step="c/2.0/"), task(2, 2), task(7, 9, step="c/1.0/1")])
 def test_a_rank_of_another_step_is_told_nothing(other):
-    store = Store(task(), 0)
+    store = Store(task(), 0, SECRET)
     with contextlib.closing(store.socket):
         assert store.greet(other, "127.0.0.1") == {"step": "c/1.0/"}
         assert store.tasks == {}
@@ -247,7 +254,7 @@ def test_a_rank_of_another_step_is_told_nothing(other):
 
 @pytest.mark.parametrize("other", [task(1, host="third"), task(1, size=3, host="other")])
 def test_two_that_cannot_both_be_there_are_told(other):
-    store = Store(task(), 0)
+    store = Store(task(), 0, SECRET)
     with contextlib.closing(store.socket):
         assert "trouble" not in store.greet(task(1, host="other") if other.size == 2 else task(), "127.0.0.1")
         assert (
@@ -258,23 +265,23 @@ def test_two_that_cannot_both_be_there_are_told(other):
 
 def test_what_a_rank_puts_others_get_until_all_have_left():
     with served(task()) as store:
-        assert asked(store, "GET", "/global/0") == (404, b"")
-        assert asked(store, "PUT", "/global/0", b"\0one")[0] == 200
-        assert asked(store, "PUT", "/global/1", b"two")[0] == 200
-        assert asked(store, "DELETE", "/global/0")[0] == 200
-        assert asked(store, "GET", "/global/0") == (200, b"\0one")
-        asked(store, "DELETE", "/global/0")  # a rank that leaves twice is still one
-        assert asked(store, "GET", "/global/1") == (200, b"two")
-        assert asked(store, "DELETE", "/global/1")[0] == 200
-        assert asked(store, "GET", "/global/0") == (404, b"")
-        asked(store, "PUT", "/global/0", b"again")
-        assert asked(store, "GET", "/global/0") == (200, b"again")
+        assert asked(store, "GET", below(store, "/global/0")) == (404, b"")
+        assert asked(store, "PUT", below(store, "/global/0"), b"\0one")[0] == 200
+        assert asked(store, "PUT", below(store, "/global/1"), b"two")[0] == 200
+        assert asked(store, "DELETE", below(store, "/global/0"))[0] == 200
+        assert asked(store, "GET", below(store, "/global/0")) == (200, b"\0one")
+        asked(store, "DELETE", below(store, "/global/0"))  # a rank that leaves twice is still one
+        assert asked(store, "GET", below(store, "/global/1")) == (200, b"two")
+        assert asked(store, "DELETE", below(store, "/global/1"))[0] == 200
+        assert asked(store, "GET", below(store, "/global/0")) == (404, b"")
+        asked(store, "PUT", below(store, "/global/0"), b"again")
+        assert asked(store, "GET", below(store, "/global/0")) == (200, b"again")
 
 
 @pytest.mark.parametrize("length", ["x", "-1", "", "99999999999999999999", str(gloo._LARGEST + 1)])
 def test_a_value_of_no_sensible_length_is_refused(length):
     with served(task()) as store:
-        assert asked(store, "PUT", "/a/b", None, {"Content-Length": length})[0] == 400
+        assert asked(store, "PUT", below(store, "/a/b"), None, {"Content-Length": length})[0] == 400
 
 
 @pytest.mark.parametrize(
@@ -282,23 +289,73 @@ def test_a_value_of_no_sensible_length_is_refused(length):
     [b"", b"[]", b"{}", b"nonsense", b'{"step": 1}', json.dumps({**task()._asdict(), "rank": "0"}).encode()],
 )
 def test_whoever_says_something_else_than_hello_gets_nothing(body):
+    headers = {gloo._NONCE: "n", gloo._PROOF: proof(SECRET, b"hello", b"n", body)}
     with served(task()) as store:
-        assert asked(store, "PUT", "/toolkit/hello", body) == (200, b"{}")
+        assert asked(store, "PUT", "/toolkit/hello", body, headers) == (200, b"{}")
         assert store.tasks == {}
+
+
+@pytest.mark.parametrize("headers", [{}, {gloo._PROOF: "", gloo._NONCE: ""}, {gloo._PROOF: "0" * 64}])
+def test_a_process_that_knows_only_the_job_gets_no_place_and_reads_and_writes_nothing(headers):
+    other = json.dumps(task(1, host="other")._asdict()).encode()
+    with served(task()) as store:
+        assert asked(store, "PUT", "/toolkit/hello", other, headers) == (403, b"")
+        wrong = proof(b"w" * 64, b"hello", b"n", other)
+        assert asked(store, "PUT", "/toolkit/hello", other, {gloo._NONCE: "n", gloo._PROOF: wrong})[0] == 403
+        assert store.tasks == {}
+        store.values["global"] = {"0": b"secret"}
+        for path in (
+            "/global/0",
+            f"/{'0' * 64}:{store.server_address[1]}/global/0",
+            "/toolkit/0",
+            "/",
+            "//x",
+        ):
+            assert asked(store, "GET", path, None, headers) == (404, b"")
+            assert asked(store, "PUT", path, b"poison", headers) == (404, b"")
+            assert asked(store, "DELETE", path, None, headers) == (404, b"")
+        assert store.values == {"global": {"0": b"secret"}}
+
+
+def test_a_store_that_does_not_know_the_secret_is_passed_by():
+    with served(task(size=1)) as store:
+        store.secret = b"w" * 64
+        assert gloo._hello(("127.0.0.1", store.server_address[1]), task(size=1), SECRET) == ({}, "")
+
+
+def test_an_answer_is_good_for_its_own_question_alone():
+    with served(task(size=1)) as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            gloo,
+            "proves",
+            lambda said, secret, kind, nonce, body: (
+                kind == b"hello" or said == proof(secret, kind, b"another" + nonce, body)
+            ),
+        )
+        assert gloo._hello(("127.0.0.1", store.server_address[1]), task(size=1), SECRET) == ({}, "")
 
 
 @pytest.mark.parametrize("path", ["/", "//", "/a", "x"])
 def test_odd_paths_are_answered(path):
     with served(task()) as store:
         assert asked(store, "GET", path)[0] == 404
-        assert asked(store, "DELETE", path)[0] == 200
+        assert asked(store, "DELETE", path)[0] == 404
+
+
+def test_the_store_listens_at_the_one_address_that_others_are_told(monkeypatch):
+    monkeypatch.setattr(rendezvous, "interfaces", lambda: [("lo", "127.0.0.1"), ("ib0", "10.0.0.1")])
+    assert rendezvous.listening_address("localhost", "10.0.0.1", alone=False) == "10.0.0.1"
+    assert rendezvous.listening_address("localhost", "10.0.0.9", alone=False) == ""
+    assert rendezvous.listening_address("localhost", "10.0.0.1", alone=True) == "127.0.0.1"
+    with contextlib.closing(Store(task(), 0, SECRET, "127.0.0.1").socket) as bound:
+        assert bound.getsockname()[0] == "127.0.0.1"
 
 
 def test_a_port_that_is_taken_is_passed_over():
     with socket.create_server(("", 0)) as taken, socket.create_server(("", 0)) as free:
         ports = [taken.getsockname()[1], free.getsockname()[1]]
         free.close()
-        store = gloo.open_store(task(), ports)
+        store = gloo.open_store(task(), ports, SECRET)
         store.server_close()
         assert store.server_address[1] == ports[1]
 
@@ -307,7 +364,7 @@ def test_that_all_ports_are_taken_is_told():
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(Trouble, match=rf"none of these ports .* on localhost: \[{port}\] \(.*in use"):
-            gloo.open_store(task(), [port])
+            gloo.open_store(task(), [port], SECRET)
 
 
 # The search
@@ -320,7 +377,7 @@ def test_ranks_of_several_nodes_meet():
             found = {}
 
             def meet(own):
-                found[own.rank] = gloo.join(own, ports, "", 10)
+                found[own.rank] = gloo.join(own, ports, "", 10, SECRET)
 
             ranks = [threading.Thread(target=meet, args=(own,)) for own in (task(), task(1, host="other"))]
             for rank in ranks:
@@ -333,7 +390,7 @@ def test_ranks_of_several_nodes_meet():
 def test_what_serves_another_step_is_passed_by():
     with served(task(step="c/9.0/")) as foreign, served(task(size=1)) as own:
         ports = [foreign.server_address[1], own.server_address[1]]
-        _, _, (_, port) = gloo.join(task(size=1), ports, "", 10)
+        _, _, (_, port) = gloo.join(task(size=1), ports, "", 10, SECRET)
         assert port == ports[1]
         assert foreign.tasks == {}
 
@@ -350,7 +407,7 @@ def test_what_is_no_store_is_passed_by():
         thread = threading.Thread(target=rude, daemon=True)
         thread.start()
         ports = [mute.getsockname()[1], own.server_address[1]]
-        assert gloo.join(task(size=1), ports, "", 10)[2] == ("127.0.0.1", ports[1])
+        assert gloo.join(task(size=1), ports, "", 10, SECRET)[2] == ("127.0.0.1", ports[1])
         thread.join(5)
 
 
@@ -361,14 +418,14 @@ def test_that_the_store_is_not_found_is_told(monkeypatch):
     with pytest.raises(
         Trouble, match=r"rank 1 on other did not find rank 0 within 0 s: nothing at 127.* firewall"
     ):
-        gloo.join(task(1, host="other"), [port], "", 0)
+        gloo.join(task(1, host="other"), [port], "", 0, SECRET)
 
 
 def test_a_name_that_is_not_known_is_told(monkeypatch):
     monkeypatch.setattr(gloo, "_TIME_TO_SPEAK", 0.0)
     lost = task(1, host="other", first="no-such-node.invalid")
     with pytest.raises(Trouble, match=r"the name no-such-node.invalid has no IPv4 address here"):
-        gloo.join(lost, [1], "", 0)
+        gloo.join(lost, [1], "", 0, SECRET)
 
 
 def test_where_names_are_not_known_the_node_that_called_srun_is_asked():
@@ -376,7 +433,7 @@ def test_where_names_are_not_known_the_node_that_called_srun_is_asked():
         ports = [store.server_address[1]]
         store.greet(task(size=2), "127.0.0.1")
         lost = task(1, host="other", first="no-such-node.invalid")
-        assert gloo.join(lost, ports, "127.0.0.1", 5)[0]["HOROVOD_RANK"] == "1"
+        assert gloo.join(lost, ports, "127.0.0.1", 5, SECRET)[0]["HOROVOD_RANK"] == "1"
 
 
 @pytest.mark.parametrize("caller", ["", "::1", "login node", "1.2.3", "$(id)"])
@@ -389,7 +446,7 @@ def test_who_did_not_come_is_told():
     with served(task(size=3)) as store:
         store.greet(task(1, 3, "other"), "10.0.0.1")
         with pytest.raises(Trouble, match=r"^rank 2 did not reach rank 0 on localhost within 0 s$"):
-            gloo.join(task(size=3), [store.server_address[1]], "", 0)
+            gloo.join(task(size=3), [store.server_address[1]], "", 0, SECRET)
 
 
 def test_that_rank_0_has_gone_is_told(monkeypatch):
@@ -398,14 +455,14 @@ def test_that_rank_0_has_gone_is_told(monkeypatch):
         port = store.server_address[1]
         threading.Timer(0.3, lambda: (store.shutdown(), store.socket.close())).start()
         with pytest.raises(Trouble, match="rank 0 on localhost has gone"):
-            gloo.join(task(1, 3, "other"), [port], "", 20)
+            gloo.join(task(1, 3, "other"), [port], "", 20, SECRET)
 
 
 def test_what_contradicts_another_rank_is_told():
     with served(task()) as store:
         store.greet(task(1, host="third"), "127.0.0.1")
         with pytest.raises(Trouble, match="cannot both be true"):
-            gloo.join(task(1, host="other"), [store.server_address[1]], "", 5)
+            gloo.join(task(1, host="other"), [store.server_address[1]], "", 5, SECRET)
 
 
 # Interfaces
@@ -423,19 +480,27 @@ def test_this_machine_has_a_loopback():
     assert ("lo", "127.0.0.1") in gloo.interfaces()
 
 
-def test_ranks_beside_rank_0_take_the_address_that_other_nodes_came_to(monkeypatch):
+@pytest.fixture
+def job(tmp_path):
+    """The folder of a job, in the variable that names it."""
+    (tmp_path / ".secret").write_bytes(SECRET)
+    (tmp_path / ".secret").chmod(0o600)
+    return {"TOOLKIT_JOB_DIR": str(tmp_path)}
+
+
+def test_ranks_beside_rank_0_take_the_address_that_other_nodes_came_to(monkeypatch, job):
     monkeypatch.setattr(gloo, "interfaces", lambda: [("lo", "127.0.0.1"), ("ib0", "10.0.0.1")])
     place = {"HOROVOD_RANK": "1"}
     monkeypatch.setattr(gloo, "_hello", lambda *_: ({"place": place, "reached": "10.0.0.1"}, "127.0.0.1"))
-    assert gloo.wired(task(1, 3), {})["HOROVOD_GLOO_IFACE"] == "ib0"
-    assert gloo.wired(task(1, 3, host="other"), {})["HOROVOD_GLOO_IFACE"] == "lo"
+    assert gloo.wired(task(1, 3), job)["HOROVOD_GLOO_IFACE"] == "ib0"
+    assert gloo.wired(task(1, 3, host="other"), job)["HOROVOD_GLOO_IFACE"] == "lo"
 
 
-def test_what_a_person_sets_counts(monkeypatch):
+def test_what_a_person_sets_counts(monkeypatch, job):
     monkeypatch.setattr(gloo, "_hello", lambda *_: ({"place": {}, "reached": ""}, "203.0.113.1"))
-    assert "HOROVOD_GLOO_IFACE" not in gloo.wired(task(1), {})
-    given = {"HOROVOD_GLOO_IFACE": "hsn0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "7"}
-    assert given.items() <= gloo.wired(task(1), given).items()
+    assert "HOROVOD_GLOO_IFACE" not in gloo.wired(task(1), job)
+    given = {**job, "HOROVOD_GLOO_IFACE": "hsn0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "7"}
+    assert {*given.items()} - {*job.items()} <= {*gloo.wired(task(1), given).items()}
     with pytest.raises(Trouble, match="HOROVOD_START_TIMEOUT"):
         gloo.wired(task(1), {"HOROVOD_START_TIMEOUT": "soon"})
 
@@ -444,7 +509,8 @@ def test_what_a_person_sets_counts(monkeypatch):
 
 
 def started(variables, *command, **more):
-    words = [sys.executable, "-I", "-S", str(FILE), "--", *command]
+    """Start the program as a job script carries it, which is text of its own."""
+    words = [sys.executable, "-I", "-S", "-c", gloo_program(), "--", *command]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(words, env={"PATH": os.environ["PATH"], **variables}, **pipes, **more)
 
@@ -500,8 +566,8 @@ def test_other_ranks_leave_the_word_to_rank_0(monkeypatch, capsys):
     assert "SLURMD_NODENAME" in capsys.readouterr().err
 
 
-def test_a_rank_that_never_comes_ends_the_others_in_time():
-    rank = started(environment(size=2, HOROVOD_START_TIMEOUT="1"), "true")
+def test_a_rank_that_never_comes_ends_the_others_in_time(tmp_path):
+    rank = started(environment(size=2, HOROVOD_START_TIMEOUT="1", TOOLKIT_JOB_DIR=str(tmp_path)), "true")
     _, err = rank.communicate(timeout=30)
     assert (err, rank.returncode) == ("gloo: rank 1 did not reach rank 0 on localhost within 1 s\n", 1)
 
@@ -524,7 +590,7 @@ def test_rank_0_gets_signals_as_any_rank_and_its_store_ends_with_it():
         "sys.exit(40 + len(got))"
     )
     # As Slurm sends it: to the whole group, which the store is in.
-    rank = started(environment(size=1), sys.executable, "-c", code, start_new_session=True)
+    rank = started(environment(size=1, nodes="localhost"), sys.executable, "-c", code, start_new_session=True)
     assert rank.stdout.readline() == "ready\n"
     (store,) = _serving(rank.pid)
     os.killpg(rank.pid, signal.SIGTERM)
@@ -542,7 +608,64 @@ def test_a_broken_pipe_ends_the_command_as_a_shell_would_have_it():
 
 
 def test_the_file_runs_on_old_pythons_without_anything_else():
-    tree = ast.parse(FILE.read_text(), feature_version=(3, 8))
+    tree = ast.parse(gloo_program(), feature_version=(3, 8))
     imported = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     imported |= {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
     assert {name.split(".")[0] for name in imported} <= set(sys.stdlib_module_names)
+
+
+# The secret
+
+
+def test_ranks_of_an_old_script_meet_by_a_secret_that_rank_0_makes(tmp_path):
+    ended = together(2, "sh", "-c", "echo $HOROVOD_SIZE", TOOLKIT_JOB_DIR=str(tmp_path))
+    assert ended == [("2\n", "", 0)] * 2
+    (made,) = tmp_path.iterdir()
+    assert made.stat().st_mode & 0o777 == 0o600
+
+
+def test_several_nodes_without_a_folder_of_the_job_are_refused():
+    with pytest.raises(Trouble, match="share no secret; set TOOLKIT_JOB_DIR"):
+        rendezvous.secret_of({}, "run", first=True, alone=False)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o604])
+def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
+    (tmp_path / ".secret").write_bytes(SECRET)
+    (tmp_path / ".secret").chmod(mode)
+    with pytest.raises(Trouble, match="other users own, may read or may change this file"):
+        rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
+
+
+def test_a_secret_behind_a_link_or_too_short_is_refused(tmp_path):
+    (tmp_path / "elsewhere").write_bytes(SECRET)
+    (tmp_path / ".secret").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Trouble, match=r"\.secret: "):
+        rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
+    (tmp_path / ".secret").unlink()
+    (tmp_path / ".secret").write_bytes(b"short")
+    (tmp_path / ".secret").chmod(0o600)
+    with pytest.raises(Trouble, match="too short"):
+        rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
+
+
+def test_horovods_client_finds_the_keys_below_the_path(job):
+    """HTTPRequest.hpp takes the path from the first slash on, and the port behind the first colon."""
+    given = environment(size=1, nodes="localhost", **job)
+    with pytest.MonkeyPatch.context() as patch:
+        stores = []
+        patch.setattr(gloo, "serve_beside", stores.append)
+        patch.setattr(gloo, "_hello", lambda *_: ({"place": {}, "reached": ""}, "127.0.0.1"))
+        wired = gloo.wired(gloo.read_task(given), given)
+    (store,) = stores
+    store.keeper = os.getppid()
+    threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True).start()
+    address, port = wired["HOROVOD_GLOO_RENDEZVOUS_ADDR"], wired["HOROVOD_GLOO_RENDEZVOUS_PORT"]
+    domain, _, path = f"{address}:{port}/global_/0".partition("/")
+    host, _, number = domain.partition(":")
+    with contextlib.closing(HTTPConnection(host, int(number), timeout=5)) as connection:
+        connection.request("PUT", f"/{path}", b"value")
+        assert connection.getresponse().status == 200
+    assert store.values == {"global_": {"0": b"value"}}
+    store.shutdown()
+    store.server_close()

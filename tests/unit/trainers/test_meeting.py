@@ -1,5 +1,6 @@
 """Ranks that meet over TCP: real sockets between threads, and between processes where one of them ends."""
 
+import json
 import pickle
 import socket
 import struct
@@ -19,8 +20,8 @@ from toolkit.trainers.training.checkpoint import Part
 from toolkit.trainers.trouble import Trouble
 
 
-def place(name, rank, size):
-    return Place(name, rank, size, f"node{rank // 2}", ("127.0.0.1",))
+def place(name, rank, size, secret=b"s" * 64):
+    return Place(name, rank, size, f"node{rank // 2}", ("127.0.0.1",), secret)
 
 
 def met(name, size, order=None):
@@ -85,6 +86,35 @@ def test_strangers_are_sent_away():
     everywhere(meetings, Meeting.end)
 
 
+def test_a_process_that_knows_only_the_job_is_no_rank():
+    """It says the right run, size and rank, as anybody can read them in the queue."""
+    root_place = place("poison", 0, 2)
+    hello = {"run": "poison", "rank": 1, "size": 2, "host": "node0"}
+    with ThreadPoolExecutor(2) as pool:
+        root = pool.submit(Meeting, root_place, 20.0)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                stranger = socket.create_connection(("127.0.0.1", root_place.ports[0]), timeout=5)
+                break
+            except ConnectionRefusedError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        with stranger:
+            meeting._answer(stranger, hello)
+            answer = json.loads(meeting._short(stranger))
+            assert set(answer) == {"run", "nonce", "proof"}
+            meeting._answer(stranger, {"proof": answer["proof"]})
+            assert stranger.recv(100) == b""
+        wrong = pool.submit(Meeting, place("poison", 1, 2, b"w" * 64), 1.0)
+        with pytest.raises(Trouble, match="rank 1 on node0 did not find rank 0"):
+            wrong.result()
+        assert not root.done()
+        other = pool.submit(Meeting, place("poison", 1, 2), 20.0)
+        meetings = [root.result(), other.result()]
+    everywhere(meetings, Meeting.end)
+
+
 def test_who_does_not_come_is_named():
     with pytest.raises(Trouble, match=r"rank 1, 2 did not reach rank 0 on node0 within 0\.2 s"):
         Meeting(place("absent", 0, 3), 0.2)
@@ -97,7 +127,7 @@ import sys, time
 from toolkit.trainers.ranks.meeting import Meeting
 from toolkit.trainers.ranks.peers import Place
 rank, how = int(sys.argv[1]), sys.argv[2]
-one = Meeting(Place(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",)), 20.0)
+one = Meeting(Place(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 20.0)
 one.gather(b"")
 print("met", flush=True)
 if how == "fail":
@@ -111,7 +141,7 @@ import sys
 from toolkit.trainers.ranks.meeting import Meeting
 from toolkit.trainers.ranks.peers import Place
 rank = int(sys.argv[1])
-Meeting(Place("early", rank, 3, f"node{rank}", ("127.0.0.1",)), 1.0 if rank == 0 else 20.0)
+Meeting(Place("early", rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 1.0 if rank == 0 else 20.0)
 """
 
 

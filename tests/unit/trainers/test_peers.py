@@ -2,6 +2,7 @@
 
 import pytest
 
+from toolkit.trainers import rendezvous
 from toolkit.trainers.ranks.peers import find_place
 from toolkit.trainers.trouble import Trouble
 
@@ -21,6 +22,34 @@ MPIRUN = {
     "OMPI_COMM_WORLD_LOCAL_SIZE": "4",
     "PMIX_NAMESPACE": "1601961985",
 }
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch):
+    """Which secrets were asked for; they are tried with files in test_gloo.py."""
+    found = []
+    monkeypatch.setattr(rendezvous, "secret_of", lambda _, run, **how: found.append((run, how)) or b"s" * 64)
+    return found
+
+
+def test_the_secret_is_that_of_the_run_and_rank_0_may_make_it(asked):
+    place = find_place(SRUN, "ps")
+    find_place(SRUN | {"SLURM_PROCID": "0", "SLURMD_NODENAME": "rack01n3"}, "ps")
+    find_place(MPIRUN, "ps")
+    assert place.secret == b"s" * 64
+    assert [(how["first"], how["alone"]) for _, how in asked] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
+    assert asked[0][0] == asked[1][0] == place.run
+
+
+def test_on_the_first_node_of_several_it_listens_at_the_address_of_slurm(monkeypatch):
+    monkeypatch.setattr(rendezvous, "interfaces", lambda: [("lo", "127.0.0.1"), ("ib0", "10.0.0.9")])
+    place = find_place(SRUN | {"SLURMD_NODENAME": "rack01n3"}, "ps")
+    assert (place.listens, place.hosts) == ("10.0.0.9", ("10.0.0.9", "127.0.0.1"))
+    assert find_place(MPIRUN, "ps").listens == "127.0.0.1"
 
 
 def test_under_srun_it_is_on_the_first_node_of_the_step():

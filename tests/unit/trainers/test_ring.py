@@ -19,7 +19,7 @@ def variables(store, rank, size, host="here"):
         "HOROVOD_SIZE": str(size),
         "HOROVOD_HOSTNAME": host,
         "HOROVOD_GLOO_IFACE": "lo",
-        "HOROVOD_GLOO_RENDEZVOUS_ADDR": "127.0.0.1",
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": f"127.0.0.1:{store.server_address[1]}/{store.path}",
         "HOROVOD_GLOO_RENDEZVOUS_PORT": str(store.server_address[1]),
     }
 

@@ -83,4 +83,5 @@ def mca_params_file(case: Case) -> Hit | None:
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):
         return None
-    return Hit(tuple(f"host: ~/.openmpi/mca-params.conf: {name} = {value}" for name, value in lines.items()))
+    said = (f"{name} = {value}" if value else f"{name} is set" for name, value in lines.items())
+    return Hit(tuple(f"host: ~/.openmpi/mca-params.conf: {line}" for line in said))

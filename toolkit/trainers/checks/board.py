@@ -18,7 +18,10 @@ class Board:
     """The store that the ranks share; what one writes, all can read."""
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
-        self._place, self._deadline = (address, port), deadline
+        # The address has a path behind it that only ranks of the job know, as Horovod's own client takes it.
+        host, _, path = address.partition("/")
+        self._place, self._deadline = (host.partition(":")[0], port), deadline
+        self._below = f"/{path}:{port}/{_SCOPE}"
         self._clock = [-math.inf, math.inf]
 
     @property
@@ -48,7 +51,7 @@ class Board:
         connection = HTTPConnection(*self._place, timeout=max(1.0, self._deadline - time.monotonic()))
         try:
             asked = time.time()
-            connection.request(method, f"/{_SCOPE}/{key}", body)
+            connection.request(method, f"{self._below}/{key}", body)
             answer = connection.getresponse()
             self._compare(asked, answer.headers.get("Date"))
             return answer.status, answer.read()

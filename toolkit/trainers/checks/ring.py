@@ -18,7 +18,7 @@ from toolkit.trainers.checks.links import over_tcp
 from toolkit.trainers.checks.node import Facts, facts_of, look
 from toolkit.trainers.checks.verdict import Verdict, judge
 from toolkit.trainers.checks.wanted import Wanted
-from toolkit.trainers.gloo import interfaces
+from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
 _TIME_TO_HEAR = 5.0
@@ -35,12 +35,12 @@ def check_ring(environment: Mapping[str, str], wanted: Wanted) -> tuple[Verdict,
     if size != wanted.tasks:
         return _failed(f"Gloo finds a world of {size} where {wanted.tasks} tasks were started"), interface
     deadline = time.monotonic() + wanted.seconds
-    address, port = environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]
-    late = Board(address, int(port), deadline + _TIME_TO_HEAR)
+    where = (environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], int(environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]))
+    late = Board(*where, deadline + _TIME_TO_HEAR)
     first = environment.get("HOROVOD_LOCAL_RANK") == "0"
     found, facts = "", look(wanted, rank, host, first=first)
     try:
-        own, board = _address_of(interface, interfaces()), Board(address, int(port), deadline)
+        own, board = _address_of(interface, interfaces()), Board(*where, deadline)
         found = "" if size == 1 else _pass_on(board, rank, size, own, deadline)
         nodes = int(environment.get("HOROVOD_CROSS_SIZE", "1"))
         if not found and first and nodes > 1:

@@ -3,6 +3,9 @@
 Rank 0 listens, and all others hold a connection to it for as long as the job lasts. A message goes to all by
 way of rank 0. A connection that ends without a good-bye is a rank that has ended, and ends the job.
 
+Both ends of a connection first prove by HMAC that they know the secret of the job. What follows is not
+encrypted.
+
 What is exchanged is text, numbers and the frozen data classes of these trainers; see :func:`loaded`.
 """
 
@@ -19,6 +22,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from toolkit.trainers.ranks.peers import Place
+from toolkit.trainers.rendezvous import proof, proves
 from toolkit.trainers.trouble import Trouble
 
 SECONDS = 240.0
@@ -221,7 +225,7 @@ def _listening(place: Place) -> socket.socket:
     why = ""
     for port in place.ports:
         try:
-            return socket.create_server(("", port), backlog=1024)
+            return socket.create_server((place.listens, port), backlog=1024)
         except OSError as error:
             why = error.strerror or str(error)
     raise Trouble(f"none of the ports {place.ports} can be opened on {place.host}: {why}", code=1)
@@ -231,8 +235,12 @@ def _greeted(connection: socket.socket, place: Place) -> tuple[int, str]:
     """Return who has come, rank -1 for anybody who is not of this job."""
     try:
         connection.settimeout(_ANSWER_SECONDS)
-        said = json.loads(_short(connection))
+        hello = _short(connection)
+        said, nonce = json.loads(hello), os.urandom(16).hex()
         if said["run"] != place.run or said["size"] != place.size:
+            return -1, ""
+        _answer(connection, {"run": place.run, "nonce": nonce, "proof": _proof(place, b"root", nonce, hello)})
+        if not proves(json.loads(_short(connection))["proof"], *_parts(place, b"rank", nonce, hello)):
             return -1, ""
         _answer(connection, {"run": place.run})
         return int(said["rank"]), str(said["host"])
@@ -243,7 +251,6 @@ def _greeted(connection: socket.socket, place: Place) -> tuple[int, str]:
 def _reach(place: Place, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
     """Look for rank 0 until it is there."""
     deadline, pause = time.monotonic() + seconds, 0.05
-    hello = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
     while time.monotonic() < deadline:
         for port in place.ports:
             for host in place.hosts:
@@ -252,10 +259,9 @@ def _reach(place: Place, seconds: float, lost: Callable[[int, int | None], None]
                 except OSError:
                     continue
                 try:
-                    _answer(connection, hello)
-                    if json.loads(_short(connection)) == {"run": place.run}:
+                    if _introduced(connection, place):
                         return Link(0, place.hosts[0], connection, lost)
-                except (OSError, ValueError):
+                except (OSError, ValueError, KeyError, TypeError):
                     pass
                 connection.close()
         time.sleep(pause)
@@ -267,6 +273,28 @@ def _reach(place: Place, seconds: float, lost: Callable[[int, int | None], None]
     )
 
 
+def _introduced(connection: socket.socket, place: Place) -> bool:
+    """Tell whether rank 0 of this job is at the other end, and has taken this rank for one of its own."""
+    said = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
+    hello = json.dumps({**said, "nonce": os.urandom(16).hex()}).encode()
+    _send(connection, hello)
+    answer = json.loads(_short(connection))
+    nonce = str(answer["nonce"])
+    if answer["run"] != place.run or not proves(answer["proof"], *_parts(place, b"root", nonce, hello)):
+        return False
+    _answer(connection, {"proof": _proof(place, b"rank", nonce, hello)})
+    return bool(json.loads(_short(connection)) == {"run": place.run})
+
+
+def _parts(place: Place, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
+    """Return the secret, and what is proved by it: who says it, and the random values of both ends."""
+    return place.secret, who, nonce.encode(), hello
+
+
+def _proof(place: Place, who: bytes, nonce: str, hello: bytes) -> str:
+    return proof(*_parts(place, who, nonce, hello))
+
+
 def _short(connection: socket.socket) -> bytes:
     (length,) = struct.unpack(">I", _exactly(connection, 4))
     if length > _LARGEST_HELLO:
@@ -275,7 +303,10 @@ def _short(connection: socket.socket) -> bytes:
 
 
 def _answer(connection: socket.socket, said: dict[str, object]) -> None:
-    text = json.dumps(said).encode()
+    _send(connection, json.dumps(said).encode())
+
+
+def _send(connection: socket.socket, text: bytes) -> None:
     connection.sendall(struct.pack(">I", len(text)) + text)
 
 

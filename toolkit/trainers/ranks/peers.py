@@ -6,12 +6,13 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolkit.trainers import gloo
+from toolkit.trainers import rendezvous
 from toolkit.trainers.ranks.launcher import started_rank, started_size
 from toolkit.trainers.trouble import Trouble
 
 _LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 _ROOT = "TOOLKIT_ROOT"
+_LOOPBACK = "127.0.0.1"
 _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HOROVOD_RANK")
 
 
@@ -27,11 +28,15 @@ class Place:
     size: int
     host: str
     hosts: tuple[str, ...]
+    secret: bytes
+    """What only ranks of this job know."""
+    listens: str = ""
+    """The address at which rank 0 waits for the others; empty for all of its node."""
 
     @property
     def ports(self) -> list[int]:
         """Return the ports at which rank 0 may be, the likeliest first."""
-        return gloo.ports_of(self.run)
+        return rendezvous.ports_of(self.run)
 
 
 def find_place(environment: Mapping[str, str], strategy: str) -> Place:
@@ -51,7 +56,25 @@ def find_place(environment: Mapping[str, str], strategy: str) -> Place:
             f"the launcher says that this is rank {rank} of {size}; start all ranks by one srun or mpirun"
         )
     host = environment.get("SLURMD_NODENAME") or socket.gethostname()
-    return Place(_run(environment), rank, size, host, _hosts(environment, strategy, size))
+    hosts, run = _hosts(environment, strategy, size), _run(environment)
+    alone = _alone(environment, size)
+    caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
+    listens = rendezvous.listening_address(environment.get(_ROOT) or host, caller, alone=alone)
+    if not alone and listens and hosts == (_LOOPBACK,):
+        hosts = (listens, _LOOPBACK)
+    try:
+        secret = rendezvous.secret_of(environment, run, first=rank == 0, alone=alone)
+    except rendezvous.Trouble as trouble:
+        raise Trouble(str(trouble)) from None
+    return Place(run, rank, size, host, hosts, secret, listens)
+
+
+def _alone(environment: Mapping[str, str], size: int) -> bool:
+    """Tell whether all ranks are on this node."""
+    nodes = environment.get("SLURM_JOB_NODELIST" if _by_mpirun(environment) else "SLURM_STEP_NODELIST", "")
+    counts = (environment.get(name) for name in _LOCAL_SIZE)
+    here = size == 1 or str(size) in counts or nodes == environment.get("SLURMD_NODENAME", "-")
+    return here and not environment.get(_ROOT)
 
 
 def _run(environment: Mapping[str, str]) -> str:
@@ -72,7 +95,7 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if environment.get(_ROOT):
         return (environment[_ROOT],)
     if str(size) in (environment.get(name) for name in _LOCAL_SIZE) or size == 1:
-        return ("127.0.0.1",)
+        return (_LOOPBACK,)
     nodes = environment.get("SLURM_JOB_NODELIST" if _by_mpirun(environment) else "SLURM_STEP_NODELIST", "")
     if not nodes:
         raise Trouble(
@@ -80,11 +103,11 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
             f"of Slurm names them; set {_ROOT} to the name of the node of rank 0"
         )
     try:
-        first = gloo.first_node(nodes)
-    except gloo.Trouble as trouble:
+        first = rendezvous.first_node(nodes)
+    except rendezvous.Trouble as trouble:
         raise Trouble(str(trouble)) from None
     if first == environment.get("SLURMD_NODENAME"):
-        return ("127.0.0.1",)
+        return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
     # Where srun was called: in a batch script the first node, and known without any name service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

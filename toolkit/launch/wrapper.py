@@ -1,0 +1,19 @@
+"""The program that wires up ranks by Gloo in an image without toolkit: two files of the trainers as one."""
+
+import re
+from functools import cache
+
+from toolkit.data import package
+
+_IMPORT = re.compile(r"^from toolkit\.trainers\.rendezvous import \([^)]*\)\n", re.MULTILINE)
+_FUTURE = "from __future__ import annotations\n"
+
+
+@cache
+def gloo_program() -> str:
+    """Return ``gloo.py`` with ``rendezvous.py`` in place of its import."""
+    folder = package() / "trainers"
+    program, found = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("gloo", "rendezvous"))
+    whole, count = _IMPORT.subn(lambda _: found.replace(_FUTURE, ""), program)
+    assert count == 1, "gloo.py imports rendezvous.py in one statement"  # noqa: S101 - of our own files
+    return whole

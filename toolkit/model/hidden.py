@@ -1,0 +1,47 @@
+"""A value that is used and never shown: a token, a password."""
+
+from collections.abc import Mapping
+from typing import Self
+
+SHOWN = "[hidden]"
+"""What a person sees in place of the value."""
+
+
+class Hidden(str):
+    """A text that prints as ``[hidden]`` and that no JSON encoder of msgspec takes.
+
+    Comparisons see the real text. ``str``, ``repr``, f-strings and ``%`` give :data:`SHOWN`. msgspec refuses
+    to encode a subclass of ``str``, so a record cannot hold one by mistake.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: str = "") -> Self:
+        # A hidden value prints as SHOWN, and str would take that for the text.
+        return super().__new__(cls, value.reveal() if isinstance(value, Hidden) else value)
+
+    def __str__(self) -> str:
+        return SHOWN
+
+    def __repr__(self) -> str:
+        return SHOWN
+
+    def __format__(self, _: str) -> str:
+        return SHOWN
+
+    def reveal(self) -> str:
+        """Return the real text, for the file that only the user can read."""
+        return str.__str__(self)
+
+
+NO_SECRETS: Mapping[str, Hidden] = {}
+
+
+def shown(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that may be written down."""
+    return {name: value for name, value in variables.items() if not isinstance(value, Hidden)}
+
+
+def hidden(variables: Mapping[str, str]) -> dict[str, Hidden]:
+    """Return the secret variables."""
+    return {name: value for name, value in variables.items() if isinstance(value, Hidden)}

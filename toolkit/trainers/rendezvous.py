@@ -1,0 +1,197 @@
+"""What ranks without MPI need to find and to trust each other: ports, addresses, the secret of their job.
+
+Each run of a job script makes a secret in the job's folder, which only its user can read. Who knows the
+secret is a rank of the job; everything else that reaches a port is sent away.
+
+The file needs Python 3.8 and nothing else: a job script carries it into images that know nothing of toolkit.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import hashlib
+import hmac
+import os
+import re
+import socket
+import stat
+import struct
+import tempfile
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+JOB_DIR = "TOOLKIT_JOB_DIR"
+SECRET = ".secret"  # noqa: S105 - the name of a file in the job's folder
+_LEAST = 32  # bytes of a secret
+_WAIT_SECONDS = 60.0  # until a network file system shows a new file on all nodes (nfs(5), acregmax)
+
+_FIRST_PORT, _PORTS = 16384, 16384  # below those of outgoing connections (ip_local_port_range)
+_SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7), and the size of its struct ifreq on 64 bits
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+
+
+class Trouble(Exception):
+    """One sentence for a person."""
+
+
+class Task(NamedTuple):
+    """One task of a step, as Slurm tells it; ``step`` names this run of this step and no other."""
+
+    step: str
+    rank: int
+    size: int
+    local: int
+    host: str
+    first: str
+
+
+def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
+    """Return the secret of a job, which its script made in the job's folder.
+
+    The script of an older toolkit made none: then the ``first`` rank does, and the others wait for the file.
+    Ranks that are ``alone`` on one node need no job's folder; they use the folder for temporary files.
+
+    Raises:
+        Trouble: if other users may read or replace the secret, or ranks on several nodes share no folder.
+    """
+    folder = environment.get(JOB_DIR, "")
+    if not folder and not alone:
+        raise Trouble(
+            "the ranks are on several nodes and share no secret; "
+            f"set {JOB_DIR} to a folder of yours that all nodes have"
+        )
+    given = f"{folder}/{SECRET}"
+    if folder and os.path.lexists(given):
+        return _read_secret(given)
+    name = f"{SECRET}-{os.getuid()}-{hashlib.sha256(run.encode()).hexdigest()[:16]}"
+    made = f"{folder or tempfile.gettempdir()}/{name}"
+    if first and not os.path.lexists(made):
+        _make_secret(made)
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not os.path.lexists(made):
+        if time.monotonic() > deadline:
+            raise Trouble(
+                f"rank 0 did not write {made} within {_WAIT_SECONDS:g} s; is the folder on all nodes?"
+            )
+        time.sleep(0.05)
+    return _read_secret(made)
+
+
+def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
+    """Return every rank's place on its node and among the nodes, in the variables of ``horovodrun``.
+
+    Nodes may have different numbers of ranks, and ranks may be dealt out in any order.
+    """
+    by_host: dict[str, list[Task]] = {}
+    for task in sorted(tasks, key=lambda t: t.rank):
+        by_host.setdefault(task.host, []).append(task)
+    size = sum(map(len, by_host.values()))
+    across: dict[int, int] = {}
+    found = {}
+    for host, members in by_host.items():
+        for local, task in enumerate(sorted(members, key=lambda t: (t.local, t.rank))):
+            numbers = {"RANK": task.rank, "SIZE": size, "LOCAL_RANK": local, "LOCAL_SIZE": len(members)}
+            numbers["CROSS_RANK"] = across.setdefault(local, 0)
+            across[local] += 1
+            found[task.rank] = {f"HOROVOD_{name}": str(number) for name, number in numbers.items()}
+            found[task.rank]["HOROVOD_HOSTNAME"] = host
+    for place in found.values():
+        place["HOROVOD_CROSS_SIZE"] = str(across[int(place["HOROVOD_LOCAL_RANK"])])
+    return found
+
+
+def proof(secret: bytes, *parts: bytes) -> str:
+    """Return what only a process that knows the secret can say of these parts (HMAC-SHA256, RFC 2104)."""
+    message = b"".join(struct.pack(">I", len(part)) + part for part in parts)
+    return hmac.new(secret, message, hashlib.sha256).hexdigest()
+
+
+def proves(given: object, secret: bytes, *parts: bytes) -> bool:
+    """Tell whether a proof is right, in a time that says nothing about the right one."""
+    said = given.encode("utf-8", "replace") if isinstance(given, str) else b""
+    return hmac.compare_digest(said, proof(secret, *parts).encode())
+
+
+def listening_address(first: str, caller: str, *, alone: bool) -> str:
+    """Return the address of this node at which other ranks look for rank 0; empty for all, if none is known.
+
+    ``first`` is the name of this node, ``caller`` the address at which Slurm knows it.
+    """
+    if alone:
+        return "127.0.0.1"
+    own = {address for _, address in interfaces() if not address.startswith("127.")}
+    return next((address for address in (caller, *addresses_of(first)) if address in own), "")
+
+
+def addresses_of(name: str) -> list[str]:
+    """Return the IPv4 addresses of a name; none if it is unknown here."""
+    try:
+        known = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in known))
+
+
+def _read_secret(path: str) -> bytes:
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(number, "rb") as file:
+            found = os.fstat(number)
+            secret = file.read(1024).strip()
+    except OSError as error:
+        raise Trouble(f"{path}: {error.strerror or error}") from None
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077 or len(secret) < _LEAST:
+        raise Trouble(f"{path}: other users own, may read or may change this file, or it is too short")
+    return secret
+
+
+def _make_secret(path: str) -> None:
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(number, "wb") as file:
+            file.write(os.urandom(_LEAST).hex().encode())
+        os.rename(part, path)  # noqa: PTH104 - pathlib is read for this alone
+    except OSError as error:
+        raise Trouble(f"{path}: {error.strerror or error}") from None
+
+
+def first_node(nodes: str) -> str:
+    """Return the first of a list of nodes in the notation of Slurm.
+
+    >>> first_node("rack[01-02]n[3,5],gpu7")
+    'rack01n3'
+    """
+    found = re.match(r"(?:[^,\[\]]|\[[^\[\]]*\])+(?=,|\Z)", nodes)
+    name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", found[0]) if found else ""
+    if not NODE_NAME.fullmatch(name):
+        raise Trouble(f"SLURM_STEP_NODELIST {nodes!r} names no node")
+    return name
+
+
+def ports_of(step: str) -> list[int]:
+    """Return the ports at which the store of a step may be, the likeliest first."""
+    numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
+    return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
+
+
+def interfaces() -> list[tuple[str, str]]:
+    """Return the interfaces of this machine with their IPv4 addresses, in the order of the kernel."""
+    buffer = array.array("B", bytes(_ENTRY * 512))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        told = fcntl.ioctl(asked, _SIOCGIFCONF, struct.pack("iL", len(buffer), buffer.buffer_info()[0]))
+    size = struct.unpack("iL", told)[0]
+    entries = [buffer[at : at + _ENTRY].tobytes() for at in range(0, size, _ENTRY)]
+    return [(entry[:16].split(b"\0")[0].decode(), socket.inet_ntoa(entry[20:24])) for entry in entries]
+
+
+def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
+    """Return the interface whose first address it is, which is the one that Gloo takes; else nothing."""
+    first: dict[str, str] = {}
+    for name, own in known:
+        first.setdefault(name, own)
+    return next((name for name, own in first.items() if own == address), "")
