@@ -35,7 +35,8 @@ class Login(paramiko.ServerInterface):
 
     def check_channel_exec_request(self, channel, command):
         if self.server.hangs:
-            time.sleep(2)
+            self.server.over.wait(10)
+            return False
         threading.Thread(target=self._end, args=(channel,), daemon=True).start()
         return True
 
@@ -50,6 +51,7 @@ class Login(paramiko.ServerInterface):
 class Server:
     def __init__(self, *keys):
         self.keys, self.tried, self.hangs = keys, 0, False
+        self.over = threading.Event()
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
         self._transports = []
@@ -63,12 +65,13 @@ class Server:
                 self._transports.append(transport)
                 for key in self.keys:
                     transport.add_server_key(key)
-                with contextlib.suppress(paramiko.SSHException, EOFError):
-                    transport.start_server(server=Login(self))
+                transport.start_server(event=threading.Event(), server=Login(self))
 
     def close(self):
+        self.over.set()
         for transport in self._transports:
             transport.close()
+            transport.join(5)
         self._listening.close()
 
 
