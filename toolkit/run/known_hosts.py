@@ -101,7 +101,7 @@ def judge(entries: Iterable[Entry], names: tuple[str, ...], key: HostKey) -> Jud
         return Judgement("changed", found)
     if found := _first(others, lambda e: e.key == key):
         return Judgement("known", found)
-    if found := _first(best, lambda e: e.marker == AUTHORITY):
+    if found := _first(all_entries, lambda e: e.marker == AUTHORITY and any(is_named(e, n) for n in names)):
         return Judgement("authority", found)
     return Judgement("other-kind", plain[0]) if plain else Judgement("unknown")
 

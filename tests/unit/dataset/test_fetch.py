@@ -168,7 +168,9 @@ def test_a_transfer_that_takes_too_long_in_all_is_given_up():
     with (
         serving({"/images.gz": stalling(packed(IMAGES), 0.5)}) as (url, _),
         http.opened(f"{url}/images.gz", seconds=0.1) as body,
-        pytest.raises(http.Slow, match=r"images\.gz: broke off: its answer is not complete after 0\.1 seconds"),
+        pytest.raises(
+            http.Slow, match=r"images\.gz: broke off: its answer is not complete after 0\.1 seconds"
+        ),
     ):
         body.read(10)
 

@@ -105,6 +105,7 @@ def test_a_host_on_another_port_is_known_by_its_plain_name_only_if_its_key_is_th
     names = names_of("h", 2222)
     assert judge(entries(line("h", ONE)), names, ONE).verdict == "known"
     assert judge(entries(line("h", ONE)), names, TWO).verdict == "unknown"
+    assert judge(entries(line("h", ONE, "@cert-authority")), names, TWO).verdict == "authority"
     assert judge(entries(line("[h]:2222", TWO), line("h", ONE)), names, ONE).verdict == "changed"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.run.registry.raw import BLOCK, Raw, endless, slow
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.limits import Limits
 from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
@@ -161,9 +162,8 @@ def test_a_registry_that_wants_large_chunks_gets_the_blob_in_one_stream(server):
 @pytest.fixture
 def hurried(monkeypatch):
     """Limits of half a second in place of a minute."""
-    limits = pytest.importorskip("toolkit.run.limits").Limits
     for module in ("session", "tokens"):
-        monkeypatch.setattr(f"toolkit.run.registry.{module}.Limits", lambda: limits(0.5, 0.5))
+        monkeypatch.setattr(f"toolkit.run.registry.{module}.Limits", lambda: Limits(0.5, 0.5))
     monkeypatch.setattr("toolkit.run.limits.WINDOW", 0.5)
 
 
