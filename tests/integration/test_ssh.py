@@ -1,5 +1,6 @@
 """The SSH runner against the sshd of a login node."""
 
+import contextlib
 import json
 import os
 import re
@@ -232,10 +233,20 @@ def test_a_file_that_may_not_be_read_is_named(there):
 
 def answered_yes(fix):
     """Run the command of a fix as a person does who has compared the fingerprint; ssh asks on a terminal."""
-    command = fix.partition("then: ")[2]
-    script = ["script", "--quiet", "--return", "--command", command, "/dev/null"]
-    done = subprocess.run(script, input="yes\n" * 2, capture_output=True, text=True, timeout=60)
-    assert "fingerprint is SHA256:" in done.stdout
+    command = fix.rpartition("then: ")[2]
+    ours, theirs = os.openpty()
+    words = ["setsid", "--ctty", "sh", "-c", command]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as asking:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # the terminal is closed at the end
+            while some := os.read(ours, 1000):
+                said += some
+                if some.rstrip().endswith(b"(yes/no/[fingerprint])?"):
+                    os.write(ours, b"yes\n")
+    os.close(ours)
+    assert b"fingerprint is SHA256:" in said
+    assert asking.returncode == 0, said
     return command
 
 
@@ -244,7 +255,9 @@ def test_an_unknown_host_is_refused_with_the_fingerprint_that_its_operators_see(
     with pytest.raises(Missing, match=r"127\.0\.0\.1 port \d+: unknown host; its key") as caught:
         SshRunner("login", copied)
     shown = re.search(r"ssh-keygen -lf (/etc/ssh/\S+\.pub)", caught.value.fix)
-    assert on_node(cluster, "ssh-keygen", "-lf", shown[1]).split()[1] in caught.value.message
+    # The nodes keep the private half only.
+    line = f"ssh-keygen -yf {shown[1].removesuffix('.pub')} | ssh-keygen -lf -"
+    assert on_node(cluster, "sh", "-c", line).split()[1] in caught.value.message
     told = toolkit("probe", "--host", "login", "--ssh-config", str(copied), ok=False)
     assert told.returncode == 3
     assert "unknown host" in told.stderr
