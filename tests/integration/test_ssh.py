@@ -1,5 +1,6 @@
 """The SSH runner against the sshd of a login node."""
 
+import contextlib
 import json
 import os
 import re
@@ -230,11 +231,33 @@ def test_a_file_that_may_not_be_read_is_named(there):
 # Trust
 
 
-def test_an_unknown_host_is_refused_with_the_command_that_adds_it(copied, tmp_path):
+def answered_yes(fix):
+    """Run the command of a fix as a person does who has compared the fingerprint; ssh asks on a terminal."""
+    command = fix.rpartition("then: ")[2]
+    ours, theirs = os.openpty()
+    words = ["setsid", "--ctty", "sh", "-c", command]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as asking:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # the terminal is closed at the end
+            while some := os.read(ours, 1000):
+                said += some
+                if some.rstrip().endswith(b"(yes/no/[fingerprint])?"):
+                    os.write(ours, b"yes\n")
+    os.close(ours)
+    assert b"fingerprint is SHA256:" in said
+    assert asking.returncode == 0, said
+    return command
+
+
+def test_an_unknown_host_is_refused_with_the_fingerprint_that_its_operators_see(cluster, copied, tmp_path):
     (tmp_path / "known_hosts").write_text("")
-    with pytest.raises(Missing, match=r"127\.0\.0\.1 port \d+: unknown host") as caught:
+    with pytest.raises(Missing, match=r"127\.0\.0\.1 port \d+: unknown host; its key") as caught:
         SshRunner("login", copied)
-    assert re.search(r"ssh-keyscan -p \d+ 127\.0\.0\.1 >> \S*/known_hosts", caught.value.fix)
+    shown = re.search(r"ssh-keygen -lf (/etc/ssh/\S+\.pub)", caught.value.fix)
+    # The nodes keep the private half only.
+    line = f"ssh-keygen -yf {shown[1].removesuffix('.pub')} | ssh-keygen -lf -"
+    assert on_node(cluster, "sh", "-c", line).split()[1] in caught.value.message
     told = toolkit("probe", "--host", "login", "--ssh-config", str(copied), ok=False)
     assert told.returncode == 3
     assert "unknown host" in told.stderr
@@ -244,15 +267,16 @@ def test_the_command_of_the_fix_adds_it(copied, tmp_path):
     (tmp_path / "known_hosts").write_text("")
     with pytest.raises(Missing) as caught:
         SshRunner("login", copied)
-    command = caught.value.fix.partition("then: ")[2]
-    subprocess.run(["sh", "-c", command], check=True, capture_output=True)
+    answered_yes(caught.value.fix)
     SshRunner("login", copied).close()
 
 
 def test_a_changed_host_key_is_refused(copied, tmp_path):
     known = tmp_path / "known_hosts"
     known.write_text(f"{known.read_text().split()[0]} {new_key_pair().public}\n")
-    with pytest.raises(Missing, match=r"the host key is not the one in .*this may be an attack") as caught:
+    with pytest.raises(
+        Missing, match=r"its host key is .*, but .*known_hosts:1 has .*this may be an attack"
+    ) as caught:
         SshRunner("login", copied)
     assert re.search(r"ssh-keygen -f \S+ -R '\[127\.0\.0\.1\]:\d+'", caught.value.fix)
 
@@ -269,7 +293,7 @@ def test_a_revoked_key_is_refused_though_it_is_listed(copied, tmp_path):
     known = tmp_path / "known_hosts"
     listed = known.read_text()
     known.write_text(f"{listed}@revoked * {listed.partition(' ')[2]}")
-    with pytest.raises(Missing, match="unknown host"):
+    with pytest.raises(Missing, match=r"is revoked in .*known_hosts:2"):
         SshRunner("login", copied)
 
 
@@ -279,9 +303,9 @@ def test_a_gateway_that_is_unknown_is_refused_too(copied, tmp_path):
     known.write_text(f"{','.join(names.split(',')[1:])} {key}")
     with pytest.raises(Missing, match=r"^127\.0\.0\.1 port \d+: unknown host") as caught:
         SshRunner("node1", copied)
-    command = caught.value.fix.partition("then: ")[2]
-    assert re.fullmatch(rf"ssh-keyscan -p \d+ 127\.0\.0\.1 >> {known}", command)
-    subprocess.run(["sh", "-c", command], check=True, capture_output=True)
+    command = answered_yes(caught.value.fix)
+    options = f"-F {copied} -o StrictHostKeyChecking=ask"
+    assert re.fullmatch(rf"ssh {re.escape(options)} -p \d+ ada@login true", command)
     SshRunner("node1", copied).close()
 
 
@@ -291,12 +315,8 @@ def test_a_host_behind_a_gateway_is_added_by_ssh_which_goes_the_whole_way(copied
     known.write_text(f"{names.split(',')[0]} {key}")
     with pytest.raises(Missing, match=r"^node1 port 22: unknown host") as caught:
         SshRunner("node1", copied)
-    command = caught.value.fix.partition("then: ")[2]
-    assert command == f"ssh -F {copied} node1 true"
-    copied.write_text(
-        copied.read_text().replace("StrictHostKeyChecking yes", "StrictHostKeyChecking accept-new")
-    )
-    subprocess.run(["sh", "-c", command], check=True, capture_output=True)
+    command = answered_yes(caught.value.fix)
+    assert command == f"ssh -F {copied} -o StrictHostKeyChecking=ask node1 true"
     SshRunner("node1", copied).close()
 
 

@@ -91,6 +91,8 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
             if waited > _WAITS:
                 raise
             time.sleep(pause_before(waited, error.retry_after))
+        except http.Slow:
+            raise  # another source may be faster; what has come stays for the next run
         except Missing:
             # An attempt that brought nothing is the last one.
             if (now := part.seek(0, os.SEEK_END)) <= max(begun, reached):

@@ -1,23 +1,127 @@
-"""The lines of known_hosts files that paramiko can be trusted with; pure."""
+"""Read known_hosts files and judge the key that a host offers; pure.
 
-from collections.abc import Callable, Iterable
+The format is that of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT".
+"""
 
-_REVOKED = "@revoked"
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+REVOKED = "@revoked"
+AUTHORITY = "@cert-authority"
+_HASHED = re.compile(r"\|1\|(?P<salt>[A-Za-z0-9+/=]+)\|(?P<hash>[A-Za-z0-9+/=]+)")
+_KINDS = {"ssh-rsa": "RSA", "ssh-dss": "DSA", "ssh-ed25519": "ED25519"}
 
 
-def plain_lines(lines: Iterable[str]) -> list[str]:
-    """Return the lines that name a host and its key, without marker lines and without revoked keys.
+@dataclass(frozen=True, slots=True)
+class HostKey:
+    """A public key; ``kind`` is its name in the protocol, ``blob`` its bytes (RFC 4253, section 6.6)."""
 
-    paramiko raises on a line that begins with ``@`` (5.1) and knows nothing of what they mean. A key
-    that is marked ``@revoked`` anywhere is therefore left out everywhere, so that its host is unknown
-    and refused; and so is one that only a ``@cert-authority`` vouches for, as paramiko does not verify
-    host certificates.
+    kind: str
+    blob: bytes
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.fingerprint}"
+
+    @property
+    def name(self) -> str:
+        """The kind, as ``ssh-keygen -l`` prints it."""
+        return _KINDS.get(self.kind, "ECDSA" if self.kind.startswith("ecdsa-") else self.kind)
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 fingerprint, as ``ssh-keygen -l`` prints it."""
+        digest = hashlib.sha256(self.blob).digest()
+        return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a known_hosts file; ``where`` is ``FILE:LINE``, ``marker`` is empty on an ordinary line."""
+
+    where: str
+    marker: str
+    names: tuple[str, ...]
+    key: HostKey
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether the line names hosts by patterns, which ``ssh-keygen -R`` does not remove."""
+        return any(set(name) & set("*?!") for name in self.names)
+
+
+Verdict = Literal["known", "revoked", "changed", "authority", "other-kind", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What known_hosts files say of a key, and the line that says so."""
+
+    verdict: Verdict
+    entry: Entry | None = None
+
+
+def read_entries(text: str, file: str) -> Iterator[Entry]:
+    """Yield the lines that can be understood; ``ssh`` skips the others as well."""
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
+        if len(fields) < 3 or fields[0].startswith("#") or marker not in {"", REVOKED, AUTHORITY}:
+            continue
+        if (blob := _blob(fields[1], fields[2])) is not None:
+            names = tuple(fields[0].split(","))
+            yield Entry(f"{file}:{number}", marker, names, HostKey(fields[1], blob))
+
+
+def names_of(host: str, port: int) -> tuple[str, ...]:
+    """Return the names under which a host may be listed, the best first; ``ssh`` tries both as well."""
+    return (host.lower(),) if port == 22 else (f"[{host.lower()}]:{port}", host.lower())
+
+
+def judge(entries: Iterable[Entry], names: tuple[str, ...], key: HostKey) -> Judgement:
+    """Judge the key that a host offers, by the entries for its ``names``.
+
+    A key that is revoked under any name is refused. Of several keys for a name, each is accepted. The second
+    name counts only where its entry has this very key.
     """
-    fields = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    revoked = {f[3] for f in fields if f[0] == _REVOKED and len(f) > 3}
-    return [
-        " ".join(f[:3]) for f in fields if len(f) > 2 and not f[0].startswith("@") and f[2] not in revoked
-    ]
+    all_entries = tuple(entries)
+    if found := _first(all_entries, lambda e: e.marker == REVOKED and e.key == key):
+        return Judgement("revoked", found)
+    best = tuple(e for e in all_entries if is_named(e, names[0]))
+    plain = tuple(e for e in best if not e.marker)
+    others = tuple(e for e in all_entries if not e.marker and any(is_named(e, n) for n in names[1:]))
+    if found := _first(plain, lambda e: e.key == key):
+        return Judgement("known", found)
+    if found := _first(plain, lambda e: e.key.kind == key.kind):
+        return Judgement("changed", found)
+    if found := _first(others, lambda e: e.key == key):
+        return Judgement("known", found)
+    if found := _first(all_entries, lambda e: e.marker == AUTHORITY and any(is_named(e, n) for n in names)):
+        return Judgement("authority", found)
+    return Judgement("other-kind", plain[0]) if plain else Judgement("unknown")
+
+
+def kinds_of(entries: Iterable[Entry], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the kinds of key that are listed for a host; asking for these first finds a known key."""
+    found = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
+    return tuple(dict.fromkeys(found))
+
+
+def is_named(entry: Entry, name: str) -> bool:
+    """Return whether an entry is for ``name``; a negated pattern that matches excludes it."""
+    named = False
+    for pattern in entry.names:
+        if pattern.startswith("!"):
+            if _matches(pattern[1:], name):
+                return False
+        elif _matches(pattern, name):
+            named = True
+    return named
 
 
 def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
@@ -26,3 +130,32 @@ def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
     paramiko takes the quotes off the value, so that only the disk can tell which it is.
     """
     return [setting] if exists(setting) else setting.split()
+
+
+def _matches(pattern: str, name: str) -> bool:
+    if pattern.startswith("|"):
+        hashed = _HASHED.fullmatch(pattern)
+        salt, digest = (_decoded(hashed[part]) if hashed else None for part in ("salt", "hash"))
+        if salt is None or digest is None:
+            return False
+        return hmac.compare_digest(hmac.digest(salt, name.encode(), "sha1"), digest)
+    wild = "".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in pattern.lower())
+    return re.fullmatch(wild, name) is not None
+
+
+def _first(entries: Iterable[Entry], fits: Callable[[Entry], bool]) -> Entry | None:
+    return next((entry for entry in entries if fits(entry)), None)
+
+
+def _blob(kind: str, text: str) -> bytes | None:
+    """Return the bytes of a key, which begin with its kind as the protocol's string; ``None`` for no key."""
+    blob = _decoded(text)
+    named = len(kind).to_bytes(4, "big") + kind.encode()
+    return blob if blob is not None and blob.startswith(named) else None
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None

@@ -3,18 +3,19 @@
 import contextlib
 import os
 import posixpath
-import re
 import shlex
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from toolkit.errors import BadInput, Lost, Missing
+from toolkit.errors import Lost, Missing
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation, SshConversation
 from toolkit.run.folders import folder_mode
 from toolkit.run.ssh_connect import connect
+from toolkit.run.ssh_destination import destination
 from toolkit.run.ssh_exchange import exchange
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ _PACKET = 32768
 
 _ANSWER_SECONDS = 90.0
 """How long the far side may take to answer anything about files, or to begin a command."""
-
-_PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
-"""HOST:PORT; more colons than one make an IPv6 address, which takes no port."""
 
 
 class SshRunner:
@@ -53,7 +51,8 @@ class SshRunner:
     def stream(self, command: Command, on_line: OnLine) -> Completed:
         with self._speaking(f"cannot run {command.words[0]}"):
             channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
-            channel.exec_command(shell_line(command))
+            with _answered(channel.close):
+                channel.exec_command(shell_line(command))
         try:
             return exchange(channel, command, on_line)
         except Lost:
@@ -65,7 +64,8 @@ class SshRunner:
     def converse(self, command: Command) -> Conversation:
         with self._speaking(f"cannot run {command.words[0]}"):
             channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
-            channel.exec_command(shell_line(command))
+            with _answered(channel.close):
+                channel.exec_command(shell_line(command))
         return SshConversation(channel)
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
@@ -111,7 +111,9 @@ class SshRunner:
         return self._connection
 
     def _sftp(self) -> "paramiko.SFTPClient":
-        sftp: paramiko.SFTPClient = self._connected().sftp()
+        connection = self._connected()
+        with _answered(connection.transport.close):
+            sftp: paramiko.SFTPClient = connection.sftp()
         sftp.get_channel().settimeout(_ANSWER_SECONDS)
         return sftp
 
@@ -160,20 +162,16 @@ class SshRunner:
         )
 
 
-def destination(host: str) -> tuple[str, str]:
-    """Take a destination apart: what ssh calls one, and the port, empty if none is given.
-
-    Raises:
-        BadInput: for what is none, or could be taken for an option.
-    """
-    if not host or host.startswith("-") or any(c.isspace() for c in host):
-        raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
-    port = _PORT.fullmatch(host)
-    if port is None:
-        return host, ""
-    if not (port[1].isdecimal() and len(port[1]) < 6 and 0 < int(port[1]) < 1 << 16):
-        raise BadInput(f"--host {host}: {port[1]!r} is no port; ports are 1 to 65535")
-    return host[: -len(port[1]) - 1], port[1]
+@contextlib.contextmanager
+def _answered(close: Callable[[], object]) -> Iterator[None]:
+    """Call ``close`` where the far side does not answer in time; paramiko itself waits without a limit."""
+    timer = threading.Timer(_ANSWER_SECONDS, close)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def shell_line(command: Command) -> str:

@@ -7,17 +7,21 @@ strict policy and the configuration of our own.
 import contextlib
 import logging
 import re
-import shlex
 import socket
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from toolkit.errors import BadInput, Lost, Missing
-from toolkit.folders import at_home, no_file
-from toolkit.run.known_hosts import paths, plain_lines
+from toolkit.folders import no_file
+from toolkit.run.ssh_destination import ssh_line
+from toolkit.run.ssh_trust import apply_trust, trust_of
 
 _SECONDS = 15
+"""Seconds for a TCP connection, and for the key exchange after it."""
+_AUTH_SECONDS = 30
+"""Seconds for the answer to each key that is offered."""
+_CHANNEL_SECONDS = 90
+"""Seconds until the host opens a channel."""
 _KEEPALIVE_SECONDS = 30
 """Routers forget a connection on which nothing is said while a job waits in the queue."""
 
@@ -35,8 +39,8 @@ _CUT_OFF = "transport shut down or saw EOF"
 
 _CHECK = "check that this works: "
 
-_DEFAULT_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
-_SYSTEM_KNOWN = "/etc/ssh/ssh_known_hosts"
+_NO_SESSION = "No existing session"
+"""What paramiko says if the key exchange did not end in time."""
 
 
 def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric ships no types; stays in toolkit.run
@@ -65,11 +69,13 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
         connection = fabric.Connection(host, config=settings, connect_timeout=_SECONDS)
     except (OSError, ValueError, paramiko.SSHException) as error:
         raise BadInput(f"{config or '~/.ssh/config'}: {host}: {why(error)}") from error
-    words = ["ssh", *(["-F", str(config)] if config else []), host, "true"]
+    line = ssh_line(host, config, command=("true",))
     # Each is opened in its turn, so that what one of them refuses is told of that one.
     for hop in reversed(_hops(connection)):
         _check_port(hop, host, config)
-        _open(hop, _trust(hop, paramiko), shlex.join(words), paramiko)
+        _prepare(hop)
+        apply_trust(hop, trust_of(hop, host if hop is connection else "", config), paramiko)
+        _open(hop, line, paramiko)
         _notice_silence(hop.transport)
     connection.transport.set_keepalive(_KEEPALIVE_SECONDS)
     return connection
@@ -108,83 +114,53 @@ def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN4
         raise BadInput(f"{config or '~/.ssh/config'}: {host}: {hop.port} is no port; ports are 1 to 65535")
 
 
-def _trust(hop: Any, paramiko: Any) -> Path:  # noqa: ANN401 - see connect
-    """Make a hop refuse unknown hosts; return the file to which a person would add one."""
-    names = paths(hop.ssh_config.get("userknownhostsfile", _DEFAULT_KNOWN), lambda p: Path(p).is_file())
-    known = [at_home(name) for name in names]
-    system = Path(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_KNOWN))
-    _load(hop.client, (*known, system), paramiko)
+def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
+    """Limit the time of each step, and which keys are offered."""
+    more: dict[str, Any] = {
+        "banner_timeout": _SECONDS,
+        "auth_timeout": _AUTH_SECONDS,
+        "channel_timeout": _CHANNEL_SECONDS,
+    }
     if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
         # Servers end a connection after a few keys that they do not know, and an agent may hold many.
-        hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
-    hop.client.set_missing_host_key_policy(paramiko.RejectPolicy())
-    return known[0] if known else at_home(_DEFAULT_KNOWN.split()[0])
+        more |= {"allow_agent": False, "look_for_keys": False}
+    hop.connect_kwargs = {**dict(hop.connect_kwargs), **more}
 
 
-def _load(client: Any, files: tuple[Path, ...], paramiko: Any) -> None:  # noqa: ANN401 - see connect
-    lines: list[str] = []
-    for file in files:
-        try:
-            lines += file.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
-    with tempfile.NamedTemporaryFile("w", suffix=".known_hosts") as plain:
-        plain.writelines(f"{line}\n" for line in plain_lines(lines) if _is_readable(line, paramiko))
-        plain.flush()
-        # load_host_keys remembers the name as the place to save to; nothing is ever saved.
-        client.load_host_keys(plain.name)
-
-
-def _is_readable(line: str, paramiko: Any) -> bool:  # noqa: ANN401 - see connect
-    """Tell whether paramiko can read the line; one that it cannot must not hide all others."""
-    try:
-        return paramiko.hostkeys.HostKeyEntry.from_line(line) is not None
-    except Exception:  # noqa: BLE001 - it raises whatever the decoder of that kind of key raises
-        return False
-
-
-def _open(hop: Any, known: Path, words: str, paramiko: Any) -> None:  # noqa: ANN401 - see connect
+def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see connect
     where = f"{hop.host} port {hop.port}"
-    name = hop.host if hop.port == 22 else f"[{hop.host}]:{hop.port}"
-    file = shlex.quote(str(known))
     try:
-        hop.open()
-    except paramiko.BadHostKeyException as error:
-        raise Missing(
-            f"{where}: the host key is not the one in {known}; this may be an attack",
-            fix=f"if the key was changed on purpose: ssh-keygen -f {file} -R {shlex.quote(name)}",
-        ) from error
+        _opened(hop)
     except paramiko.AuthenticationException as error:
         if _CUT_OFF in str(error):
             raise Lost(
-                f"{where}: the connection ended while {hop.user} was let in", fix=_CHECK + words
+                f"{where}: the connection ended while {hop.user} was let in", fix=_CHECK + line
             ) from error
-        raise _not_let_in(hop, where, str(error), words) from error
+        raise _not_let_in(hop, where, str(error), line) from error
     except paramiko.SSHException as error:
-        if "not found in known_hosts" in str(error):
-            raise _unknown(hop, where, known, words) from error
         if _KEY_OF_ANOTHER_KIND in str(error):
-            raise _not_let_in(hop, where, "none of its keys is accepted", words) from error
-        raise Lost(f"{where}: SSH failed: {why(error)}") from error
+            raise _not_let_in(hop, where, "none of its keys is accepted", line) from error
+        said = "no answer in time" if _NO_SESSION in str(error) else why(error)
+        raise Lost(f"{where}: SSH failed: {said}") from error
     except (OSError, EOFError) as error:
         raise Lost(
             f"{where}: cannot be reached over SSH: {why(error)}", fix="is the host up and the name right?"
         ) from error
 
 
-def _unknown(hop: Any, where: str, known: Path, words: str) -> Missing:  # noqa: ANN401 - see connect
-    # What lies behind a gateway cannot be scanned from here; ssh goes the whole way, and asks.
-    scan = f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {shlex.quote(str(known))}"
-    return Missing(
-        f"{where}: unknown host: its key is not in {known}",
-        fix=f"compare the key with what the centre publishes, then: {words if hop.gateway else scan}",
-    )
+def _opened(hop: Any) -> None:  # noqa: ANN401 - see connect
+    """Open a connection; one that fails is closed, or its thread would go on listening."""
+    try:
+        hop.open()
+    except BaseException:
+        hop.client.close()
+        raise
 
 
-def _not_let_in(hop: Any, where: str, why: str, words: str) -> Missing:  # noqa: ANN401 - see connect
+def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: ANN401 - see connect
     return Missing(
         f"{where}: {hop.user} was not let in: {why}",
-        fix=_CHECK + words,
+        fix=_CHECK + line,
         detail=[
             "if it asks for a password or a second factor: share a connection of ssh, as docs/jobs.md shows",
         ],

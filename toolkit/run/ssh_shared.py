@@ -6,7 +6,6 @@ Nothing here ever opens a connection of its own.
 
 import os
 import posixpath
-import shlex
 import stat
 from pathlib import Path
 
@@ -15,7 +14,8 @@ from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation
 from toolkit.run.folders import PRIVATE, folder_mode
 from toolkit.run.local import LocalRunner
-from toolkit.run.ssh import destination, shell_line
+from toolkit.run.ssh import shell_line
+from toolkit.run.ssh_destination import ssh_line, ssh_words
 
 _CHECK_SECONDS = 10.0
 _FILE_SECONDS = 600.0
@@ -45,7 +45,7 @@ def shared(host: str, config: Path | None = None) -> "SharedRunner | None":
     Raises:
         BadInput: if ``host`` is no destination.
     """
-    words = _ssh(host, config)
+    words = ssh_words(host, config)
     here = LocalRunner()
     try:
         settings = here.run(Command((words[0], "-G", *words[1:]), timeout=_CHECK_SECONDS))
@@ -64,9 +64,9 @@ class SharedRunner:
         self._here = LocalRunner()
         # Without the connection ssh would make one itself; a proxy that ends at once keeps it from that.
         options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
-        self._ssh, *self._rest = _ssh(host, config)
+        self._ssh, *self._rest = ssh_words(host, config)
         self._options = options
-        self._login = shlex.join(word for word in (self._ssh, *self._rest) if word != "--")
+        self._login = ssh_line(host, config)
 
     def is_open(self) -> bool:
         """Ask ssh whether the connection stands."""
@@ -133,12 +133,6 @@ class SharedRunner:
                 fix=f"open it again: {self._login}",
             )
         return Completed(command, done.status, done.stdout, done.stderr, done.timed_out)
-
-
-def _ssh(host: str, config: Path | None) -> list[str]:
-    """Return the words of ssh up to the host; a port is an option of its own there."""
-    name, port = destination(host)
-    return ["ssh", *(["-F", str(config)] if config else []), *(["-p", port] if port else []), "--", name]
 
 
 def _control_path(settings: str) -> str:

@@ -164,11 +164,13 @@ def test_a_server_that_stalls_is_given_up(folder, monkeypatch):
     assert names(folder) == []
 
 
-def test_a_transfer_that_takes_too_long_in_all_is_given_up(monkeypatch):
+def test_a_transfer_that_takes_too_long_in_all_is_given_up():
     with (
-        serving(GOOD) as (url, _),
-        http.opened(f"{url}/images.gz", seconds=0.0) as body,
-        pytest.raises(Missing, match="comes too slowly"),
+        serving({"/images.gz": stalling(packed(IMAGES), 0.5)}) as (url, _),
+        http.opened(f"{url}/images.gz", seconds=0.1) as body,
+        pytest.raises(
+            http.Slow, match=r"images\.gz: broke off: its answer is not complete after 0\.1 seconds"
+        ),
     ):
         body.read(10)
 

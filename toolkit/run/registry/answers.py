@@ -6,13 +6,16 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.limits import broken_limit
 from toolkit.run.registry.challenge import read_challenges
 
 if TYPE_CHECKING:
-    import requests
+    from toolkit.run.client import Response
 
 BUSY = frozenset({429, 500, 502, 503, 504})
 """Statuses of a server that may do better in a moment."""
+_MOST = 1 << 16
+"""Bytes of an error that are read."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
 """What OpenSSL says of an answer in plain HTTP."""
 
@@ -26,10 +29,10 @@ class _Errors(msgspec.Struct, frozen=True):
     errors: list[_Error] = []
 
 
-def error_words(answer: "requests.Response") -> str:
+def error_words(answer: "Response") -> str:
     """Return what a registry says of an error, on one line; answers to HEAD say it in a header alone."""
     try:
-        said = msgspec.json.decode(answer.content[: 1 << 16], type=_Errors)
+        said = msgspec.json.decode(answer.read(_MOST), type=_Errors)
     except (*UNDECODABLE, OSError):
         said = _Errors()
     challenges = read_challenges(answer.headers.get("WWW-Authenticate", ""))
@@ -94,7 +97,11 @@ def unreachable(host: str, error: Exception) -> Missing:
             f"{host} does not speak TLS",
             fix="if plain HTTP is what you want, and your network is safe: --plain-http",
         )
-    if isinstance(error, requests.exceptions.Timeout):
+    if limit := broken_limit(error):
+        why = str(limit)
+    elif isinstance(error, requests.exceptions.ContentDecodingError):
+        why = "its answer cannot be unpacked"
+    elif isinstance(error, requests.exceptions.Timeout):
         why = "no answer in time"
     elif "NameResolution" in repr(error) or "Name or service not known" in str(error):
         why = "there is no such host"

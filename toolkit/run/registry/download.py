@@ -6,18 +6,16 @@ import re
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.client import Response
 from toolkit.run.http import pause_before
+from toolkit.run.limits import broken_limit, of_transfer
 from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.images import scope, wrong
 from toolkit.run.registry.manifest import Descriptor
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import Session
-
-if TYPE_CHECKING:
-    import requests
 
 _STEP = 1 << 16
 """Bytes at a time; those of the last step are lost when a connection breaks."""
@@ -56,8 +54,9 @@ def _fill(session: Session, name: RegistryName, blob: Descriptor, part: Path, on
         while (done := file.tell()) < blob.size or (blob.size == 0 and done > 0):
             try:
                 _append(session, name, blob, file, on_got)
-            except Missing:
-                failures = 1 if file.tell() > done else failures + 1
+            except Missing as error:
+                # A server that is too slow brings a little each time, and would be asked for ever.
+                failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
                 session.wait(pause_before(failures))
@@ -66,9 +65,9 @@ def _fill(session: Session, name: RegistryName, blob: Descriptor, part: Path, on
 def _append(session: Session, name: RegistryName, blob: Descriptor, file: FileIO, on_got: OnGot) -> None:
     done = file.tell()
     where = f"/v2/{name.repository}/blobs/{blob.digest}"
-    headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={done}-"} if done else {})}
+    headers = {"Range": f"bytes={done}-"} if done else {}
     with session.ask(
-        "GET", where, ok=(200, 206, 404), scope=scope(name.repository, "pull"), headers=headers, stream=True
+        "GET", where, ok=(200, 206, 404), scope=scope(name.repository, "pull"), headers=headers
     ) as answer:
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has its manifest, and not the blob {blob.digest[:19]}…")
@@ -88,15 +87,12 @@ def begins_at(status: int, content_range: str) -> int:
     return int(found[1]) if found else -1
 
 
-def _copy(
-    session: Session, blob: Descriptor, answer: "requests.Response", file: FileIO, on_got: OnGot
-) -> None:
+def _copy(session: Session, blob: Descriptor, answer: Response, file: FileIO, on_got: OnGot) -> None:
     import requests
-    import urllib3
 
     done = file.tell()
     try:
-        for chunk in answer.iter_content(_STEP):
+        for chunk in answer.chunks(_STEP, of_transfer(blob.size)):
             done += len(chunk)
             if done > blob.size:
                 raise CheckFailed(
@@ -104,7 +100,7 @@ def _copy(
                 )
             _write(file, chunk)
             on_got(done)
-    except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
+    except requests.exceptions.RequestException as error:
         raise unreachable(session.host, error) from error
     except OSError as error:
         raise _not_written(str(file.name), error) from error

@@ -2,6 +2,7 @@
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.http import pause_before
+from toolkit.run.limits import broken_limit
 from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.manifest import (
     DOCKER_LIST,
@@ -43,7 +44,7 @@ def fetch_manifest(session: Session, name: RegistryName, wanted: str) -> tuple[b
 
 def _read(session: Session, name: RegistryName, wanted: str) -> tuple[bytes, str]:
     """Return a manifest and the digest that the registry tells; what breaks off is asked for again."""
-    import urllib3
+    import requests
 
     for number in range(1, TRIES + 1):
         with session.ask(
@@ -52,14 +53,13 @@ def _read(session: Session, name: RegistryName, wanted: str) -> tuple[bytes, str
             ok=(200, 404),
             scope=scope(name.repository, "pull"),
             headers={"Accept": _ACCEPT},
-            stream=True,
         ) as answer:
             if answer.status_code == 404:
                 raise Missing(f"{name}: there is no such image", fix="look at the name and the tag")
             try:
-                text: bytes = answer.raw.read(MOST_BYTES + 1, decode_content=True)
-            except urllib3.exceptions.HTTPError as error:
-                if number == TRIES:
+                text = answer.read(MOST_BYTES + 1)
+            except requests.exceptions.RequestException as error:
+                if number == TRIES or broken_limit(error):
                     raise unreachable(session.host, error) from error
             else:
                 return text, answer.headers.get("Docker-Content-Digest", "")

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from toolkit import __version__
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.http import pause_before, without_login
+from toolkit.run.client import Client, Proof, Response, anonymous
+from toolkit.run.http import pause_before
+from toolkit.run.limits import Limits, broken_limit
+from toolkit.run.redirects import without_login
 from toolkit.run.registry.answers import (
     BUSY,
     denied,
@@ -25,12 +27,7 @@ from toolkit.run.registry.name import RegistryName, is_loopback
 from toolkit.run.registry.tokens import Tokens
 from toolkit.run.registry.trust import trusted
 
-if TYPE_CHECKING:
-    import requests
-
-_TIMEOUT = (15.0, 60.0)
-"""Seconds to connect, and without a byte."""
-_COMMIT_TIMEOUT = (15.0, 600.0)
+_COMMIT = Limits(600.0, 600.0)
 """A registry over an object store copies a whole blob before it answers the last request of an upload."""
 TRIES = 6
 _ANY = (200, 401, 403, 404)
@@ -52,20 +49,16 @@ class Session:
     """Requests to the registry of ``name``, repeated while it is busy or away for a moment."""
 
     def __init__(self, name: RegistryName, access: Access) -> None:
-        import requests
-
         self.host = name.endpoint
         self._pause = access.pause
-        self._http = requests.Session()
-        self._http.headers["User-Agent"] = f"toolkit/{__version__}"
-        self._http.mount("https://", _adapter(trusted(access.ca, self.host)))
+        self._client = Client(trusted(access.ca, self.host))
         self._may_be_plain = access.plain_http or is_loopback(self.host)
         self.base = f"{'http' if access.plain_http else 'https'}://{self.host}"
-        self._tokens = Tokens(self._http, self.host, find_login(name.host), may_be_plain=self._may_be_plain)
+        self._tokens = Tokens(self._client, self.host, find_login(name.host), may_be_plain=self._may_be_plain)
 
     def close(self) -> None:
         """Let go of connections."""
-        self._http.close()
+        self._client.close()
 
     def find(self) -> None:
         """See whether a registry answers, and by which scheme where it is on this machine.
@@ -74,12 +67,12 @@ class Session:
             Missing: if none answers, or its certificate is not trusted.
         """
         try:
-            self.ask("GET", "/v2/", ok=_ANY, tries=_FIRST_TRIES)
+            self.ask("GET", "/v2/", ok=_ANY, tries=_FIRST_TRIES).close()
         except Missing as error:
             if not (is_plain(error.__cause__) and self._may_be_plain and self.base.startswith("https")):
                 raise
             self.base = f"http://{self.host}"
-            self.ask("GET", "/v2/", ok=_ANY)
+            self.ask("GET", "/v2/", ok=_ANY).close()
 
     def ask(
         self,
@@ -90,23 +83,22 @@ class Session:
         scope: str = "",
         headers: Mapping[str, str] | None = None,
         tries: int = TRIES,
-        stream: bool = False,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
-    ) -> "requests.Response":
+    ) -> Response:
         """Send a request and return an answer of a status in ``ok``; ``scope`` is what it has to be allowed.
 
         What has a body gets one of the ``tries``, and is repeated by who knows how much of it arrived.
 
         Raises:
             Missing: if the registry cannot be reached, does not let us in, or stays busy.
-            CheckFailed: if it answers anything else.
+            CheckFailed: if it answers anything else, or redirects to where we do not follow.
         """
         import requests
 
         url = self.absolute(where)
         for number in range(1, tries + 1):
             try:
-                answer = self._send(method, url, scope, dict(headers or {}), stream=stream, data=data)
+                answer = self._send(method, url, scope, headers or {}, data=data)
             except (requests.exceptions.RequestException, OSError) as error:
                 if number < tries and _passing(error):
                     self._pause(pause_before(number))
@@ -145,7 +137,7 @@ class Session:
             )
         return url
 
-    def _refusal(self, answer: "requests.Response", scope: str) -> Missing | CheckFailed:
+    def _refusal(self, answer: Response, scope: str) -> Missing | CheckFailed:
         words = error_words(answer)
         if answer.status_code in {401, 403} and self._is_ours(answer.url) and self._tokens.granted(scope):
             return denied(self.host, scope, words, self._tokens.user)
@@ -159,23 +151,22 @@ class Session:
         method: str,
         url: str,
         scope: str,
-        headers: dict[str, str],
+        headers: Mapping[str, str],
         *,
-        stream: bool,
         data: Any,  # noqa: ANN401 - see ask
-    ) -> "requests.Response":
-        ours = self._is_ours(url)
-        timeout = _COMMIT_TIMEOUT if method == "PUT" else _TIMEOUT
+    ) -> Response:
+        limits = _COMMIT if method == "PUT" else Limits()
 
-        def once() -> "requests.Response":
+        def proof(address: str) -> Proof:
             # A presigned address elsewhere carries its own proof, and our password is not for it.
-            auth = self._tokens.proof(scope) if ours else _nothing
-            return self._http.request(
-                method, url, headers=headers, data=data, stream=stream, timeout=timeout, auth=auth
-            )
+            return self._tokens.proof(scope) if self._is_ours(address) else anonymous(address)
+
+        def once() -> Response:
+            return self._client.request(method, url, headers=headers, data=data, proof=proof, limits=limits)
 
         answer = once()
-        if answer.status_code == 401 and ours and scope:
+        # A host that we were redirected to does not choose where our password goes.
+        if answer.status_code == 401 and scope and self._is_ours(answer.url):
             answer.close()
             if self._tokens.answer(answer.headers.get("WWW-Authenticate", ""), scope):
                 if hasattr(data, "seek"):
@@ -199,27 +190,13 @@ def _passing(error: Exception) -> bool:
     """Tell whether an error may be gone in a moment; TLS that breaks off is a line that does."""
     import requests
 
+    if broken_limit(error):
+        return False
     if isinstance(error, requests.exceptions.SSLError):
         return not is_plain(error) and not is_distrusted(error)
-    lasting = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)
+    lasting = (
+        requests.exceptions.InvalidURL,
+        requests.exceptions.InvalidSchema,
+        requests.exceptions.ContentDecodingError,
+    )
     return isinstance(error, requests.exceptions.RequestException) and not isinstance(error, lasting)
-
-
-def _nothing(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
-    """Keep requests from asking ~/.netrc for a password of its own accord."""
-    return request
-
-
-def _adapter(context: Any) -> Any:  # noqa: ANN401 - requests' types stay here
-    from requests.adapters import HTTPAdapter
-
-    class Trusting(HTTPAdapter):
-        """Uses our settings of TLS; requests alone would not look at SSL_CERT_FILE."""
-
-        def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
-            super().init_poolmanager(*args, ssl_context=context, **options)
-
-        def proxy_manager_for(self, proxy: Any, **options: Any) -> Any:  # noqa: ANN401 - see above
-            return super().proxy_manager_for(proxy, ssl_context=context, **options)
-
-    return Trusting()

@@ -1,15 +1,16 @@
 """Prove who we are to a registry: Basic, or a token for each scope (distribution: "Token Authentication")."""
 
 import base64
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.http import without_login
+from toolkit.run.client import Client, Proof, Response
+from toolkit.run.limits import Limits
+from toolkit.run.redirects import without_login
 from toolkit.run.registry.answers import denied, error_words, refused, unreachable
 from toolkit.run.registry.challenge import Challenge, read_challenges
 from toolkit.run.registry.credentials import Login
@@ -18,10 +19,8 @@ from toolkit.run.registry.name import is_loopback
 if TYPE_CHECKING:
     import requests
 
-_TIMEOUT = (15.0, 60.0)
 _MOST = 1 << 20
-
-_Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
+"""Bytes of an answer with a token; real ones have a few thousand."""
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -32,10 +31,8 @@ class _Token(msgspec.Struct, frozen=True):
 class Tokens:
     """What to show with each request to ``host``; ``login`` is shown where it is asked for and not before."""
 
-    def __init__(
-        self, http: "requests.Session", host: str, login: Login | None, *, may_be_plain: bool
-    ) -> None:
-        self._http, self._host, self._login = http, host, login
+    def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
+        self._client, self._host, self._login = client, host, login
         self._may_be_plain = may_be_plain
         # Another host may be plain only where that was asked for (--plain-http), and then it is.
         self._is_exposed = may_be_plain and not is_loopback(host)
@@ -57,7 +54,7 @@ class Tokens:
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
-    def proof(self, scope: str) -> _Proof:
+    def proof(self, scope: str) -> Proof:
         """Return what adds the header for a scope."""
         header = self._header[""] if self._basic else self._header.get(scope, "")
 
@@ -105,28 +102,30 @@ class Tokens:
                 raise denied(self._host, scope, error_words(answer), self.user)
             if answer.status_code != 200:
                 raise Missing(f"{self._host}: its server of tokens answers {answer.status_code}")
-            return read_token(_body(answer), self._host)
+            return read_token(_read(answer, self._host), self._host)
 
-    def _asked(self, realm: str, asked: dict[str, str]) -> "requests.Response":
+    def _asked(self, realm: str, asked: dict[str, str]) -> Response:
+        login = self._login
+        if login and login.token:
+            form = {
+                **asked,
+                "grant_type": "refresh_token",
+                "refresh_token": login.token,
+                "client_id": "toolkit",
+            }
+            return self._sent("POST", realm, {}, data=form)
+        headers = {"Authorization": basic(login)} if login and login.password else {}
+        # Several scopes are several parameters here, and words of one in the form above (RFC 6749, 3.3).
+        query = {**asked, "scope": asked.get("scope", "").split()}
+        return self._sent("GET", realm, headers, params=query)
+
+    def _sent(self, method: str, realm: str, secret: dict[str, str], **more: Any) -> Response:  # noqa: ANN401 - for Client
         import requests
 
-        login = self._login
+        proof = lambda _: _with(secret)  # noqa: E731 - a name for two words
         try:
-            if login and login.token:
-                form = {
-                    **asked,
-                    "grant_type": "refresh_token",
-                    "refresh_token": login.token,
-                    "client_id": "toolkit",
-                }
-                return self._http.post(
-                    realm, data=form, timeout=_TIMEOUT, auth=_bare, stream=True, allow_redirects=False
-                )
-            headers = {"Authorization": basic(login)} if login and login.password else {}
-            # Several scopes are several parameters here, and words of one in the form above (RFC 6749, 3.3).
-            query = {**asked, "scope": asked.get("scope", "").split()}
-            return self._http.get(
-                realm, params=query, timeout=_TIMEOUT, auth=_with(headers), stream=True, allow_redirects=False
+            return self._client.request(
+                method, realm, headers={}, proof=proof, limits=Limits(), redirects=False, **more
             )
         except requests.exceptions.RequestException as error:
             raise unreachable(urlsplit(realm).netloc, error) from error
@@ -156,15 +155,10 @@ class Tokens:
             )
 
 
-def _body(answer: "requests.Response") -> bytes:
-    """Read an answer; a line that breaks is told as requests tells it, so that it is asked for again."""
-    import requests
-    import urllib3
-
-    try:
-        text: bytes = answer.raw.read(_MOST, decode_content=True)
-    except urllib3.exceptions.HTTPError as error:
-        raise requests.exceptions.ChunkedEncodingError(error) from error
+def _read(answer: Response, host: str) -> bytes:
+    text = answer.read(_MOST + 1)
+    if len(text) > _MOST:
+        raise CheckFailed(f"{host}: its server of tokens sends more than {_MOST >> 20} MiB")
     return text
 
 
@@ -189,12 +183,9 @@ def read_token(text: bytes, host: str) -> str:
     return token
 
 
-def _with(headers: dict[str, str]) -> _Proof:
+def _with(headers: dict[str, str]) -> Proof:
     def add(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
         request.headers.update(headers)
         return request
 
     return add
-
-
-_bare = _with({})

@@ -3,22 +3,21 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.run.client import Response
 from toolkit.run.http import pause_before
 from toolkit.run.registry import memory
 from toolkit.run.registry.images import has_blob, scope
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import Session
 
-if TYPE_CHECKING:
-    import requests
-
 CHUNK = 8 << 20
 """Bytes a request: what is sent again after a break, and small enough for the limits of most proxies."""
-_MOST_CHUNK = 1 << 30
+_MOST_CHUNK = 32 << 20
+"""A chunk is kept in memory; where a registry wants larger ones, a blob is sent in one request."""
 _TRIES = 6
 _RANGE = re.compile(r"(?:bytes=)?0-(\d{1,15})")
 _NO_CHUNKS = frozenset({400, 404, 405, 411, 413, 416, 501})
@@ -123,7 +122,9 @@ def _begun(session: Session, name: RegistryName, blob: Blob) -> _Upload | None:
 
 def _send_chunks(session: Session, name: RegistryName, blob: Blob, upload: _Upload, on_sent: OnSent) -> None:
     """Send the rest of a blob, and close it; a break is asked about and mended some times."""
-    step = min(max(CHUNK, upload.least), _MOST_CHUNK)
+    if upload.least > _MOST_CHUNK:
+        raise _NoChunksError
+    step = max(CHUNK, upload.least)
     failures, furthest = 0, upload.done
     while upload.done < blob.size:
         data = blob.source.read_at(upload.done, step)
@@ -203,7 +204,7 @@ def arrived(header: str) -> int:
     return int(found[1]) + 1 if found and found[1] != "0" else 0
 
 
-def _location(answer: "requests.Response", session: Session) -> str:
+def _location(answer: Response, session: Session) -> str:
     where = answer.headers.get("Location", "")
     if not where:
         raise CheckFailed(f"{session.host} does not say where an upload goes on")

@@ -1,0 +1,67 @@
+"""A server that sends bytes without regard for HTTP: endless ones, slow ones."""
+
+import contextlib
+import socket
+import threading
+import time
+
+BLOCK = b"x" * (1 << 16)
+
+
+class Raw:
+    """``answers`` maps ``GET /path`` to an iterator of bytes; the first block answers ``/v2/``."""
+
+    def __init__(self, answers):
+        self.answers = {
+            "GET /v2/": lambda: iter([b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"]),
+            **answers,
+        }
+        self.asked, self.sent = [], 0
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.host = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listening.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, contextlib.suppress(OSError):
+            request = b""
+            while b"\r\n\r\n" not in request:
+                request += connection.recv(4096)
+                if not request:
+                    return
+            key = b" ".join(request.split(b" ", 2)[:2]).decode().partition("?")[0]
+            self.asked.append(key)
+            for block in self.answers[key]():
+                connection.sendall(block)
+                self.sent += len(block)
+
+
+def endless(head, block=BLOCK, most=200_000_000):
+    """Send ``head``, and then ``block`` up to some hundred MB."""
+
+    def blocks():
+        yield head.encode()
+        for _ in range(most // len(block)):
+            yield block
+
+    return blocks
+
+
+def slow(head, seconds=0.02):
+    """Send ``head`` at once, and then a byte at a time."""
+
+    def blocks():
+        yield head.encode()
+        while True:
+            yield b"x"
+            time.sleep(seconds)
+
+    return blocks

@@ -1,0 +1,190 @@
+"""Where a registry, or a server of files, may send us."""
+
+import datetime
+import ipaddress
+import ssl
+import time
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.unit.run.registry.hostile import Server
+from toolkit.errors import CheckFailed, Missing
+from toolkit.run import http
+from toolkit.run.registry.download import fetch_blob
+from toolkit.run.registry.images import fetch_manifest
+from toolkit.run.registry.manifest import Descriptor, digest_of
+from toolkit.run.registry.name import parse_name
+from toolkit.run.registry.session import Access, Session, opened
+
+MANIFEST = b'{"schemaVersion": 2}'
+CONTENT = b"content"
+BLOB = Descriptor("x", digest_of(CONTENT), len(CONTENT))
+WHERE = {"manifest": "/v2/a/manifests/1", "blob": f"/v2/a/blobs/{BLOB.digest}"}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A file with a key and a certificate for 127.0.0.1."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(alternative, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "*")
+    return tmp_path
+
+
+@pytest.fixture
+def safe(certificate):
+    """A server with TLS."""
+    made = Server()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    made._http.socket = context.wrap_socket(made._http.socket, server_side=True)
+    yield made
+    made.close()
+
+
+def sent_to(url, status=307):
+    return (status, {"Location": url}, b"")
+
+
+def fetched(session, name, what, folder):
+    if what == "manifest":
+        return fetch_manifest(session, name, "1")
+    return fetch_blob(session, name, BLOB, folder / "part", lambda _: None)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("what", ["manifest", "blob"])
+def test_no_redirect_leads_from_tls_to_plain_http(safe, server, certificate, tmp_path, what, status):
+    safe.answers[f"GET {WHERE[what]}"] = sent_to(f"http://{server.host}/x", status)
+    server.answers["GET /x"] = (200, {}, MANIFEST if what == "manifest" else CONTENT)
+    name = parse_name(f"docker://{safe.host}/a:1")
+    with (
+        opened(name, Access(ca=certificate)) as session,
+        pytest.raises(CheckFailed, match="not protected by TLS") as caught,
+    ):
+        fetched(session, name, what, tmp_path)
+    assert safe.host in caught.value.message
+    assert server.host in caught.value.message
+    assert server.asked == []
+
+
+def test_a_second_redirect_does_not_lead_from_tls_to_plain_http_either(safe, server, certificate, tmp_path):
+    """A plain registry that was asked for may send us to TLS, and from there nothing leads back."""
+    server.answers[f"GET {WHERE['manifest']}"] = sent_to(f"https://{safe.host}/x")
+    server.answers["GET /y"] = (200, {}, MANIFEST)
+    safe.answers["GET /x"] = sent_to(f"http://{server.host}/y")
+    name = parse_name(f"docker://{server.host}/a:1")
+    access = Access(ca=certificate, plain_http=True)
+    with opened(name, access) as session, pytest.raises(CheckFailed, match="not protected by TLS"):
+        fetch_manifest(session, name, "1")
+
+
+def test_files_are_not_followed_from_tls_to_plain_http_either(safe, server, certificate, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    safe.answers["GET /x"] = sent_to(f"http://{server.host}/x", 302)
+    server.answers["GET /x"] = (200, {}, CONTENT)
+    with pytest.raises(Missing, match="not protected by TLS"), http.opened(f"https://{safe.host}/x") as body:
+        body.read()
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("what", ["manifest", "blob"])
+def test_a_redirect_over_tls_or_of_a_plain_registry_is_followed(safe, server, certificate, tmp_path, what):
+    for here, access in ((safe, Access(ca=certificate)), (server, Access(plain_http=True))):
+        scheme = "https" if here is safe else "http"
+        here.answers[f"GET {WHERE[what]}"] = sent_to(f"{scheme}://{here.host}/x")
+        here.answers["GET /x"] = (200, {}, MANIFEST if what == "manifest" else CONTENT)
+        name = parse_name(f"docker://{here.host}/a:1")
+        with opened(name, access) as session:
+            fetched(session, name, what, tmp_path)
+        (tmp_path / "part").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), [("/v2/a/manifests/1", "in a circle"), ("/1", "more than 10 times")]
+)
+def test_a_chain_of_redirects_ends_at_once(server, target, said):
+    server.answers[f"GET {WHERE['manifest']}"] = sent_to(target)
+    server.answers |= {f"GET /{number}": sent_to(f"/{number + 1}") for number in range(1, 40)}
+    name = parse_name(f"docker://{server.host}/a:1")
+    began = time.monotonic()
+    with (
+        opened(name, Access(plain_http=True)) as session,
+        pytest.raises((CheckFailed, Missing), match=said),
+    ):
+        fetch_manifest(session, name, "1")
+    assert time.monotonic() - began < 3  # 0.05 on an idle machine; retries took 16
+    assert len(server.asked) < 15
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://h/x", "https://[", "https:///x"])
+def test_a_redirect_to_what_is_no_address_is_refused(server, target):
+    server.answers[f"GET {WHERE['manifest']}"] = sent_to(target)
+    name = parse_name(f"docker://{server.host}/a:1")
+    with opened(name, Access(plain_http=True)) as session, pytest.raises(CheckFailed, match="redirects to"):
+        fetch_manifest(session, name, "1")
+
+
+def test_a_host_that_we_are_sent_to_does_not_choose_where_our_password_goes(server, home):
+    (home / "docker").mkdir()
+    (home / "docker" / "config.json").write_text(f'{{"auths": {{"{server.host}": {{"auth": "YTpi"}}}}}}')
+    other = Server()
+    try:
+        challenge = f'Bearer realm="http://{other.host}/token"'
+        other.answers["GET /x"] = (401, {"WWW-Authenticate": challenge}, b"")
+        other.answers["GET /token"] = (200, {}, b'{"token": "t"}')
+        server.answers[f"GET {WHERE['manifest']}"] = sent_to(f"http://{other.host}/x")
+        name = parse_name(f"docker://{server.host}/a:1")
+        session = Session(name, Access(plain_http=True))
+        with pytest.raises((CheckFailed, Missing)):
+            fetch_manifest(session, name, "1")
+        session.close()
+        assert not any("Authorization" in headers for _, headers, _ in other.asked)
+        assert [key for key, *_ in other.asked] == ["GET /x"]
+    finally:
+        other.close()
+
+
+def test_an_upload_is_sent_on_with_its_body_where_a_redirect_keeps_the_method(server, session_of):
+    server.answers["PUT /up"] = sent_to("/there")
+    server.answers["PUT /there"] = (201, {}, b"")
+    session_of.ask("PUT", "/up", ok=(201,), data=CONTENT).close()
+    assert server.asked[-1][2] == CONTENT
+    server.answers["PUT /up"] = sent_to("/there", 302)
+    with pytest.raises(CheckFailed, match="answers 302"):
+        session_of.ask("PUT", "/up", ok=(201,), data=CONTENT)
+
+
+@pytest.fixture
+def session_of(server):
+    made = Session(parse_name(f"docker://{server.host}/a:1"), Access(plain_http=True))
+    yield made
+    made.close()

@@ -1,0 +1,40 @@
+"""SSH destinations, and the commands by which a person reaches them."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkit.errors import BadInput
+
+_PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
+"""HOST:PORT; more colons than one make an IPv6 address, which takes no port."""
+
+
+def destination(host: str) -> tuple[str, str]:
+    """Take a destination apart: what ssh calls one, and the port, empty if none is given.
+
+    Raises:
+        BadInput: for what is none, or could be taken for an option.
+    """
+    if not host or host.startswith("-") or any(c.isspace() for c in host):
+        raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
+    port = _PORT.fullmatch(host)
+    if port is None:
+        return host, ""
+    if not (port[1].isdecimal() and len(port[1]) < 6 and 0 < int(port[1]) < 1 << 16):
+        raise BadInput(f"--host {host}: {port[1]!r} is no port; ports are 1 to 65535")
+    return host[: -len(port[1]) - 1], port[1]
+
+
+def ssh_words(host: str, config: Path | None, options: Sequence[str] = ()) -> list[str]:
+    """Return the words of ``ssh`` up to the host; the port is an option there, never ``HOST:PORT``."""
+    name, port = destination(host)
+    configured = ["-F", str(config)] if config else []
+    return ["ssh", *configured, *options, *(["-p", port] if port else []), "--", name]
+
+
+def ssh_line(host: str, config: Path | None, options: Sequence[str] = (), command: Sequence[str] = ()) -> str:
+    """Return a command line of ``ssh`` for a person to copy."""
+    words = [word for word in ssh_words(host, config, options) if word != "--"]
+    return shlex.join([*words, *command])
