@@ -8,8 +8,9 @@ import sys
 import click
 
 from toolkit.cli.lazy import NearGroup
+from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput, Missing
-from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER, ClusterStatus
+from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER
 from toolkit.report.progress import Progress
 
 _name = click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the cluster")
@@ -57,7 +58,7 @@ def up(
     from toolkit.cluster import plan, virtual
 
     if listen and plan.is_reachable(plan.checked_listen(listen)):
-        click.echo(
+        say(
             f"toolkit: warning: other machines reach {listen}. Root of a node is root of this machine; "
             "users of the class are not root, see docs/security.md",
             err=True,
@@ -65,19 +66,17 @@ def up(
     with _progress(ctx) as tell:
         cluster = virtual.up(name, nodes, tell, flavour, users, listen)
     if as_json:
-        _print_json(virtual.status(name))
+        say_json(virtual.status(name))
         return
     option = "" if name == DEFAULT_NAME else f" --name {name}"
-    click.echo(f"The cluster {name} is up: login, {', '.join(cluster.hosts[1:])}; user {cluster.user}")
-    click.echo(f"  a shell on it:    toolkit cluster shell{option}")
-    click.echo(f"  by ssh:           ssh -F {shlex.quote(str(cluster.ssh_config))} login")
+    say(f"The cluster {name} is up: login, {', '.join(cluster.hosts[1:])}; user {cluster.user}")
+    say(f"  a shell on it:    toolkit cluster shell{option}")
+    say(f"  by ssh:           ssh -F {shlex.quote(str(cluster.ssh_config))} login")
     if cluster.users:
         first, last = cluster.accounts[0], cluster.accounts[-1]
         folder = shlex.quote(str(cluster.folder_of(first).parent))
-        click.echo(
-            f"  {cluster.users} users, {first} to {last}; a folder for each, to be handed out: {folder}"
-        )
-    click.echo(f"  remove it again:  toolkit cluster down{option}")
+        say(f"  {cluster.users} users, {first} to {last}; a folder for each, to be handed out: {folder}")
+    say(f"  remove it again:  toolkit cluster down{option}")
 
 
 @command.command("status")
@@ -93,15 +92,15 @@ def status(ctx: click.Context, name: str, as_json: bool) -> None:
 
     found = virtual.status(name)
     if as_json:
-        _print_json(found)
+        say_json(found)
     else:
-        click.echo(f"cluster {found.name}: {found.state}")
+        say(f"cluster {found.name}: {found.state}")
         for node in found.nodes:
-            click.echo(f"  {node.name:<8} {node.container:<10} {node.slurm or ''}".rstrip())
+            say(f"  {node.name:<8} {node.container:<10} {node.slurm or ''}".rstrip())
         if found.users:
-            click.echo(f"  {len(found.users)} users, {found.users[0]} to {found.users[-1]}")
+            say(f"  {len(found.users)} users, {found.users[0]} to {found.users[-1]}")
         by_ssh = f"ssh -F {shlex.quote(found.ssh_config)} login"
-        click.echo(f"  {by_ssh if found.ssh_config else 'its keys are not here: another user made it'}")
+        say(f"  {by_ssh if found.ssh_config else 'its keys are not here: another user made it'}")
     ctx.exit(0 if found.state == "up" else 1)
 
 
@@ -164,18 +163,10 @@ def down(ctx: click.Context, name: str) -> None:
         virtual.down(name, tell)
 
 
-def _print_json(status: ClusterStatus) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.encode(status).decode())
-
-
 def _progress(ctx: click.Context) -> Progress:
     return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
 
 
 def _pass_on(out: bytes, err: bytes) -> None:
-    for stream, written in ((sys.stdout, out), (sys.stderr, err)):
-        if written:
-            stream.buffer.write(written)
-            stream.buffer.flush()
+    say_exact(out)
+    say_exact(err, err=True)

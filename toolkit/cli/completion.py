@@ -4,6 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from toolkit.cli.main import cli
+from toolkit.cli.say import say_text
 
 
 @click.command("completion")
@@ -18,4 +19,4 @@ def command(shell: str) -> None:
     kind = get_completion_class(shell)
     if kind is None:  # click registers all three choices
         raise click.UsageError(f"no completion for {shell}")
-    click.echo(kind(cli, {}, "toolkit", "_TOOLKIT_COMPLETE").source())
+    say_text(kind(cli, {}, "toolkit", "_TOOLKIT_COMPLETE").source())

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.lazy import NearGroup
+from toolkit.cli.say import say, say_json, say_text
 from toolkit.report.progress import Progress
 
 
@@ -32,7 +33,6 @@ def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> No
 
     Example: toolkit data get mnist
     """
-    import msgspec
 
     from toolkit.data import cache_dir
     from toolkit.dataset import catalogue, fetch
@@ -50,10 +50,10 @@ def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> No
             "fetched": done.fetched,
             "kept": done.kept,
         }
-        click.echo(msgspec.json.encode(told).decode())
+        say_json(told)
         return
     fetched = f"{len(done.fetched)} fetched" if done.fetched else "nothing to fetch"
-    click.echo(f"{folder}: {len(dataset.files)} files of {dataset.name} verified, {fetched}")
+    say(f"{folder}: {len(dataset.files)} files of {dataset.name} verified, {fetched}")
 
 
 @command.command("list")
@@ -72,7 +72,7 @@ def list_datasets(as_json: bool) -> None:
     found = catalogue.known()
     if as_json:
         listed = [msgspec.to_builtins(dataset) for dataset in found]
-        click.echo(msgspec.json.encode({"schema": "toolkit.datasets/1", "datasets": listed}).decode())
+        say_json({"schema": "toolkit.datasets/1", "datasets": listed})
         return
     rows = [(one.name, f"{one.size / 1e6:.0f}", len(one.files), one.title) for one in found]
-    click.echo(table(("name", "MB", "files", "what it is"), rows, width_of_terminal()))
+    say_text(table(("name", "MB", "files", "what it is"), rows, width_of_terminal()))

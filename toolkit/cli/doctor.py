@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.places import Where, open_runner, place_options
+from toolkit.cli.say import say_json, say_text
 from toolkit.errors import BadInput
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
@@ -185,14 +186,14 @@ def _show(asked: "Asked", verdict: Verdict, *, as_json: bool) -> None:
     if as_json:
         from toolkit.report.doctor_json import verdict_json
 
-        click.echo(verdict_json(asked.host, asked.image, verdict))
+        say_json(verdict_json(asked.host, asked.image, verdict))
         return
     from toolkit.cli.doctor_advice import advise
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor import page
 
     advice = advise(asked, verdict)
-    click.echo(
+    say_text(
         page(
             asked.host,
             asked.image,
@@ -210,12 +211,12 @@ def _show_host(host: HostFacts, found: "tuple[Finding, ...]", *, as_json: bool) 
     if as_json:
         from toolkit.report.doctor_json import host_json
 
-        click.echo(host_json(host, found))
+        say_json(host_json(host, found))
         return
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor import host_page
 
-    click.echo(host_page(host, found, style_of_stdout(), width_of_stdout()))
+    say_text(host_page(host, found, style_of_stdout(), width_of_stdout()))
 
 
 def _tell_rules(page: str | None, *, as_json: bool) -> None:
@@ -230,8 +231,8 @@ def _tell_rules(page: str | None, *, as_json: bool) -> None:
     if as_json:
         from toolkit.report.doctor_json import rules_json
 
-        click.echo(rules_json(chosen))
+        say_json(rules_json(chosen))
         return
     from toolkit.report.rules import rule_list, rule_page
 
-    click.echo(rule_page(chosen[0]) if page else rule_list(chosen))
+    say_text(rule_page(chosen[0]) if page else rule_list(chosen))

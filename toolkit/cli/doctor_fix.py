@@ -3,10 +3,10 @@
 import shlex
 from pathlib import Path
 
-import click
 import msgspec
 
 from toolkit.cli import fixfile
+from toolkit.cli.say import say, say_json, say_text
 from toolkit.cli.styles import style_of_stdout
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -64,7 +64,7 @@ def command(
 
 def undo(file: Path) -> None:
     """Put back what was there before the last ``--fix``."""
-    click.echo(fixfile.undo(file))
+    say(fixfile.undo(file))
 
 
 def _recipe(
@@ -134,6 +134,6 @@ def _written(file: Path, *, changed: bool) -> str:
 def _tell(as_json: bool, value: dict[str, object], text: str) -> None:
     if as_json:
         value = {"schema": "toolkit.fixed/1", **value}
-        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+        say_json(value, indent=True)
     else:
-        click.echo(text)
+        say_text(text)

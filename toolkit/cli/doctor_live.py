@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
 from toolkit.cli.following import watch_job
 from toolkit.cli.places import Where
 from toolkit.cli.prepare import directory, image_there
+from toolkit.cli.say import say_json, say_text
 from toolkit.cli.styles import style_of_stdout, width_of_stdout
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
@@ -94,9 +94,9 @@ def command(asked: Asked, where: Where, flags: dict[str, Any]) -> int:
         trials=trials,
     )
     if asked.as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(result), indent=2))
+        say_json(result, indent=True)
     else:
-        click.echo(live_page(result, host, style_of_stdout(), width_of_stdout()))
+        say_text(live_page(result, host, style_of_stdout(), width_of_stdout()))
     return 0 if result.good else 1
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
-import msgspec
 
+from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed
 
 _MOST = 64 << 20
@@ -34,9 +34,10 @@ def command(file: str, as_json: bool) -> None:
     looks = () if found else suspects(text, end, skipped)
     if as_json:
         value = {"schema": "toolkit.explain/1", "findings": found, "suspects": looks}
-        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+        say_json(value, indent=True)
     elif found:
-        click.echo("\n".join(findings(found, style_of_stdout(), width_of_stdout())).rstrip())
+        *lines, _ = findings(found, style_of_stdout(), width_of_stdout())  # the last one is empty
+        say(*lines)
     if not found:
         shown = ["the last lines that look like errors:", *looks] if looks else []
         raise CheckFailed(

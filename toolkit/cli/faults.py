@@ -4,8 +4,9 @@ import re
 
 import click
 
+from toolkit.cli.say import say
 from toolkit.errors import BadInput, Missing, ToolkitError
-from toolkit.report.plain import as_shown, one_line
+from toolkit.report.plain import as_shown, bounded
 
 _PACKAGES = {"yaml": "pyyaml"}
 """Modules that are not called as the package that brings them."""
@@ -16,13 +17,13 @@ _HELP: tuple[type[click.ClickException], ...] = tuple(
 """How click since 8.2 says that a group was called without a command, which is no error of a word."""
 
 
-def say(error: ToolkitError) -> None:
-    """Tell of an error on standard error."""
-    for line in (part for text in error.detail for part in text.split("\n")):
-        click.echo(f"    {as_shown(line)}", err=True)
-    click.echo(f"toolkit: {one_line(error.message)}", err=True)
+def print_error(error: ToolkitError) -> None:
+    """Print an error on standard error: details, the message and the fix, each bounded."""
+    details = (part for text in error.detail for part in text.split("\n"))
+    say(*(f"    {bounded(as_shown(line))}" for line in details), err=True)
+    say(f"toolkit: {bounded(error.message)}", err=True)
     if error.fix:
-        click.echo(f"  fix: {one_line(error.fix)}", err=True)
+        say(f"  fix: {bounded(error.fix)}", err=True)
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:

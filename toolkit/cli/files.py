@@ -6,6 +6,7 @@ from pathlib import Path
 from toolkit import files
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import behind_links
+from toolkit.report.plain import shown
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -19,7 +20,7 @@ def write_whole(path: Path, content: bytes) -> None:
         raise BadInput("-: no name of a file", fix="/dev/stdout is what a program prints")
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(content)
+            _write_into(path, content)
         else:
             files.write_whole(behind_links(path), content)
     except OSError as error:
@@ -27,3 +28,9 @@ def write_whole(path: Path, content: bytes) -> None:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise CheckFailed(why, fix="make room there, or name a file on another disk") from error
         raise BadInput(why) from error
+
+
+def _write_into(path: Path, content: bytes) -> None:
+    """Write into a device or a pipe; on a terminal, such as ``/dev/stdout``, with the filter of the door."""
+    with path.open("wb") as file:
+        file.write(shown(content.decode("utf-8", "replace")).encode() if file.isatty() else content)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.places import open_runner, place_options
+from toolkit.cli.say import say
 from toolkit.errors import BadInput
+from toolkit.report.plain import one_line
 
 if TYPE_CHECKING:
     from toolkit.launch.detect import Draft
@@ -78,13 +80,13 @@ def command(
         file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(_facts_of(file), encode(bundle))
     write_whole(file, text.encode())
-    click.echo(f"{file}: the profile of {called}; its facts are beside it")
+    say(f"{file}: the profile of {called}; its facts are beside it")
     for gap in found.gaps:
-        click.echo(f"toolkit: {gap}", err=True)
+        say(f"toolkit: {gap}", err=True)
     where = shlex.quote(str(output) if output else called)
     place = f" --cluster {cluster}" if cluster else f" --host {shlex.quote(host)}" if host else ""
-    click.echo(f"  look at it:  toolkit site show {where}")
-    click.echo(f"  launch:      toolkit launch mnist --site {where}{place}")
+    say(f"  look at it:  toolkit site show {where}")
+    say(f"  launch:      toolkit launch mnist --site {where}{place}")
 
 
 def _asked(runner: "Runner", partition: str, wait: int) -> "Bundle":
@@ -131,8 +133,9 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             answers[question.option] = question.default
         elif _person():
             kind = click.Choice(question.choices) if question.choices else None
+            # readline writes what it asks past the door.
             answers[question.option] = click.prompt(
-                question.text, default=question.default, type=kind, err=True
+                one_line(question.text), default=one_line(question.default), type=kind, err=True
             )
         else:
             choices = f"; choices: {', '.join(question.choices)}" if question.choices else ""

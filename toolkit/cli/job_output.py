@@ -4,9 +4,8 @@ import codecs
 import contextlib
 from collections.abc import Callable, Iterator
 
-import click
-
 from toolkit.cli.reaching import reached
+from toolkit.cli.say import say
 from toolkit.errors import Missing
 from toolkit.launch import jobs, records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
@@ -81,7 +80,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _Place) -> Iterato
                 yield from pieces(place.runner(), there)
                 return
         except Missing as error:
-            click.echo(f"toolkit: {error.message}; this copy lacks the middle of the output", err=True)
+            say(f"toolkit: {error.message}; this copy lacks the middle of the output", err=True)
     yield from pieces(LocalRunner(), here)
 
 

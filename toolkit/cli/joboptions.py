@@ -111,6 +111,7 @@ def environment(pairs: tuple[str, ...]) -> dict[str, str]:
     """
     import os
 
+    from toolkit.cli.say import say
     from toolkit.launch.variables import guarded, of_pairs
     from toolkit.model.hidden import hidden
 
@@ -118,7 +119,7 @@ def environment(pairs: tuple[str, ...]) -> dict[str, str]:
     given = guarded(found)
     if exposed := [name for name in hidden(given) if name not in hidden(found)]:
         names = ", ".join(exposed)
-        click.echo(
+        say(
             f"warning: --env {exposed[0]}=…: the value of {names} is in the argument list of this command, "
             f"which all users of this machine can see; export it and write --env {exposed[0]}",
             err=True,

@@ -11,8 +11,10 @@ import msgspec
 
 from toolkit.cli.lazy import NearGroup
 from toolkit.cli.reaching import find, find_all, looked_after, reached, refreshed, tell_damage
+from toolkit.cli.say import say, say_json, say_text
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
+from toolkit.report.plain import as_shown, output_as_shown
 from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def list_jobs(
     found = [(r, ok) for r, ok in looked_after(chosen) if not states or r.state in states]
     if as_json:
         listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
-        click.echo(msgspec.json.encode({"schema": "toolkit.jobs/1", "jobs": listed}).decode())
+        say_json({"schema": "toolkit.jobs/1", "jobs": listed})
         return
     from toolkit.cli.styles import width_of_terminal
     from toolkit.report.job import state
@@ -82,7 +84,7 @@ def list_jobs(
         for r, ok in found
     ]
     titles = ("job", "slurm", "state", "mode", "nodes x ranks", "where", "submitted")
-    click.echo(table(titles, rows, width_of_terminal()))
+    say_text(table(titles, rows, width_of_terminal()))
 
 
 @command.command("show")
@@ -97,17 +99,17 @@ def show(job: str | None, as_json: bool | None) -> None:
     if as_json is None:
         as_json = not sys.stdout.isatty()
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())
+        say_json(record, indent=True)
         return
     from toolkit.report.job import job_text
 
-    click.echo(job_text(record, _progress(record)))
+    say_text(job_text(record, _progress(record)))
     if record.state in FINAL_STATES and record.state != "completed":
         from toolkit.cli.following import failure
 
         why = failure(record)
         fix = [f"fix: {why.fix}"] if why.fix else []
-        click.echo("\n".join(["", f"{why.message}", *(f"    {line}" for line in why.detail), *fix]))
+        say("", why.message, *(f"    {as_shown(line)}" for line in why.detail), *fix)
 
 
 @command.command("logs")
@@ -132,7 +134,7 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
     from toolkit.cli.job_output import texts
 
     for text in texts(record):
-        click.echo(text, nl=False)
+        say_text(output_as_shown(text.removesuffix("\n")))
 
 
 @command.command("wait")
@@ -163,11 +165,11 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """End every JOB (the last one by default)."""
     from toolkit.cli.cancelling import Tried, end_all, failure
 
-    def say(one: Tried) -> None:
+    def tell(one: Tried) -> None:
         if not as_json:
-            click.echo(f"job {one.record.id or one.record.key} {one.said}")
+            say(f"job {one.record.id or one.record.key} {one.said}")
 
-    tried = end_all(find_all(jobs), say)
+    tried = end_all(find_all(jobs), tell)
     if as_json and (len(tried) > 1 or tried[0].error is None):
         _print_records([(one.record, one.was_reached) for one in tried])
     if error := failure(tried):
@@ -199,7 +201,7 @@ def resume(ctx: click.Context, job: str | None, as_json: bool) -> None:
     if as_json:
         _print_several([record], as_json=True)
     else:
-        click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+        say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
 
 
 def _go_on_here(
@@ -228,7 +230,7 @@ def _print_as_json(record: JobRecord) -> None:
 
     output, left_out = ends(record)
     head = {"schema": "toolkit.output/1", "key": record.key, "id": record.id, "state": record.state}
-    click.echo(msgspec.json.encode({**head, "output": output, "left_out": left_out}).decode())
+    say_json({**head, "output": output, "left_out": left_out})
 
 
 def _names(record: JobRecord) -> set[str]:
@@ -239,7 +241,7 @@ def _names(record: JobRecord) -> set[str]:
 def _print_several(found: list[JobRecord], *, as_json: bool) -> None:
     if not as_json:
         for record in found:
-            click.echo(f"{record.key} {record.state}")
+            say(f"{record.key} {record.state}")
     else:
         _print_records([(record, True) for record in found])
 
@@ -247,10 +249,10 @@ def _print_several(found: list[JobRecord], *, as_json: bool) -> None:
 def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
     """Print one record as it is, several as a list that says of each whether its place was reached."""
     if len(found) == 1:
-        click.echo(msgspec.json.encode(found[0][0]).decode())
+        say_json(found[0][0])
         return
     listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
-    click.echo(msgspec.json.encode({"schema": "toolkit.jobs/1", "jobs": listed}).decode())
+    say_json({"schema": "toolkit.jobs/1", "jobs": listed})
 
 
 def _wait_for_one(ctx: click.Context, record: JobRecord, *, as_json: bool) -> None:

@@ -4,13 +4,13 @@ import dataclasses
 import posixpath
 from pathlib import Path
 
-import click
 import msgspec
 
 from toolkit.cli.following import conclude
 from toolkit.cli.launching import Call, Opener
 from toolkit.cli.layering import Asked
 from toolkit.cli.prepare import Flags, check, signed, startable, to_record
+from toolkit.cli.say import say_exact, say_json
 from toolkit.cli.shared import look
 from toolkit.errors import BadInput
 from toolkit.folders import at_home
@@ -63,7 +63,7 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
     text = local_script(spec, choice.plan, choice.because, plan.runtime_of(host), facts)
     if call.dry_run:
-        click.echo(text, nl=False)
+        say_exact(text)
         return
     record = to_record(runner.place, spec, choice.plan, f"sha256:{image.digest}")
     record = msgspec.structs.replace(
@@ -72,7 +72,7 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     on_line = (lambda _: None) if call.as_json else tell.output
     record = run_local(runner, record, text, on_line, hidden(env))
     if call.as_json:
-        click.echo(msgspec.json.encode(record).decode())
+        say_json(record)
     conclude(record, tell)
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from toolkit.cli.layering import Asked, asked
 from toolkit.cli.places import Where, where_of
+from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput, Missing
 from toolkit.report.progress import Progress
 
@@ -63,7 +62,7 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
         from toolkit.cli.offline import script_for
 
         assert made.site is not None  # noqa: S101 - _unseen says so
-        click.echo(script_for(made, made.site, _flags(call), tell), nl=False)
+        say_exact(script_for(made, made.site, _flags(call), tell))
     else:
         _submit(call, made, tell, opener)
 
@@ -121,22 +120,21 @@ def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> 
 
 def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:
     """Print the script, or bring the files there, submit and follow."""
-    import msgspec
 
     from toolkit.cli.following import conclude, watch_job
 
     if call.dry_run:
-        click.echo(job.script, nl=False)
+        say_exact(job.script)
         return
     record = submitted(job, where, runner, tell)
     if call.follow:
         record = watch_job(runner, record, tell, quiet=call.as_json)
     if call.as_json:
-        click.echo(msgspec.json.encode(record).decode())
+        say_json(record)
     if call.follow:
         conclude(record, tell)
     elif not call.as_json:
-        click.echo(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+        say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
 
 
 def _again(call: Call, tell: Progress, opener: Opener) -> None:

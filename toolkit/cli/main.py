@@ -32,7 +32,8 @@ class Program(LazyGroup):
     cls=Program,
     table=COMMANDS,
     params=flags(),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    # The door drops colours where nobody sees them; click would drop codes of others without a word.
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(__version__, prog_name="toolkit", message="%(prog)s %(version)s")
 @click.pass_context
@@ -71,11 +72,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def _told(error: Exception) -> int:
     # Whoever only asks for help does not read what is said of errors.
-    from toolkit.cli.faults import say, unforeseen
+    from toolkit.cli.faults import print_error, unforeseen
 
     ours = error if isinstance(error, ToolkitError) else unforeseen(error)
     with contextlib.suppress(OSError):  # the terminal may have gone, and taken us along
-        say(ours)
+        print_error(ours)
     return ours.code
 
 

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from toolkit.cli.places import open_runner, place_options
+from toolkit.cli.say import say_exact
 from toolkit.errors import BadInput, Missing
 from toolkit.report.progress import Progress
 
@@ -79,7 +80,7 @@ def command(
         site = asking.job.site
         # As toolkit launch does it: a script alone needs nobody to be asked.
         if dry_run and site and host is None and cluster is None and not shutil.which("sbatch"):
-            click.echo(unseen_script(asking, site, tell), nl=False)
+            say_exact(unseen_script(asking, site, tell))
             return
         host = host or (cluster is None and host_of(site)) or None
         remote = host is not None or cluster is not None
@@ -87,7 +88,7 @@ def command(
         try:
             job = prepared(runner, asking, tell, remote=remote)
             if dry_run:
-                click.echo(job.script, nl=False)
+                say_exact(job.script)
                 return
             config = str(ssh_config.resolve()) if ssh_config else None
             record = msgspec.structs.replace(job.record, host=host, cluster=cluster, ssh_config=config)

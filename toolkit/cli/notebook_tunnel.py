@@ -5,12 +5,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import click
-import msgspec
-
 from toolkit.cli.following import failure
 from toolkit.cli.notebook_job import Prepared
 from toolkit.cli.places import where_of
+from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.launch import jobs, notebook, records, submission
 from toolkit.launch.slurm import JobStatus
@@ -140,11 +138,11 @@ def _nothing() -> None:
 def _show(record: JobRecord, place: notebook.Place, url: str, session: Session, tell: Tell) -> None:
     if session.as_json:
         told = {"schema": SCHEMA, "url": url, "job": record.id, "key": record.key, "host": place.host}
-        click.echo(msgspec.json.encode(told).decode())
+        say_json(told)
         return
     end = "closes the tunnel; the job goes on" if session.keep else "closes the tunnel and ends the job"
     tell.step(f"Jupyter runs on {place.host}; Ctrl-C {end}")
-    click.echo(url)
+    say(url)
 
 
 def _closed(runner: Runner, record: JobRecord, session: Session) -> Interrupted:

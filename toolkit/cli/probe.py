@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from toolkit.cli.places import open_runner, place_options
+from toolkit.cli.say import say, say_json
 
 
 @click.command("probe")
@@ -71,13 +71,13 @@ def command(
     if output:
         write_whole(output, encode(bundle))
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(bundle.host), indent=2))
+        say_json(bundle.host, indent=True)
         return
     if output:
-        click.echo(f"{output}: the facts of {bundle.host.place}")
+        say(f"{output}: the facts of {bundle.host.place}")
     style, width = style_of_stdout(), width_of_stdout()
     if not output:
-        click.echo(style(bundle.host.place, "bold"))
-        click.echo("\n".join(side_by_side(bundle.host, None, style, width)))
+        say(style(bundle.host.place, "bold"))
+        say(*side_by_side(bundle.host, None, style, width))
     if lines := list(machines(bundle, style, width)):
-        click.echo("\n".join(["", *lines] if not output else lines))
+        say(*([] if output else [""]), *lines)

@@ -4,9 +4,8 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import click
-
 from toolkit.cli.places import Where, where_of
+from toolkit.cli.say import say
 from toolkit.errors import ToolkitError
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord
@@ -23,7 +22,7 @@ _PLACES_AT_ONCE = 8
 
 def tell_damage(message: str) -> None:
     """Say that a record was passed over."""
-    click.echo(f"toolkit: passed over {message}", err=True)
+    say(f"toolkit: passed over {message}", err=True)
 
 
 def find(job: str | None) -> JobRecord:

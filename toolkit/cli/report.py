@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.say import say, say_json, say_text
 from toolkit.errors import BadInput, ToolkitError
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
     if jobs:
         raise BadInput(f"--timeline: {jobs[0]} has no place beside it; give the file alone")
     text, encoded = told(file, width_of_stdout())
-    click.echo(encoded.decode() if as_json else text)
+    if as_json:
+        say_json(encoded)
+    else:
+        say_text(text)
 
 
 def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool) -> None:
@@ -101,9 +105,9 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
     result = results.summarise(training, results.read_record(folder))
     encoded = msgspec.json.encode(result)
     if as_json:
-        click.echo(encoded.decode())
+        say_json(encoded)
     else:
-        click.echo(f"{epochs_table(training)}\n\n{summary(result)}")
+        say_text(f"{epochs_table(training)}\n\n{summary(result)}")
     if output:
         _write(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
@@ -137,7 +141,7 @@ def _folder(job: str | None) -> Path:
     except ToolkitError as error:
         if not kept.is_file():
             raise
-        click.echo(f"toolkit: {error.message}; these are the figures that were brought before", err=True)
+        say(f"toolkit: {error.message}; these are the figures that were brought before", err=True)
     return folder
 
 
@@ -169,4 +173,4 @@ def _write(path: Path, content: bytes) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
-    click.echo(f"wrote {path}", err=True)
+    say(f"wrote {path}", err=True)

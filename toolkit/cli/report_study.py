@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 import msgspec
 
+from toolkit.cli.say import say, say_json, say_text
 from toolkit.report import study, study_tables
 from toolkit.report.study_text import text_of
 
@@ -20,7 +20,10 @@ def report_studies(
     """
     report = study.read(folders)
     encoded = study_tables.json_of(report)
-    click.echo(encoded.decode() if as_json else text_of(report, width))
+    if as_json:
+        say_json(encoded)
+    else:
+        say_text(text_of(report, width))
     if (text or as_json) and output is None:
         return
     where = output or folders[0] / "report"
@@ -37,7 +40,7 @@ def report_studies(
     for one in drawn:
         _write(where / f"{one.name}.svg", one.svg.encode(), tell=False)
         _write(where / f"{one.name}.png", one.png, tell=False)
-    click.echo(f"wrote {len(drawn)} plots as SVG and PNG to {where}", err=True)
+    say(f"wrote {len(drawn)} plots as SVG and PNG to {where}", err=True)
     _write(where / "index.html", page(report, drawn).encode())
 
 
@@ -47,4 +50,4 @@ def _write(path: Path, content: bytes, *, tell: bool = True) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
     if tell:
-        click.echo(f"wrote {path}", err=True)
+        say(f"wrote {path}", err=True)

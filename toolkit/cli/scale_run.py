@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 import msgspec
 
 from toolkit.cli import scale_point
 from toolkit.cli.launching import Opener
+from toolkit.cli.say import say
 from toolkit.cli.scale_study import joined
 from toolkit.cli.waiting import wait_for
 from toolkit.errors import CheckFailed, Interrupted
@@ -57,7 +57,7 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
                 fix="the same command goes on from there",
             ) from None
     for text in proof.verdicts(study, curves(study, points.values())):
-        click.echo(text)
+        say(text)
     _conclude(sweep, points)
 
 
@@ -140,9 +140,7 @@ def _tell_failure(point: Point, retry: int, tell: Tell) -> None:
 
 def _conclude(sweep: Sweep, points: dict[str, Point]) -> None:
     failed = [point for point in points.values() if point.state != "measured"]
-    click.echo(
-        f"{len(points) - len(failed)} of {len(points)} runs are measured; toolkit report {sweep.folder}"
-    )
+    say(f"{len(points) - len(failed)} of {len(points)} runs are measured; toolkit report {sweep.folder}")
     if failed:
         raise CheckFailed(
             f"{len(failed)} runs failed and are left out",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
 from toolkit.cli.flags import Flags, check_words
 from toolkit.cli.layering import asked
+from toolkit.cli.say import say, say_text
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
 from toolkit.launch.specify import name_of
@@ -204,8 +204,8 @@ def print_runs(where: Path, study: Study) -> None:
         _, words = sweep.asked_of(study, point)
         what = list(filter(None, [sweep.trainer_of(study, point)]))
         rows.append((number, point.title, point.state, shlex.join([*what, *words])))
-    click.echo(table(("", "run", "state", "what"), rows))
-    click.echo(f"\n{len(rows)} runs, {study.scaling} scaling; the study is kept in {where}")
+    say_text(table(("", "run", "state", "what"), rows))
+    say("", f"{len(rows)} runs, {study.scaling} scaling; the study is kept in {where}")
 
 
 def _proved(wanted: Wanted) -> dict[str, dict[str, str]]:

@@ -7,6 +7,7 @@ import click
 
 from toolkit.cli.lazy import NearGroup
 from toolkit.cli.places import open_runner, place_options
+from toolkit.cli.say import say, say_exact, say_json, say_text
 from toolkit.errors import BadInput
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ def list_sites(as_json: bool) -> None:
 
     Example: toolkit site list
     """
-    import msgspec
 
     from toolkit.cli.styles import width_of_terminal
     from toolkit.knowledge import sites
@@ -42,11 +42,11 @@ def list_sites(as_json: bool) -> None:
     own = {name for name in found if sites.find(name).parent == sites.own_folder()}
     if as_json:
         rows = [row(name, one, own=name in own) for name, one in found.items()]
-        click.echo(msgspec.json.encode({"schema": "toolkit.sites/1", "sites": rows}).decode())
+        say_json({"schema": "toolkit.sites/1", "sites": rows})
     else:
-        click.echo(listed(found, own, width_of_terminal()))
+        say_text(listed(found, own, width_of_terminal()))
     for more in trouble[1:]:
-        click.echo(f"toolkit: {more.message}", err=True)
+        say(f"toolkit: {more.message}", err=True)
     if trouble:
         raise trouble[0]
 
@@ -60,7 +60,6 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
 
     Example: toolkit site show juwels
     """
-    import msgspec
 
     from toolkit.cli.styles import width_of_terminal
     from toolkit.knowledge import sites
@@ -72,11 +71,11 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
     site = sites.site(name)
     plain = file.name.removesuffix(sites.SUFFIX)
     if as_toml:
-        click.echo(text_of(file), nl=False)
+        say_exact(text_of(file))
     elif as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(told(plain, site)), indent=2).decode())
+        say_json(told(plain, site), indent=True)
     else:
-        click.echo("\n".join(page(plain, str(file), site, width_of_terminal())))
+        say(*page(plain, str(file), site, width_of_terminal()))
 
 
 @command.command("check")
@@ -104,7 +103,6 @@ def check(
 
     Example: toolkit site check virtual --cluster demo
     """
-    import msgspec
 
     from toolkit.knowledge import sites
     from toolkit.launch.sitecheck import points
@@ -116,9 +114,9 @@ def check(
     found = tuple(points(site, bundle.host, bundle.site))
     if as_json:
         told = checked_json(name, bundle.host.place, found)
-        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+        say_json(told, indent=True)
     else:
-        click.echo("\n".join(checked(name, bundle.host.place, found)))
+        say(*checked(name, bundle.host.place, found))
     if any(point.state == "differs" for point in found):
         ctx.exit(1)
 

@@ -6,11 +6,13 @@ import os
 import select
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TextIO
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
 from toolkit.errors import ToolkitError
+from toolkit.report.door import Door
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -35,13 +37,10 @@ class _Named(io.FileIO):
 
 
 def prepare() -> None:
-    """Make the three such that writing fails only for a reason that a person can do something about."""
+    """Open what is closed, name the outputs in their errors, and put the door in front of both of them."""
     _open_what_is_closed()
-    sys.stdout, sys.stderr = _named(sys.stdout, _OUTPUT), _named(sys.stderr, "standard error")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal of another encoding shows a question mark for a character that it does not have.
-            stream.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = _door(sys.stdout, _OUTPUT), _door(sys.stderr, "standard error")
+    sys.excepthook = _print_traceback
 
 
 @contextlib.contextmanager
@@ -63,6 +62,24 @@ def written() -> Iterator[None]:
             f"{_OUTPUT} cannot be written to: {error.strerror}",
             fix="make room where it goes, or send it elsewhere",
         ) from error
+
+
+def _print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print a traceback without the colours that Python 3.13 adds, which the door would show as text."""
+    import traceback  # for --debug alone
+
+    traceback.print_exception(kind, error, trace)
+
+
+def _door(stream: TextIO, told: str) -> TextIO:
+    """Return the door to a stream, whose errors are named."""
+    if isinstance(stream, Door):
+        return stream
+    below = _named(stream, told)
+    if isinstance(below, io.TextIOWrapper):
+        # A terminal of another encoding shows a question mark for a character that it does not have.
+        below.reconfigure(errors="replace")
+    return cast(TextIO, Door(below))
 
 
 def _named(stream: TextIO, told: str) -> TextIO:

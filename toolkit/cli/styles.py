@@ -4,13 +4,13 @@ import os
 import shutil
 import sys
 
-import click
-
 from toolkit.report.doctor import Style, unstyled
+from toolkit.report.plain import styled
 
 _LEAST = 30
 """Below it no page can be laid out; a terminal breaks what is wider."""
-_COLOURS = {"good": "green", "bad": "red", "warn": "yellow"}
+_CODES = {"good": "32", "bad": "31", "warn": "33", "bold": "1", "dim": "2"}
+"""Codes of ECMA-48, SGR: green, red, yellow, bold, faint."""
 
 
 def style_of_stdout() -> Style:
@@ -31,9 +31,4 @@ def width_of_terminal() -> int | None:
 
 
 def _coloured(text: str, style: str) -> str:
-    if style in _COLOURS:
-        return click.style(text, fg=_COLOURS[style])
-    # Only what is wanted is named: bold=False would write the code that ends dim as well, and the reverse.
-    if style == "bold":
-        return click.style(text, bold=True)
-    return click.style(text, dim=True) if style == "dim" else text
+    return styled(text, _CODES[style]) if style in _CODES else text

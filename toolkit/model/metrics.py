@@ -1,5 +1,7 @@
 """The lines of ``metrics.jsonl`` as trainers write them (``docs/metrics.md``), and what they say together."""
 
+from typing import Annotated
+
 import msgspec
 
 from toolkit.decoding import UNDECODABLE
@@ -8,62 +10,73 @@ from toolkit.errors import BadInput
 METRICS = "metrics.jsonl"
 _SCHEMA = "toolkit.metrics/1"
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""An integer that every reader of JSON holds exactly (RFC 8259, section 6)."""
+
+Measure = Annotated[float, msgspec.Meta(ge=-1e40, le=1e40)]
+"""A number that a plot can show; the largest of single precision is 3.4e38."""
+
+Name = Annotated[str, msgspec.Meta(max_length=255)]
+
+Path = Annotated[str, msgspec.Meta(max_length=4096)]
+"""A path; Linux takes none that is longer (PATH_MAX)."""
+
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
     """First line of the metrics; see ``docs/metrics.md``. Fields of a later release are passed over."""
 
-    schema: str
-    trainer: str
-    strategy: str
-    world_size: int
-    nodes: int
-    threads: int
-    batch_size: int
-    global_batch_size: int
-    epochs: int
-    learning_rate: float
-    seed: int
-    samples: int
-    test_samples: int
-    parameters: int
-    start_seconds: float
-    versions: dict[str, str]
+    schema: Name
+    trainer: Name
+    strategy: Name
+    world_size: Count
+    nodes: Count
+    threads: Count
+    batch_size: Count
+    global_batch_size: Count
+    epochs: Count
+    learning_rate: Measure
+    seed: Count
+    samples: Count
+    test_samples: Count
+    parameters: Count
+    start_seconds: Measure
+    versions: Annotated[dict[Name, Name], msgspec.Meta(max_length=255)]
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
     """One epoch of all ranks; a benchmark has nothing to test, and a loss that is no number is not known."""
 
-    epoch: int
-    seconds: float
-    images: int
-    images_per_second: float
-    loss: float | None
-    accuracy: float
-    test_loss: float | None = None
-    test_accuracy: float | None = None
-    input_seconds: float | None = None
+    epoch: Count
+    seconds: Measure
+    images: Count
+    images_per_second: Measure
+    loss: Measure | None
+    accuracy: Measure
+    test_loss: Measure | None = None
+    test_accuracy: Measure | None = None
+    input_seconds: Measure | None = None
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
     """The training went on from a checkpoint; what it says of its size holds from here on."""
 
-    world_size: int | None = None
-    nodes: int | None = None
-    threads: int | None = None
-    global_batch_size: int | None = None
-    learning_rate: float | None = None
+    world_size: Count | None = None
+    nodes: Count | None = None
+    threads: Count | None = None
+    global_batch_size: Count | None = None
+    learning_rate: Measure | None = None
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="record"):
     """Last line: that it is there says that the training came to its end."""
 
-    epochs: int
-    test_loss: float | None = None
-    test_accuracy: float | None = None
-    seconds: float
-    images: int
-    images_per_second: float
-    model: str | None = None
+    epochs: Count
+    test_loss: Measure | None = None
+    test_accuracy: Measure | None = None
+    seconds: Measure
+    images: Count
+    images_per_second: Measure
+    model: Path | None = None
 
 
 class Training(msgspec.Struct, frozen=True):

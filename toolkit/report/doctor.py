@@ -10,6 +10,7 @@ from toolkit.model.finding import Finding
 from toolkit.model.prediction import Request, Verdict
 from toolkit.probe.group import shown
 from toolkit.report.lines import command_lines, wrapped
+from toolkit.report.plain import joined
 from toolkit.report.ways import ways
 from toolkit.versions import parse
 
@@ -53,7 +54,7 @@ def page(
         lines += [style("What would mend it", "bold"), *wrapped(advice, 2, width), ""]
     if next_command:
         lines += [style("Next", "bold"), *command_lines(shlex.split(next_command), 2, width)]
-    return "\n".join(lines).rstrip()
+    return joined(lines).rstrip()
 
 
 def host_page(
@@ -65,7 +66,7 @@ def host_page(
     if found:
         lines += [style("Findings", "bold"), *findings(found, style, width)]
     lines += [style("Next", "bold"), "  toolkit doctor IMAGE"]
-    return "\n".join(lines)
+    return joined(lines)
 
 
 def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.recipe import Recipe
 from toolkit.render import quoted
 from toolkit.report.doctor import Style, unstyled
+from toolkit.report.plain import joined
 from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
@@ -58,7 +59,7 @@ def difference(before: Iterable[str], after: Iterable[str], name: str, style: St
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )
-    return "\n".join(style(line, _STYLES.get(line[:1], "")) for line in lines)
+    return joined(style(line, _STYLES.get(line[:1], "")) for line in lines)
 
 
 def _folded(words: list[str]) -> list[str]:

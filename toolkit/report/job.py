@@ -3,13 +3,14 @@
 import datetime as dt
 import posixpath
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from toolkit.launch import records
 from toolkit.launch.jobs import output_of
 from toolkit.model.hidden import SHOWN
 from toolkit.model.job import JobRecord, JobTask
+from toolkit.report.plain import joined
 from toolkit.report.states import clock, times
 
 _WIDTH = 12
@@ -23,24 +24,24 @@ def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
     """
     spec = record.spec
     script = posixpath.join(spec.directory, records.SCRIPT)
-    lines = [
-        ("job", record.key),
-        ("state", _state(record)),
-        ("slurm", f"{_numbers(record)} on {record.place}"),
-        ("size", _size(record)),
+    entries = [
+        ("job", [record.key]),
+        ("state", [_state(record)]),
+        ("slurm", [f"{_numbers(record)} on {record.place}"]),
+        ("size", [_size(record)]),
         ("plan", _plan(record)),
-        ("image", f"{spec.image}\n{record.image_digest}{_signature(record)}"),
-        ("command", shlex.join(spec.command)),
-        ("folder", spec.directory),
-        ("script", f"{script}\n{_here(record, records.SCRIPT)}"),
-        ("output", f"{output_of(record)}\n{_here(record, records.OUTPUT)}"),
-        ("submitted", _local(record.submitted)),
-        ("started", f"{clock(record.started)}, the cluster's time" if record.started else ""),
-        ("ended", f"{clock(record.ended)}, the cluster's time" if record.ended else ""),
-        ("nodes", record.nodes),
-        ("tasks", "\n".join(_task(task, progress.get(task.index, "")) for task in record.tasks)),
+        ("image", [spec.image, record.image_digest, _signature(record)]),
+        ("command", [shlex.join(spec.command)]),
+        ("folder", [spec.directory]),
+        ("script", [script, _here(record, records.SCRIPT)]),
+        ("output", [output_of(record), _here(record, records.OUTPUT)]),
+        ("submitted", [_local(record.submitted)]),
+        ("started", [f"{clock(record.started)}, the cluster's time" if record.started else ""]),
+        ("ended", [f"{clock(record.ended)}, the cluster's time" if record.ended else ""]),
+        ("nodes", [record.nodes]),
+        ("tasks", [_task(task, progress.get(task.index, "")) for task in record.tasks]),
     ]
-    return "\n".join(_entry(name, value) for name, value in lines if value.strip())
+    return joined(line for name, values in entries for line in _entry(name, values))
 
 
 def state(record: JobRecord) -> str:
@@ -72,20 +73,20 @@ def _size(record: JobRecord) -> str:
     return f"{size}{where}"
 
 
-def _plan(record: JobRecord) -> str:
+def _plan(record: JobRecord) -> list[str]:
     plan = record.plan
     forced = ", forced" if record.forced else ""
     words = shlex.join((*plan.launcher, *plan.container))
-    env = "".join(f"\n{name}={shlex.quote(value)}" for name, value in plan.env.items())
-    binds = "".join(f"\n--bind {shlex.quote(bind)}" for bind in plan.binds)
-    unset = f"\nwithout {len(plan.unset)} variables of the host" if plan.unset else ""
-    env += "".join(f"\n{name}={SHOWN}" for name in record.spec.secrets)
-    return f"{record.mode} (predicted: {record.predicted}{forced})\n{words}{env}{binds}{unset}"
+    env = (f"{name}={shlex.quote(value)}" for name, value in plan.env.items())
+    binds = (f"--bind {shlex.quote(bind)}" for bind in plan.binds)
+    secrets = (f"{name}={SHOWN}" for name in record.spec.secrets)
+    unset = f"without {len(plan.unset)} variables of the host" if plan.unset else ""
+    return [f"{record.mode} (predicted: {record.predicted}{forced})", words, *env, *secrets, *binds, unset]
 
 
 def _signature(record: JobRecord) -> str:
     check = record.image_check
-    return f"\nsignature: {', '.join((check.signature, *check.signers))}" if check else ""
+    return f"signature: {', '.join((check.signature, *check.signers))}" if check else ""
 
 
 def _here(record: JobRecord, name: str) -> str:
@@ -98,6 +99,7 @@ def _local(time: str) -> str:
     return dt.datetime.fromisoformat(time).astimezone().isoformat(" ", "seconds")
 
 
-def _entry(name: str, value: str) -> str:
-    first, *more = [line for line in value.split("\n") if line]
-    return "\n".join([f"{name:<{_WIDTH}}{first}", *(" " * _WIDTH + line for line in more)])
+def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
+    """Yield a line for each value that is not blank, the first one behind the name."""
+    for number, value in enumerate(filter(str.strip, values)):
+        yield f"{'' if number else name:<{_WIDTH}}{value}"

@@ -4,6 +4,8 @@ import shlex
 import textwrap
 from collections.abc import Iterable
 
+from toolkit.report.plain import one_line
+
 ROOM = 20
 """As narrow as a column of text may be; else it stands farther left, or below what is before it."""
 
@@ -28,6 +30,7 @@ def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | 
 
 def hung(label: str, text: str, width: int | None) -> list[str]:
     """Return a label with the text behind it, on lines that begin there; one line without a width."""
+    text = one_line(text)
     if width is None:
         return [f"{label}{text}"]
     near = len(label) if width - len(label) >= ROOM else 4

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from toolkit.model.facts import HostFacts
 from toolkit.model.live import Live, Message, Trial
 from toolkit.report.doctor import Style, findings, unstyled
+from toolkit.report.plain import joined
 
 _WIDEST = 100
 _TIED = "\N{NO-BREAK SPACE}"
@@ -22,7 +23,7 @@ def live_page(live: Live, host: HostFacts, style: Style = unstyled, width: int =
     lines = [f"{style(name, 'bold')} tried on {style(live.place, 'bold')}, {shape}", ""]
     for trial in live.trials:
         lines += [*_trial(trial, live, host, style, width), ""]
-    return "\n".join(lines).rstrip()
+    return joined(lines).rstrip()
 
 
 def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) -> Iterator[str]:

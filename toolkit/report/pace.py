@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.decoding import UNDECODABLE
+from toolkit.model.metrics import Count, Measure
 from toolkit.report.number import number
 
 _RECENT = 3
@@ -29,10 +30,10 @@ class Pace:
 
 class _Line(msgspec.Struct):
     record: str = ""
-    epochs: int = 0
-    epoch: int = 0
-    seconds: float = 0.0
-    images_per_second: float = 0.0
+    epochs: Count = 0
+    epoch: Count = 0
+    seconds: Measure = 0.0
+    images_per_second: Measure = 0.0
 
 
 def pace(metrics: bytes) -> Pace | None:

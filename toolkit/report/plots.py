@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import Missing
 from toolkit.report.number import number
+from toolkit.report.plain import one_line
 from toolkit.report.result import Result, Training
-from toolkit.report.training import speed, title
+from toolkit.report.training import speed, thinned, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 
 _DPI = 160
+
+_DRAWN = 1000
+"""Epochs that are drawn: more than a panel of the plot has pixels for."""
 
 _MANY = 16
 """Up to so many epochs there is room to mark and number each."""
@@ -31,6 +35,7 @@ def training_png(training: Training, result: Result) -> bytes:
         Missing: if matplotlib is not installed.
     """
     try:
+        import matplotlib as mpl
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
@@ -39,9 +44,14 @@ def training_png(training: Training, result: Result) -> bytes:
             fix="in toolkit's own environment: pip install 'toolkit[plot]', or report with --no-plot",
         ) from error
     room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
-    figure = Figure(figsize=(11.5, 4.2), layout=room)
+    with mpl.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
+        return _drawn(Figure(figsize=(11.5, 4.2), layout=room), training, result)
+
+
+def _drawn(figure: "Figure", training: Training, result: Result) -> bytes:
+    """Draw on a figure and return it as PNG."""
     accuracy, loss, speed = figure.subplots(1, 3)
-    epochs = training.epochs
+    epochs = thinned(training.epochs, _DRAWN)
     numbers = [one.epoch for one in epochs]
     _lines(accuracy, numbers, [one.accuracy for one in epochs], [one.test_accuracy for one in epochs])
     _lines(loss, numbers, [one.loss for one in epochs], [one.test_loss for one in epochs])
@@ -50,7 +60,7 @@ def training_png(training: Training, result: Result) -> bytes:
     figure.legend(*accuracy.get_legend_handles_labels(), loc="upper right", ncols=2, frameon=False)
     for axes, name in ((accuracy, "Accuracy"), (loss, "Loss"), (speed, "Images per second, all ranks")):
         _dress(axes, name, numbers)
-    _head(figure, result)
+    _head(figure, result, len(epochs))
     stream = io.BytesIO()
     # Without the version of the software, so that equal trainings give equal files.
     figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
@@ -89,7 +99,8 @@ def _name_last(axes: "Axes", number: int, value: float | None, color: str) -> No
 
 
 def _bars(axes: "Axes", numbers: Sequence[int], speeds: Sequence[float]) -> None:
-    bars = axes.bar(numbers, speeds, width=0.6, color=_GREEN, zorder=3)
+    apart = max(1, numbers[1] - numbers[0]) if len(numbers) > _MANY else 1
+    bars = axes.bar(numbers, speeds, width=0.6 * apart, color=_GREEN, zorder=3)
     if len(numbers) <= _MANY:
         axes.bar_label(bars, [number(speed) for speed in speeds], padding=3, color=_GREY, fontsize=9)
     axes.margins(y=0.12)
@@ -113,10 +124,12 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
     axes.tick_params(colors=_GREY)
 
 
-def _head(figure: "Figure", result: Result) -> None:
+def _head(figure: "Figure", result: Result, drawn: int) -> None:
     scored = "" if result.test_accuracy is None else f"test accuracy {result.test_accuracy:.4f}   "
     said = f"{scored}{speed(result)}"
     if not result.complete:
         said += f"   partial: {result.epochs} of {result.epochs_planned} epochs"
-    figure.suptitle(f"{title(result)}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")
+    if drawn < result.epochs:
+        said += f"   {drawn} of {result.epochs:,} epochs are drawn"
+    figure.suptitle(f"{one_line(title(result))}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")
     figure.text(0.01, 0.905, said, ha="left", va="center", fontsize=10.5, color=_GREY)

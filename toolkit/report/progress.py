@@ -7,7 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from toolkit.report.plain import as_shown
+from toolkit.report.door import unfiltered
+from toolkit.report.plain import as_shown, bounded
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -40,7 +41,7 @@ class Progress:
         if self._quiet:
             return
         self._finish()
-        text = as_shown(text)
+        text = bounded(as_shown(text))
         self._text, self._since = text, time.monotonic()
         if self._live:
             from rich.console import Console
@@ -51,7 +52,8 @@ class Progress:
             # What goes to standard output has to get there: it may be a file while this is a terminal.
             self._shown = Live(
                 self._spinner,
-                console=Console(stderr=True, highlight=False),
+                # Its own codes move the cursor; the text that it shows went through the filter before.
+                console=Console(file=unfiltered(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,
                 redirect_stdout=False,
@@ -71,8 +73,8 @@ class Progress:
     def output(self, text: str) -> None:
         if self._shown:
             self._shown.stop()  # the next detail brings it back, below what is printed now
-        # A file gets the bytes of the job; a terminal would do what they say.
-        print(as_shown(text) if sys.stdout.isatty() else text, flush=True)
+        # The same in a file: somebody will read it on a terminal.
+        print(as_shown(text), flush=True)
 
     def _line(self, detail: str) -> "Text":
         """Return the step with its detail behind it; what is longer than the terminal could not be erased."""

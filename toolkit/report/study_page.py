@@ -6,6 +6,7 @@ from html import escape
 
 from toolkit.report.number import number
 from toolkit.report.page_style import STYLE
+from toolkit.report.plain import shown
 from toolkit.report.plot_style import color
 from toolkit.report.study import Report
 from toolkit.report.study_plots import Plot
@@ -66,7 +67,7 @@ def page(report: Report, plots: Sequence[Plot]) -> str:
         _environment(report),
         _method(report),
     ]
-    return _PAGE.format(title=title, style=STYLE, body="\n".join(filter(None, body)))
+    return shown(_PAGE.format(title=title, style=STYLE, body="\n".join(filter(None, body))))
 
 
 def _lead(report: Report) -> str:
@@ -118,15 +119,15 @@ def _figures(report: Report) -> str:
     cells = {id(row): _cells(row) for row in found}
     # A column that nothing is known for is left out.
     idle = _OVER_SMALLEST if all(len(line.curve.points) == 1 for line in report.lines) else ()
-    shown = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
+    columns = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
     head = "".join(
-        f"<th>{_HEAD[i].format(unit=escape(report.units), work=escape(report.work))}</th>" for i in shown
+        f"<th>{_HEAD[i].format(unit=escape(report.units), work=escape(report.work))}</th>" for i in columns
     )
     parts = ['<section><h2>Figures</h2><div class="beside tables">']
     for line in report.lines:
         name = f"<caption>{escape(line.label)}</caption>" if len(report.lines) > 1 else ""
         body = "".join(
-            f'<tr class="{row.kind}">{"".join(f"<td>{cells[id(row)][i]}</td>" for i in shown)}</tr>'
+            f'<tr class="{row.kind}">{"".join(f"<td>{cells[id(row)][i]}</td>" for i in columns)}</tr>'
             for row in found
             if row.series == line.label
         )

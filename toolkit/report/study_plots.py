@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Missing
 from toolkit.report import study_scaling, study_training
+from toolkit.report.plain import shown
 from toolkit.report.plot_style import GREY
 from toolkit.report.study import Report
 
@@ -97,7 +98,7 @@ def _svg(figure: "Figure") -> str:
     # Without a date, so that equal figures give equal files.
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    return shown(text[text.index("<svg") :])
 
 
 def _png(figure: "Figure") -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from toolkit.report.number import number
+from toolkit.report.plain import one_line
 from toolkit.report.study import Line, Report
 from toolkit.study import fit
 from toolkit.study.statistics import Spread
@@ -16,6 +17,10 @@ TITLES = (
     "series", "kind", "ranks", "nodes", "runs", "seconds", "seconds_low", "seconds_high", "rate", "rate_low",
     "rate_high", "speedup", "speedup_low", "speedup_high", "efficiency", "communication", "waiting",
 )  # fmt: skip
+
+
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Begins a formula in a spreadsheet; the last four are the full-width forms."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +57,17 @@ def csv_of(report: Report) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, TITLES, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(msgspec.structs.asdict(row) for row in rows(report))
+    for row in rows(report):
+        writer.writerow({name: _cell(value) for name, value in msgspec.structs.asdict(row).items()})
     return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    """Return a cell that no spreadsheet runs: an apostrophe precedes a formula (OWASP, CSV Injection)."""
+    if not isinstance(value, str):
+        return value
+    text = one_line(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def json_of(report: Report) -> bytes:
@@ -179,5 +193,5 @@ def _tex(text: str) -> str:
         {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}.get(
             c, f"\\{c}" if c in "#$%&_{}" else c
         )
-        for c in text
+        for c in one_line(text)
     )

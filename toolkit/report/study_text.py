@@ -3,6 +3,7 @@
 import textwrap
 
 from toolkit.report.number import number
+from toolkit.report.plain import joined, one_line
 from toolkit.report.study import Report
 from toolkit.report.study_tables import Row, rows
 from toolkit.report.table import table
@@ -35,9 +36,9 @@ def text_of(report: Report, width: int = 100) -> str:
             textwrap.fill(text, width - 2, initial_indent="  ", subsequent_indent="    ")
             for text in line.sentences
         ]
-        parts.append("\n".join([line.label, *said]))
+        parts.append("\n".join([one_line(line.label), *said]))
     if report.left_out:
-        parts.append("\n".join(["Left out, as they failed:", *(f"  {text}" for text in report.left_out)]))
+        parts.append(joined(["Left out, as they failed:", *(f"  {text}" for text in report.left_out)]))
     if report.missing:
         parts.append(f"Not measured yet: {len(report.missing)} runs; toolkit scale goes on with them.")
     return "\n\n".join(parts)

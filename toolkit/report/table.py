@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from toolkit.report.lines import ROOM, wrapped
+from toolkit.report.plain import one_line
 
 _BELOW = 4
 
@@ -12,7 +13,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | 
 
     Within a ``width`` the last column is wrapped; what has no room beside the others stands below them.
     """
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     numeric = [
         bool(cells) and all(row[i].replace(".", "").isdigit() for row in cells) for i in range(len(titles))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from toolkit.errors import CheckFailed
+from toolkit.report.plain import one_line
 from toolkit.report.table import table
 from toolkit.study.advice import Advice, advise, in_bytes
 from toolkit.study.limits import percent
@@ -40,7 +41,7 @@ def told(file: Path, width: int = 100) -> tuple[str, bytes]:
     parts = {name: getattr(found, name) for name in _MEANING}
     rows = [(name, percent(part), "█" * round(part * _BAR), _MEANING[name]) for name, part in parts.items()]
     steps = f"{found.steps:,} steps of {1000 * found.step_seconds:.3g} ms (median)"
-    head = f"{file.name}: {tally.events:,} events, {steps}"
+    head = f"{one_line(file.name)}: {tally.events:,} events, {steps}"
     text = [head, table(("of a step", "part", "", "what it is"), rows), _lag(tally), _waited(tally)]
     text.append(
         _advised(advice, file, width) if advice else "There are too few reductions to suggest settings from."
@@ -94,7 +95,7 @@ def _advised(advice: Advice, file: Path, width: int) -> str:
     env = " ".join(f"--env {variable}" for variable in advice.variables)
     proof = [
         "To see whether it helps, beside no settings and Horovod's own search:",
-        f"  toolkit scale TRAINER --ranks N --prove {shlex.quote(str(file))}",
+        f"  toolkit scale TRAINER --ranks N --prove {one_line(shlex.quote(str(file)))}",
     ]
     return "\n".join([f"Worth a try: {env}", *reasons, *proof])
 

@@ -1,14 +1,34 @@
 """A training as text: a table of its epochs and a few lines of summary."""
 
+from collections.abc import Iterable, Sequence
+
 from toolkit.report.number import number
-from toolkit.report.result import Result, Training
+from toolkit.report.plain import joined
+from toolkit.report.result import METRICS, Epoch, Result, Training
 from toolkit.report.table import table
+
+ROWS = 200
+"""Epochs that a table shows, if a training has more."""
 
 _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds", "images/s")
 
 
+def thinned(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
+    """Return at most about ``most`` epochs: all, or the first one, every n-th one and the last one."""
+    step = -(-len(epochs) // most)
+    return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
+
+
 def epochs_table(training: Training) -> str:
-    """Return one line for each epoch."""
+    """Return one line for each epoch; for a long training, for some of them, and how many these are."""
+    shown = thinned(training.epochs, ROWS)
+    rows = _rows(shown)
+    if len(shown) == len(training.epochs):
+        return rows
+    return f"{rows}\n{len(shown)} of {len(training.epochs):,} epochs are shown; {METRICS} has all of them"
+
+
+def _rows(epochs: Iterable[Epoch]) -> str:
     return table(
         _TITLES,
         [
@@ -21,7 +41,7 @@ def epochs_table(training: Training) -> str:
                 f"{one.seconds:.2f}",
                 number(one.images_per_second).replace(",", ""),
             )
-            for one in training.epochs
+            for one in epochs
         ],
     )
 
@@ -55,4 +75,4 @@ def summary(result: Result) -> str:
     ]
     if not result.complete:
         lines.insert(0, ("partial", f"{result.epochs} of {result.epochs_planned} epochs are finished"))
-    return "\n".join(f"{name:<15}{value}" for name, value in lines if value)
+    return joined(f"{name:<15}{value}" for name, value in lines if value)

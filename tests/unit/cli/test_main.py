@@ -260,7 +260,7 @@ def test_completion_script_is_printed(capsys, shell):
 def test_an_error_stays_on_its_line_whatever_it_quotes(capsys):
     with pytest.raises(SystemExit):
         program.main(["launch", "no\nsuch\x1b[2J", "--dry-run"])
-    assert "there is no trainer 'no?such?[2J'" in capsys.readouterr().err
+    assert "there is no trainer 'no\\nsuch\\u001b[2J'" in capsys.readouterr().err
 
 
 def test_a_wrong_value_is_told_with_the_choices(capsys):
@@ -285,7 +285,7 @@ def test_what_others_wrote_does_nothing_to_a_terminal(capsys, failing):
         CheckFailed("it failed", detail=["\x1b[31mred\x1b[0m\tx", "\x1b]0;title\x07a\nb\x07", "10%\r20%"])
     )
     err = run(capsys, "probe")[2]
-    assert err == "    red     x\n    a\n    b?\n    20%\ntoolkit: it failed\n"
+    assert err == "    red     x\n    a\n    b\\u0007\n    20%\ntoolkit: it failed\n"
 
 
 @pytest.mark.parametrize(

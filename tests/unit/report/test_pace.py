@@ -24,6 +24,11 @@ def test_what_is_done_and_what_is_left_are_told():
     assert in_words(now, since=75) == "epoch 5 of 12, 4,321 images/s, about 5 s left"
 
 
+def test_numbers_out_of_range_do_not_stop_who_follows_a_job():
+    assert pace(lines({**HEADER, "epochs": 10**400}, epoch(1))) is None
+    assert pace(lines(HEADER, epoch(1), epoch(2, 10**400))).done == 1
+
+
 def test_a_speed_below_one_is_no_speed_of_0():
     slow = {**epoch(1), "images_per_second": 0.4231}
     assert "epoch 2 of 12, 0.423 images/s" in in_words(pace(lines(HEADER, slow)))

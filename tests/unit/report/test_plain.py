@@ -1,12 +1,28 @@
 """What others wrote is shown and does nothing to a terminal."""
 
+import json
+import sys
+import unicodedata
+
 import pytest
 
-from toolkit.report.plain import as_shown, one_line
+from toolkit.report.plain import (
+    MESSAGE_LIMIT,
+    as_shown,
+    bounded,
+    coloured,
+    joined,
+    one_line,
+    output_as_shown,
+    shown,
+    styled,
+    uncoloured,
+)
 
 
 def test_an_error_stays_on_its_line_whatever_it_quotes():
-    assert one_line("a\nb\x1b[2Jc é") == "a?b?[2Jc é"
+    assert one_line("a\nb\tc\x1b[2Jd é") == "a\\nb\\tc\\u001b[2Jd é"
+    assert joined(["a\nb", "c"]) == "a\\nb\nc"
 
 
 @pytest.mark.parametrize(
@@ -16,10 +32,57 @@ def test_an_error_stays_on_its_line_whatever_it_quotes():
         ("\x1b[31mFATAL:  \x1b[0m no", "FATAL:   no"),
         ("\x1b[2J\x1b[1;1Hx\x1b[?25l", "x"),
         ("\x1b]0;title\x07x\x1b]8;;http://a\x1b\\link", "xlink"),
-        ("\x1bcx\x07\x9b31m", "?cx??31m"),
+        ("\x1bcx\x07\x9b31m", "\\u001bcx\\u0007\\u009b31m"),
         ("a\tb", "a       b"),
         ("10 %\r20 %\r", "20 %"),
     ],
 )
 def test_a_line_is_shown_as_a_terminal_would_without_what_steers_it(line, shown):
     assert as_shown(line) == shown
+
+
+def test_the_output_of_a_job_keeps_its_lines():
+    assert output_as_shown("1 %\r2 %\n\n\x1b[31mred\x1b[0m\n") == "2 %\n\nred\n"
+
+
+def test_every_character_that_is_not_drawn_is_shown_and_the_others_stay():
+    hidden = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        kind = unicodedata.category(character)
+        if kind in hidden and character not in "\t\n":
+            assert shown(character).startswith("\\u"), ascii(character)
+        elif kind[0] in "NPS" or kind in {"Lu", "Ll", "Lt", "Zs"} or character in "\t\n":
+            assert shown(character) == character, ascii(character)
+
+
+def test_letters_of_every_script_stay():
+    text = "Ærøskøbing, Łódź, Ελλάδα, Россия, 日本, 한국, עברית, العربية, हिन्दी, ไทย"
+    assert one_line(text) == text
+
+
+@pytest.mark.parametrize("character", ["\u3164", "\u115f", "\ufe0f", "\u034f", "\ufdd0"])
+def test_letters_and_marks_that_are_not_drawn_are_shown(character):
+    assert shown(f"a{character}b") == f"a\\u{ord(character):04x}b"
+
+
+def test_what_is_made_visible_in_json_keeps_its_value():
+    value = {"a": "\x1b\x9b\u202e\u2028\U000e0041\x7f\\\u202e"}
+    text = shown(json.dumps(value, ensure_ascii=False))
+    assert text.isprintable()
+    assert json.loads(text) == value
+
+
+def test_only_styles_of_this_process_become_codes():
+    text = shown(f"{styled('ok', '32')} \x1b[31mno\x1b[0m")
+    assert coloured(text) == "\x1b[32mok\x1b[0m \\u001b[31mno\\u001b[0m"
+    assert uncoloured(text) == "ok \\u001b[31mno\\u001b[0m"
+    assert one_line(styled("a\nb", "1")) == styled("a\\nb", "1")
+
+
+def test_a_message_has_no_long_word_and_an_end():
+    path = "/a" * 300
+    assert bounded(f"{path}: no such file") == f"{path[:100]}…{path[-98:]}: no such file"
+    assert bounded("y" * 200) == "y" * 200
+    assert len(bounded("word " * 1000)) == MESSAGE_LIMIT
+    assert len(bounded("\x1b" * 6000)) == 200

@@ -70,6 +70,28 @@ def test_what_is_no_file_of_metrics_is_told_with_its_line(text, said):
         parse_metrics(text)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("epoch", 10**30),
+        ("epoch", -1),
+        ("images", 2**53 + 1),
+        ("seconds", 1e41),
+        ("loss", 10**400),
+        ("test_accuracy", -1e41),
+    ],
+)
+def test_numbers_that_no_plot_can_show_are_refused_with_line_and_field(field, value):
+    with pytest.raises(BadInput, match=rf"^m:2: .*at `\$\.{field}`"):
+        parse_metrics(lines(HEADER, {**EPOCHS[0], field: value}), "m")
+
+
+@pytest.mark.parametrize("field", ["trainer", "strategy"])
+def test_names_longer_than_those_of_files_are_refused(field):
+    with pytest.raises(BadInput, match=rf"^m:1: .*{field}"):
+        parse_metrics(lines({**HEADER, field: "x" * 256}, EPOCHS[0]), "m")
+
+
 def test_a_folder_without_metrics_is_named(tmp_path):
     with pytest.raises(BadInput, match=r"holds no metrics.jsonl"):
         read_training(tmp_path)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import warnings
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 
 from tests.unit.study.studies import BSC, SHARES, kept, point, study
+from tests.unit.terminal import FORGED, assert_harmless
 from toolkit.errors import CheckFailed
 from toolkit.report import plot_style, study_tables
 from toolkit.report.study import read
@@ -148,6 +150,28 @@ def test_latex_holds_no_character_that_means_something_there(whole):
     assert r"\&\{b\}" in text
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {6}
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\uff1d"])
+def test_a_label_is_no_formula_in_a_spreadsheet(tmp_path, begin):
+    name = f"{begin}cmd|' /C calc'!A0"
+    report = read([kept(tmp_path, study([(1, 1)], name=name), [point(1, 8)])])
+    (row,) = csv.DictReader(io.StringIO(study_tables.csv_of(report)))
+    assert row["series"] == f"'{name}"
+    assert float(row["seconds"]) == 8
+
+
+def test_no_form_of_a_report_holds_a_hidden_character_or_a_line_of_a_label(tmp_path):
+    name = f"a\x1b[2J\u202e\x9b\u200b\n{FORGED}"
+    report = read([kept(tmp_path, study([(1, 1), (2, 1)], name=name), [point(1, 8), point(2, 4)])])
+    with warnings.catch_warnings(action="ignore"):  # the font has no glyph for some of them
+        drawn = plots(report)
+    forms = [page(report, drawn), *(plot.svg for plot in drawn)]
+    for text in (text_of(report), study_tables.csv_of(report), study_tables.latex_of(report)):
+        assert_harmless(text.encode())
+    assert sum("\\u202e" in text for text in forms) > 1
+    for text in forms:
+        assert_harmless(text.replace(FORGED, "").encode())
 
 
 def test_json_tells_the_model_and_its_check(whole):

@@ -10,8 +10,9 @@ import click
 import msgspec
 
 from toolkit.cli.files import write_whole
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
+from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.files import require_own
 from toolkit.image.adopt import Adopted, adopted, recipe_like
@@ -83,13 +84,12 @@ def command(
         _write(found, name, writable(folder, "-o"))
         made = _layered(here, image, seen, tag, folder, tell) if layer else None
     if as_json:
-        print_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made})
+        say_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made}, indent=True)
         return
-    for line in told(found):
-        click.echo(line)
-    click.echo(f"written: {folder / _FACTS}, {folder / f'{name}.toml'}")
+    say(*told(found))
+    say(f"written: {folder / _FACTS}, {folder / f'{name}.toml'}")
     if made:
-        click.echo(f"{made['tag']}  {made['id']}")
+        say(f"{made['tag']}  {made['id']}")
 
 
 def told(found: Adopted) -> Iterator[str]:

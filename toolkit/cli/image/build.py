@@ -2,7 +2,8 @@
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.image.build import Built, build
 from toolkit.image.locking import ensure_lock
 from toolkit.image.recipe import load
@@ -31,8 +32,8 @@ def command(ctx: click.Context, recipe: str, fresh: bool, as_json: bool) -> None
 
 def _print_built(built: Built, *, as_json: bool) -> None:
     if as_json:
-        print_json(built)
+        say_json(built, indent=True)
         return
-    click.echo(f"{built.tag}  {built.bytes / 1e6:.0f} MB  {built.id}")
-    click.echo(f"  base: {built.base}")
-    click.echo(f"  lock: sha256:{built.lock}")
+    say(f"{built.tag}  {built.bytes / 1e6:.0f} MB  {built.id}")
+    say(f"  base: {built.base}")
+    say(f"  lock: sha256:{built.lock}")

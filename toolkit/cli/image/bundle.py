@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.image.bundle import bundle
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
@@ -43,6 +44,6 @@ def command(
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = bundle(client, recipes, output, tell, sifs=sifs, pythons=pythons, builder=builder)
     if as_json:
-        print_json(made)
+        say_json(made, indent=True)
         return
-    click.echo(f"{made.path}  {made.bytes / 1e6:.0f} MB  {made.files} files  sha256:{made.sha256}")
+    say(f"{made.path}  {made.bytes / 1e6:.0f} MB  {made.files} files  sha256:{made.sha256}")

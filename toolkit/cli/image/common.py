@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import msgspec
 
 from toolkit.errors import BadInput, Missing
 from toolkit.model.facts import HostFacts
@@ -55,8 +54,3 @@ def _facts_of(site: str) -> Path:
             fix=f"toolkit probe --host LOGIN_NODE -o {shlex.quote(str(file))}, or toolkit init there",
         )
     return file
-
-
-def print_json(value: object) -> None:
-    """Print a value as indented JSON."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

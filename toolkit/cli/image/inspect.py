@@ -2,7 +2,8 @@
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.cli.styles import width_of_terminal
 from toolkit.image.inspect import inspect
 from toolkit.report.inspected import lines
@@ -32,7 +33,6 @@ def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> Non
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         facts = inspect(image, platform=platform, tell=tell)
     if as_json:
-        print_json(facts)
+        say_json(facts, indent=True)
         return
-    for line in lines(facts, width_of_terminal()):
-        click.echo(line)
+    say(*lines(facts, width_of_terminal()))

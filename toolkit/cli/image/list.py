@@ -2,7 +2,8 @@
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say_json, say_text
 from toolkit.errors import ToolkitError
 from toolkit.image.recipe import load, names
 from toolkit.image.solved import solved
@@ -18,13 +19,13 @@ def command(as_json: bool) -> None:
     rows = [_listed(name) for name in names()]
     if as_json:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
-        print_json({"schema": "toolkit.recipes/1", "recipes": listed})
+        say_json({"schema": "toolkit.recipes/1", "recipes": listed}, indent=True)
         return
     from toolkit.cli.styles import width_of_terminal
     from toolkit.report.table import table
 
     shown = [(*map(str, row[:5]), str(row[6] or row[5])) for row in rows]
-    click.echo(table(("recipe", *_TITLES[1:6]), shown, width_of_terminal()))
+    say_text(table(("recipe", *_TITLES[1:6]), shown, width_of_terminal()))
 
 
 def _listed(name: str) -> tuple[object, ...]:

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolkit.cli.image.common import JSON, cluster_options, print_json
+from toolkit.cli.image.common import JSON, cluster_options
+from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.image.lock import Moved, lock_path, lock_to_replace, moved, own_path, save_lock, stale
 from toolkit.image.locking import lock_of
@@ -42,7 +43,7 @@ def command(
     file = _own(recipe) if own else lock_path(recipe)
     old, unreadable = lock_to_replace(recipe)
     if unreadable:
-        click.echo(f"{unreadable}; a new one takes its place", err=True)
+        say(f"{unreadable}; a new one takes its place", err=True)
     if old is not None and not upgrade and host is None and not stale(old, named.recipe):
         kept = file.is_file()
         if not kept:
@@ -74,7 +75,7 @@ def _told(lock: Lock, file: Path, changes: tuple[Moved, ...], *, as_json: bool, 
     sets = (lock.base.packages, lock.run.debian, lock.run.wheels, lock.build.debian, lock.build.wheels)
     files = {f.sha256: f.size for group in (*sets, lock.build.sources) for f in group}
     if as_json:
-        print_json(
+        say_json(
             {
                 "schema": "toolkit.locked/1",
                 "recipe": lock.recipe,
@@ -85,10 +86,11 @@ def _told(lock: Lock, file: Path, changes: tuple[Moved, ...], *, as_json: bool, 
                 "bytes": sum(files.values()),
                 "versions": lock.solution.versions,
                 "moved": msgspec.to_builtins(changes),
-            }
+            },
+            indent=True,
         )
         return
     for change in changes:
-        click.echo(f"{change.where:<14} {change.name:<28} {change.old or '-'} -> {change.new or '-'}")
+        say(f"{change.where:<14} {change.name:<28} {change.old or '-'} -> {change.new or '-'}")
     state = "fits its recipe already" if kept else "written"
-    click.echo(f"{file}  {state}: {len(files)} files, {sum(files.values()) / 1e6:.0f} MB")
+    say(f"{file}  {state}: {len(files)} files, {sum(files.values()) / 1e6:.0f} MB")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
+from toolkit.cli.say import say, say_json
 from toolkit.report.progress import Progress
 
 
@@ -41,6 +42,6 @@ def command(
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         pulled = pull(name, output, access(ca, plain_http=plain_http), tell, platform=platform)
     if as_json:
-        print_json(pulled)
+        say_json(pulled, indent=True)
         return
-    click.echo(f"{pulled.path}  {pulled.bytes / 1e6:.0f} MB  sha256:{pulled.sha256}")
+    say(f"{pulled.path}  {pulled.bytes / 1e6:.0f} MB  sha256:{pulled.sha256}")

@@ -8,9 +8,10 @@ from urllib.parse import unquote, urlsplit
 import click
 import msgspec
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
 from toolkit.cli.places import open_runner, place_options
+from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.folders import no_file
 from toolkit.model.progress import Tell
@@ -84,9 +85,9 @@ def command(
         with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
             pushed = push(image, name, access(ca, plain_http=plain_http), tell, platform=platform)
         if as_json:
-            print_json(pushed)
+            say_json(pushed, indent=True)
         else:
-            click.echo(f"{pushed.target}  {pushed.digest}  {pushed.sent} of {pushed.parts} parts sent")
+            say(f"{pushed.target}  {pushed.digest}  {pushed.sent} of {pushed.parts} parts sent")
         return
     host, path = read_target(target, host, cluster)
     source = Path(image)
@@ -101,9 +102,9 @@ def command(
         finally:
             runner.close()
     if as_json:
-        print_json(copied)
+        say_json(copied, indent=True)
     else:
-        click.echo(f"{copied.place}:{copied.path}  {copied.bytes / 1e6:.0f} MB  sha256:{copied.sha256}")
+        say(f"{copied.place}:{copied.path}  {copied.bytes / 1e6:.0f} MB  sha256:{copied.sha256}")
 
 
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:

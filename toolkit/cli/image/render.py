@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput
 from toolkit.image.build import files_of
 from toolkit.image.emit import Making, definition, dockerfile
@@ -58,17 +59,21 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
             definition(making, labels(making), context="", jobs=_JOBS) if singularity else dockerfile(making)
         )
         if as_json:
-            print_json({"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "text": text})
+            say_json(
+                {"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "text": text},
+                indent=True,
+            )
         else:
-            click.echo(text, nl=False)
+            say_exact(text)
         return
     new_folder(output)  # before hundreds of megabytes are fetched for it
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         files = fetched(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)
     if as_json:
-        print_json(
-            {"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "path": str(target)}
+        say_json(
+            {"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "path": str(target)},
+            indent=True,
         )
         return
-    click.echo(target)
+    say(target)

@@ -2,6 +2,7 @@
 
 import click
 
+from toolkit.cli.say import say_json
 from toolkit.image.papers import sbom_of
 from toolkit.report.progress import Progress
 
@@ -23,4 +24,4 @@ def command(ctx: click.Context, image: str) -> None:
     """
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         text = sbom_of(image, tell)
-    click.echo(text, nl=False)
+    say_json(text.rstrip())

@@ -3,7 +3,8 @@
 import click
 import msgspec
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
 from toolkit.model.recipe import Recipe
@@ -18,19 +19,19 @@ def command(recipe: str, as_json: bool) -> None:
     named = load(recipe)
     solution = solved(named)
     if as_json:
-        print_json(
+        say_json(
             {
                 "schema": "toolkit.shown/1",
                 "name": named.name,
                 "tag": named.tag,
                 "recipe": msgspec.to_builtins(named.recipe),
                 "solution": msgspec.to_builtins(solution),
-            }
+            },
+            indent=True,
         )
         return
-    click.echo(f"{named.name}: {named.recipe.title}")
-    for line in _lines(named.recipe, solution):
-        click.echo(f"  {line}")
+    lines = (f"  {line}" for line in _lines(named.recipe, solution))
+    say(f"{named.name}: {named.recipe.title}", *lines)
 
 
 def _lines(recipe: Recipe, solution: Solution) -> list[str]:

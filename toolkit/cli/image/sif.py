@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.image.packing import DEFAULT, PACKINGS, packing
 from toolkit.image.recipe import load
@@ -44,11 +45,11 @@ def command(
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = convert(client, tag, target, tell, packing=packing(purpose), fresh=fresh)
     if as_json:
-        print_json(made)
+        say_json(made, indent=True)
         return
-    click.echo(f"{made.path}  {made.bytes / 1e6:.0f} MB  sha256:{made.sha256}")
+    say(f"{made.path}  {made.bytes / 1e6:.0f} MB  sha256:{made.sha256}")
     if made.untried:
-        click.echo(f"  not started here: {made.untried}", err=True)
+        say(f"  not started here: {made.untried}", err=True)
 
 
 def named(image: str) -> tuple[str, str]:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.image.papers import full_object
 from toolkit.image.signing import sign
 from toolkit.report.progress import Progress
@@ -35,6 +36,6 @@ def command(ctx: click.Context, sif: Path, key: str, provenance: str, as_json: b
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = sign(sif, key, tell, extra=extra)
     if as_json:
-        print_json(made)
+        say_json(made, indent=True)
         return
-    click.echo(f"{made.path}  signed by {made.user} ({made.fingerprint})  sha256:{made.sha256}")
+    say(f"{made.path}  signed by {made.user} ({made.fingerprint})  sha256:{made.sha256}")

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from toolkit.cli.files import write_whole
-from toolkit.cli.image.common import JSON, cluster_options, print_json
+from toolkit.cli.image.common import JSON, cluster_options
+from toolkit.cli.say import say, say_json
 from toolkit.cli.styles import width_of_stdout
 from toolkit.engine.solve import Conflict, solve
 from toolkit.files import require_own
@@ -47,16 +48,16 @@ def command(
     named = load(recipe)
     found = solve(named.recipe, named.name, stacks(), host)
     if as_json:
-        print_json(found)
+        say_json(found, indent=True)
     if isinstance(found, Conflict):
         if as_json:
             ctx.exit(1)
         raise refusal(found)
     if not as_json:
-        click.echo("\n".join(lines(named.recipe, found, width_of_stdout())))
+        say(*lines(named.recipe, found, width_of_stdout()))
     if output is not None:
         _write(output, toml(recipe_fields(pinned(named.recipe, found))))
-        click.echo(f"Written to {output}", err=True)
+        say(f"Written to {output}", err=True)
 
 
 def _write(file: Path, text: str) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.data import config_dir
 from toolkit.errors import Missing
 from toolkit.image.unbundle import unbundle
@@ -29,17 +30,15 @@ def command(ctx: click.Context, source: Path, as_json: bool) -> None:
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         done = unbundle(source, client, tell)
     if as_json:
-        print_json(done)
+        say_json(done, indent=True)
         return
     own = config_dir() / "recipes"
-    click.echo(f"{done.files} files are in place, {len(done.images)} images are in the engine")
+    say(f"{done.files} files are in place, {len(done.images)} images are in the engine")
     for name in done.recipes:
-        click.echo(f"  recipe: {name}")
+        say(f"  recipe: {name}")
     for name in done.kept:
-        click.echo(f"  kept: your own {name} in {own}, which differs from the bundle's", err=True)
-        click.echo(
-            f"  fix: to take the bundle's, move yours away, then: toolkit image unbundle {source}", err=True
-        )
+        say(f"  kept: your own {name} in {own}, which differs from the bundle's", err=True)
+        say(f"  fix: to take the bundle's, move yours away, then: toolkit image unbundle {source}", err=True)
     if done.waiting:
-        click.echo(f"  not loaded: {', '.join(done.waiting)}: {why}", err=True)
-        click.echo(f"  fix: start an engine, then: toolkit image unbundle {source}", err=True)
+        say(f"  not loaded: {', '.join(done.waiting)}: {why}", err=True)
+        say(f"  fix: start an engine, then: toolkit image unbundle {source}", err=True)

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON
+from toolkit.cli.say import say, say_json
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.verify import UNSIGNED, verify
@@ -45,10 +46,9 @@ def command(
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         found = verify(sif, keyring=keyring, lock=lock, unsigned=unsigned, tell=tell)
     if as_json:
-        print_json(found)
+        say_json(found, indent=True)
     else:
-        for line in lines(found):
-            click.echo(line)
+        say(*lines(found))
     failed = [check for check in found.checks if check.outcome == "failed"]
     if failed and all(check.name == "signature" and found.unknown_keys for check in failed):
         raise Missing(

@@ -1,0 +1,65 @@
+"""The door, and that nothing in the tree goes around it."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from toolkit.report.door import Door, unfiltered
+from toolkit.report.plain import styled
+
+ROOT = Path(__file__).parents[3] / "toolkit"
+OWN_STREAMS = {"report/door.py", "cli/streams.py"}
+AROUND = (
+    # How to write past the door, and the modules that may.
+    (r"\bprint\(", {"report/progress.py"}),
+    (r"click\.(?:echo|secho|style|echo_via_pager|get_(?:text|binary)_stream)\b", {"cli/say.py"}),
+    (r"click\.(?:prompt|confirm)\b", {"cli/init.py"}),  # readline writes what is asked
+    (r"unfiltered\(", {"report/door.py", "report/progress.py"}),
+    (r"sys\.(?:stdout|stderr)\.(?:write|buffer)|sys\.__std(?:out|err)__", {"run/relay.py"}),
+    (r"/dev/(?:tty|std(?:out|err)|fd)", {"cli/files.py"}),
+    (r"\bos\.write\([12],|\bConsole\(", {"report/progress.py"}),
+)
+
+
+class Terminal(io.TextIOWrapper):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_gets_colours_of_toolkit_and_a_file_none():
+    for kind, written in ((Terminal, b"\x1b[1mx\x1b[0m\\u001b[1m"), (io.TextIOWrapper, b"x\\u001b[1m")):
+        raw = io.BytesIO()
+        door = Door(kind(raw, encoding="utf-8"))
+        assert door.write(styled("x", "1") + "\x1b[1m") > 0
+        door.flush()
+        assert raw.getvalue() == written
+
+
+def test_exact_bytes_reach_a_file_and_are_shown_on_a_terminal():
+    for kind, written in ((Terminal, b"\\u001b\xef\xbf\xbd"), (io.TextIOWrapper, b"\x1b\xff")):
+        raw = io.BytesIO()
+        door = Door(kind(raw, encoding="utf-8"))
+        door.write_exact(b"\x1b\xff")
+        assert raw.getvalue() == written
+
+
+def test_a_library_finds_no_bytes_below_the_door():
+    door = Door(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    assert not hasattr(door, "buffer")
+    assert unfiltered(door) is not door
+
+
+@pytest.mark.parametrize(("pattern", "allowed"), AROUND, ids=[pattern for pattern, _ in AROUND])
+def test_no_module_prints_around_the_door(pattern, allowed):
+    found = set()
+    for file in ROOT.rglob("*.py"):
+        name = file.relative_to(ROOT).as_posix()
+        code = re.sub(r'""".*?"""|#.*', "", file.read_text(), flags=re.DOTALL)
+        # Trainers run in images, where they write what a job prints.
+        if not name.startswith("trainers/") and re.search(pattern, code):
+            found.add(name)
+    assert found <= allowed

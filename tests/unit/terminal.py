@@ -1,0 +1,64 @@
+"""Run a command on a pseudo-terminal, and check that nothing it shows steers one."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+FORGED = "FORGED"
+STEERING = "x\x1b]0;OWNED\x07\x1b[2J\x1b[1;1H\x1b[31m\x9b2J\u202e\u200b\x7f\U000e0041"
+"""A title, an erasure, a move, a colour, an 8-bit control, a change of direction, and what is not drawn."""
+HOSTILE = f"{STEERING}\n{FORGED} ok\r{FORGED} ok\u2028{FORGED} ok"
+"""The same, with line breaks before a line that wants to look like one of toolkit."""
+
+_TOOLKIT_OWN = re.compile(
+    r"\x1b\[(?:0|1|2|31|32|33)m"  # toolkit.cli.styles
+    r"|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[1A|\r"  # the live line of toolkit.report.progress
+)
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+def on_a_terminal(words: Sequence[str], **env: str) -> bytes:
+    """Run ``toolkit`` with all three streams on a terminal, and return what it wrote there.
+
+    Colours are off unless ``env`` says ``NO_COLOR=""``; ``code`` in it replaces the program.
+    """
+    program = ["-c", env.pop("code")] if "code" in env else ["-m", "toolkit", *words]
+    usual = {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, *program],
+        stdin=theirs, stdout=theirs, stderr=theirs,
+        env={**os.environ, **usual, **env},
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    written = bytearray()
+    try:
+        while chunk := os.read(ours, 1 << 16):
+            written += chunk
+    except OSError:  # EIO: the last process that had the terminal has ended
+        pass
+    os.close(ours)
+    process.wait(60)
+    return bytes(written)
+
+
+def assert_harmless(written: bytes, *, live: bool = False) -> None:
+    """Fail if bytes written to a terminal steer it, hide characters, or hold a forged line.
+
+    ``live`` allows the codes by which toolkit itself colours text and animates its progress.
+    """
+    text = written.decode().replace("\r\n", "\n")
+    if live:
+        text = _TOOLKIT_OWN.sub("\n", text)
+    hidden = {c for c in text if c not in "\n\t" and unicodedata.category(c) in _HIDDEN}
+    assert not hidden, f"{sorted(map(ascii, hidden))} in {written!r}"
+    forged = [line for line in text.splitlines() if line.strip().startswith(FORGED)]
+    assert not forged, f"{forged} in {written!r}"
