@@ -4,10 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from toolkit.cli.keys import Required, beside
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
 from toolkit.folders import no_file
@@ -25,6 +26,8 @@ PROJECT = "toolkit.toml"
 """The file of settings in the folder that a command is given in."""
 
 _TABLE = "launch"
+_KEY = "verify_key"
+_KEY_VARIABLE = f"{layers.PREFIX}VERIFY_KEY"
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -35,6 +38,8 @@ class Asked:
     job: JobFile
     origins: Mapping[str, str]
     site: Site | None = None
+    key: Required | None = None
+    """The key that settings or the environment require of an image."""
 
     def explained(self) -> list[str]:
         """Return a line for each value: the field, what it is and where that is said."""
@@ -58,28 +63,52 @@ def asked(
         if job_file:
             raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
         job_file = given.pop("trainer")
-    above = [*_settings(), layers.from_variables(os.environ)]
+    settings = _settings()
+    above = [*(one.layer for one in settings), layers.from_variables(os.environ)]
     if here:
         above = [replace(layer, said=msgspec.structs.replace(layer.said, site=None)) for layer in above]
     above += [_job_file(Path(job_file))] if job_file else []
     above += [layers.checked(given, layers.OPTION, {}, strict=True)]
     name = layers.merge(above).job.site
-    site = sites.site(name) if name else None
+    site = sites.site(name) if name is not None else None
     below = [Layer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
     merged = layers.merge([*below, *above])
     if words:
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, Layer("words after --", said)])
     merged = completed(merged, site)
-    return Asked(merged.job, merged.origins, site)
+    return Asked(merged.job, merged.origins, site, _required(settings))
 
 
-def _settings() -> list[Layer]:
+def required_by_settings() -> Required | None:
+    """Return the key that settings or the environment require of an image, the later one if there are several.
+
+    Raises:
+        BadInput: if a file of settings is wrong.
+    """
+    return _required(_settings())
+
+
+def _required(settings: list["_Settings"]) -> Required | None:
+    # An empty variable is one that is not set, elsewhere. Here it would switch a check off.
+    if (key := os.environ.get(_KEY_VARIABLE)) is not None:
+        return Required(key, _KEY_VARIABLE)
+    return next((one.key for one in reversed(settings) if one.key), None)
+
+
+class _Settings(NamedTuple):
+    """What a file of settings says of a job, and the key that it requires of an image."""
+
+    layer: Layer
+    key: Required | None
+
+
+def _settings() -> list[_Settings]:
     found = (config_dir() / "config.toml", Path(PROJECT))
     return [_settings_file(file) for file in found if file.is_file()]
 
 
-def _settings_file(file: Path) -> Layer:
+def _settings_file(file: Path) -> _Settings:
     text = text_of(file)
     raw = tables(text, str(file))
     for name, value in raw.items():
@@ -90,7 +119,12 @@ def _settings_file(file: Path) -> Layer:
             )
     said = raw.get(_TABLE, {})
     lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}
-    return layers.checked(said, str(file), lines, strict=True)
+    key = said.pop(_KEY, None)
+    by = f"{file}:{lines.get(_KEY)}: {_KEY}"
+    if key is not None and (not isinstance(key, str) or not key):
+        raise BadInput(f"{by}: write the name of a file of public keys")
+    required = Required(beside(file, key), by) if key is not None else None
+    return _Settings(layers.checked(said, str(file), lines, strict=True), required)
 
 
 def _job_file(file: Path) -> Layer:

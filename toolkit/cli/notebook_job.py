@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from toolkit.cli.flags import Flags
+from toolkit.cli.gate import clear, demand_of
 from toolkit.cli.layering import Asked, asked
 from toolkit.cli.offline import check_not_there, image_facts
-from toolkit.cli.prepare import startable, to_be_copied, to_record
-from toolkit.cli.shared import image_of, look
+from toolkit.cli.prepare import to_be_copied, to_record
+from toolkit.cli.shared import image_of, look, startable
 from toolkit.cli.whereabouts import check_directory, directory, login_variable
 from toolkit.errors import BadInput
 from toolkit.launch import notebook, plan, records, unseen
@@ -36,9 +37,13 @@ _WHY = "one task, which speaks no MPI"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for: the job, and two folders of the cluster that are empty where none is named."""
+    """What is asked for: the job, and two folders of the cluster that are empty where none is named.
+
+    ``flags`` hold what is demanded of the image.
+    """
 
     job: Asked
+    flags: Flags
     folder: str
     packages: str
 
@@ -55,7 +60,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
 
 
-def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
+def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags) -> Wanted:
     """Join the options of the command with site and settings, as those of a job are.
 
     Raises:
@@ -73,7 +78,8 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
             raise BadInput(f"--{option} {path}: give the full path on the cluster")
         plan.bind(path)
     check_directory(made.job.directory or "")
-    return Wanted(job=made, folder=folder, packages=packages)
+    demand_of(made, flags.verify_key, flags.no_verify)  # refused before anybody is asked
+    return Wanted(job=made, flags=flags, folder=folder, packages=packages)
 
 
 def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Prepared:
@@ -87,6 +93,8 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     wanted = image_of(job.image or "", site)
     tell.step(f"Reading {wanted.name} and asking {runner.place} what it has")
     image = startable(look(runner, wanted, site, tell, remote=remote))
+    flags = asking.flags
+    cleared = clear(image, demand_of(asking.job, flags.verify_key, flags.no_verify), tell)
     host = probe(runner, of_job(job.partition))
     named = asking.job.origins.get("directory", "").startswith("site ")
     base = directory(runner, job.directory, remote=remote, variables=named)
@@ -97,9 +105,10 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     if site:
         check_limits(spec, site, spec.site)
     runtime = site.container.command if site else plan.runtime_of(host)
+    around = Around(site, host, image.facts)
     return Prepared(
-        record=to_record(runner.place, spec, notebook.PLAN, f"sha256:{image.digest}"),
-        script=job_script(spec, notebook.PLAN, _WHY, runtime, Around(site, host, image.facts)),
+        record=to_record(runner.place, spec, notebook.PLAN, cleared),
+        script=job_script(spec, notebook.PLAN, _WHY, runtime, around, (cleared.note,)),
         parcels=copied,
         runtime=runtime,
     )
@@ -113,7 +122,7 @@ def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
     """
     job = asking.job.job
     check_not_there(job)
-    image = image_facts(job.image or "", Flags(), tell)
+    image = image_facts(asking.job, asking.flags, tell)
     base = unseen.folder_of(job, site)
     site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
     there = posixpath.join(base, "images", posixpath.basename(image.path))

@@ -32,7 +32,7 @@ _FETCH_SECONDS = 600.0
 
 
 def submit(
-    where: Path, study: Study, point: Point, opener: Opener, tell: Tell, *, force: bool, begun: bool
+    where: Path, study: Study, point: Point, opener: Opener, tell: Tell, *, flags: Flags, begun: bool
 ) -> Point:
     """Submit a point, and keep which job it is before there is one.
 
@@ -45,7 +45,7 @@ def submit(
     """
     said, words = sweep.asked_of(study, point)
     config = Path(study.ssh_config) if study.ssh_config else None
-    made, flags = asked(said, words), Flags(force=force)
+    made = asked(said, words)
     place = place_of(Where(study.host, study.cluster, config), made)
     sources = check(made, flags)
     runner = patiently(lambda: opener(*place), telling(tell), AWAY_SECONDS if begun else 0)

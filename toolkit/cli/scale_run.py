@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from toolkit.cli import scale_point
+from toolkit.cli.flags import Flags
 from toolkit.cli.launching import Opener
 from toolkit.cli.scale_study import joined
 from toolkit.cli.waiting import wait_for
@@ -26,7 +27,7 @@ class Sweep(NamedTuple):
     folder: Path
     retry: int
     at_once: int
-    force: bool
+    flags: Flags
     opener: Opener
 
 
@@ -66,7 +67,7 @@ def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> No
             tell.step(f"Run {_place(points, name)}: {point.title}")
             begun = any(one.job for one in points.values())
             point = scale_point.submit(  # noqa: PLW2901 - the same one, submitted
-                sweep.folder, study, point, sweep.opener, tell, force=sweep.force, begun=begun
+                sweep.folder, study, point, sweep.opener, tell, flags=sweep.flags, begun=begun
             )
             points[name] = point
             if record := scale_point.job_of(point):

@@ -57,7 +57,7 @@ class Wanted:
     ssh_config: Path | None
 
 
-def study_of(wanted: Wanted) -> Study:
+def study_of(wanted: Wanted, flags: Flags) -> Study:
     """Return the study, after looking at every run that it has.
 
     Raises:
@@ -95,7 +95,7 @@ def study_of(wanted: Wanted) -> Study:
     _check_settings(study)
     made = [asked(*sweep.asked_of(study, point)) for point in sweep.points(study)]
     for one in made:
-        check_words(one, Flags())
+        check_words(one, flags)
     name = "-".join(values) if compare == "trainer" else name_of(made[0].job)
     return msgspec.structs.replace(study, name=name)
 

@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.data import config_dir, shipped
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
+from toolkit.folders import at_home, no_file
 from toolkit.knowledge.sitefields import objections
 from toolkit.knowledge.strict import refused, shape, tables, text_of
 from toolkit.model.site import Site
@@ -71,7 +71,11 @@ def site(name: str) -> Site:
         BadInput: one line with file, line, field and choices.
     """
     path = find(name)
-    return parse(text_of(path), str(path))
+    found = parse(text_of(path), str(path))
+    if not found.image.verify_key:
+        return found
+    key = path.absolute().parent / at_home(found.image.verify_key)
+    return msgspec.structs.replace(found, image=msgspec.structs.replace(found.image, verify_key=str(key)))
 
 
 def parse(text: str, file: str) -> Site:
