@@ -78,6 +78,7 @@ def command(asked: Asked, where: Where, flags: dict[str, Any]) -> int:
         Missing: if the image has nothing that the trial could be run with.
     """
     _check(asked)
+    # Of settings only the key that they require counts here.
     demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
     with Progress(verbose=flags["verbose"], quiet=flags["quiet"] or asked.as_json) as tell:
         runner = where.opened()

@@ -82,9 +82,9 @@ def clear_again(
 ) -> tuple[Cleared, ImageFacts | None]:
     """Check the image of a record once more, where it lies; also return what is in it if it is at hand.
 
-    The digest is compared first. The signatures of an image on another machine are checked in a copy of the same
-    bytes on this one. Without a copy and without a demand, the check of the earlier job counts, as the bytes are
-    the same.
+    The digest is compared first. The signatures of an image on another machine are checked in a copy of the
+    same bytes on this one. Without a copy and without a demand, the check of the earlier job counts, as the
+    bytes are the same.
 
     Args:
         remote: whether the runner's place is another machine.
@@ -117,7 +117,8 @@ def _checked(image: Found, demand: Demand, tell: Tell) -> ImageCheck:
     if image.here is None:
         for required in demand.required[:1]:
             raise CheckFailed(
-                f"{required.by}: {image.there} is not on this machine, and its signatures cannot be looked at",
+                f"{required.by}: {image.there} is not on this machine, "
+                "and its signatures cannot be looked at",
                 fix="launch from a copy here, or on the login node",
             )
         return ImageCheck(signature="not-checked")
@@ -167,7 +168,7 @@ def _tell_signature(name: str, found: ImageCheck, tell: Tell) -> None:
 
 
 def _copy_here(record: JobRecord) -> Path | None:
-    """Return a file of this machine with the bytes of a record's image, ``None`` if no image here has them."""
+    """Return a file of this machine with the bytes of a record's image, ``None`` if there is none."""
     digest = record.image_digest.removeprefix("sha256:")
     stem = posixpath.basename(record.spec.image).removesuffix(".sif").removesuffix(f"-{digest[:12]}")
     try:

@@ -18,7 +18,7 @@ OPTION = "--verify-key"
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """A file of public keys, one of which must have signed, and ``by``: the option, file or site that says so."""
+    """A file of public keys, one of which must have signed; ``by`` is the option, file or site that says so."""
 
     key: str
     by: str
@@ -26,7 +26,7 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What an image must have to start: a signature by a key of each file; with ``skip`` nothing is checked."""
+    """What an image needs to start: a signature by a key of each file. With ``skip`` nothing is checked."""
 
     required: tuple[Required, ...] = ()
     skip: bool = False
@@ -53,8 +53,8 @@ def demanded(
 ) -> Demand:
     """Join what is demanded of an image.
 
-    Options take the place of settings. They take the place of what a site profile requires only if the profile
-    permits it (``image.override``); if it does not, a key of each must have signed.
+    Options take the place of settings. They take the place of what a site profile requires only if the
+    profile permits it (``image.override``); if it does not, a key of each must have signed.
 
     Args:
         verify_key: the value of ``--verify-key``.

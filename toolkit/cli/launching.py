@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.layering import Asked, asked
+from toolkit.cli.layering import Asked, announce, asked
 from toolkit.cli.places import Where, where_of
 from toolkit.errors import BadInput, Missing
 from toolkit.report.progress import Progress
@@ -55,6 +55,7 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
         _again(call, tell, opener)
         return
     made = asked(call.said, call.words, call.job_file, here=call.local)
+    announce(made)
     if call.local:
         from toolkit.cli.launch_local import launch_here
 

@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import msgspec
 
+from toolkit.ambient import read_trusted
 from toolkit.cli.keys import Required, beside
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
 from toolkit.folders import no_file
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
-from toolkit.knowledge.strict import tables, text_of
+from toolkit.knowledge.strict import LONGEST, plain_text, tables, text_of
 from toolkit.launch import layers
 from toolkit.launch.complete import completed
 from toolkit.launch.layers import Layer
@@ -40,6 +42,8 @@ class Asked:
     site: Site | None = None
     key: Required | None = None
     """The key that settings or the environment require of an image."""
+    project: tuple[str, ...] = ()
+    """The fields that ``toolkit.toml`` of the current folder says and nothing later replaces."""
 
     def explained(self) -> list[str]:
         """Return a line for each value: the field, what it is and where that is said."""
@@ -77,11 +81,33 @@ def asked(
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, Layer("words after --", said)])
     merged = completed(merged, site)
-    return Asked(merged.job, merged.origins, site, _required(settings))
+    key = _required(settings)
+    return Asked(merged.job, merged.origins, site, key, _of_project(settings, merged.origins, key))
+
+
+def announce(made: Asked) -> None:
+    """Say on standard error what comes from ``toolkit.toml``, before anything else and whatever is quiet.
+
+    That file is found, not named: what it adds to a job must not go unseen.
+    """
+    if made.project:
+        click.echo(f"{PROJECT}: {', '.join(made.project)}", err=True)
+
+
+def _of_project(
+    settings: list["_Settings"], origins: Mapping[str, str], key: Required | None
+) -> tuple[str, ...]:
+    for layer, required in settings:
+        if layer.source == PROJECT:
+            said = layer.said.said()
+            # Variables are put together name by name: some may be from here, whatever the last place is.
+            used = [name for name in said if name == "env" or origins.get(name) == layer.where(name)]
+            return (*used, *((_KEY,) if required and required == key else ()))
+    return ()
 
 
 def required_by_settings() -> Required | None:
-    """Return the key that settings or the environment require of an image, the later one if there are several.
+    """Return the key that settings or the environment require of an image; of several the later one.
 
     Raises:
         BadInput: if a file of settings is wrong.
@@ -105,11 +131,11 @@ class _Settings(NamedTuple):
 
 def _settings() -> list[_Settings]:
     found = (config_dir() / "config.toml", Path(PROJECT))
-    return [_settings_file(file) for file in found if file.is_file()]
+    return [_settings_file(file) for file in found if os.path.lexists(file)]
 
 
 def _settings_file(file: Path) -> _Settings:
-    text = text_of(file)
+    text = plain_text(read_trusted(file, most=LONGEST), str(file))
     raw = tables(text, str(file))
     for name, value in raw.items():
         if name != _TABLE or not isinstance(value, dict):

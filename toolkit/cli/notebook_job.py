@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.cli.flags import Flags
 from toolkit.cli.gate import clear, demand_of
-from toolkit.cli.layering import Asked, asked
+from toolkit.cli.layering import Asked, announce, asked
 from toolkit.cli.offline import check_not_there, image_facts
 from toolkit.cli.prepare import to_be_copied, to_record
 from toolkit.cli.shared import image_of, look, startable
@@ -69,6 +69,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags) -
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
     said["env"] = _environment(said.pop("env", ()))
     made = asked(said, (notebook.NAME,))
+    announce(made)
     if made.site and made.site.scheduler != "slurm":
         raise BadInput(
             f"--site {made.job.site}: a notebook is a job of Slurm; there is {made.site.scheduler}"

@@ -90,7 +90,7 @@ def _strategy(kept: str, before: int, now: int) -> str:
 
 
 def _beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
-    """Return what is written beside the image of a record; ``None`` if that is nothing, or of another image."""
+    """Return what is written beside the image of a record; ``None`` if nothing, or of another image."""
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)
     except UNDECODABLE:

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from toolkit.cli.flags import Flags, check_words
-from toolkit.cli.layering import asked
+from toolkit.cli.layering import announce, asked
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
 from toolkit.launch.specify import name_of
@@ -94,6 +94,7 @@ def study_of(wanted: Wanted, flags: Flags) -> Study:
         collect.compiled(study.pattern)
     _check_settings(study)
     made = [asked(*sweep.asked_of(study, point)) for point in sweep.points(study)]
+    announce(made[0])
     for one in made:
         check_words(one, flags)
     name = "-".join(values) if compare == "trainer" else name_of(made[0].job)

@@ -113,7 +113,9 @@ def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
     if keyring is None and found and not any(map(_is_wrong, found)):
         states = {one.signature.state for one in found if not one.holds}
         if states and states <= {"expired", "expired-key", "unreadable"}:
-            return "ask who signed it for a new signature; --no-verify starts it unchecked, and the record says so"
+            return (
+                "ask the signer for a new signature; --no-verify starts it unchecked, and the record says so"
+            )
     return "use an image with a signature that holds, from whom you have the key"
 
 

@@ -28,8 +28,8 @@ def submit(runner: Runner, record: JobRecord, script: str) -> JobRecord:
     From the moment that sbatch is started the record stays, unless sbatch itself says no: a job may run.
 
     Raises:
-        CheckFailed: with sbatch's own words, if it refuses; then no record is left. Also if no gate has checked
-            the image.
+        CheckFailed: with sbatch's own words, if it refuses; then no record is left. Also if no gate has
+            checked the image.
         Missing: if it is not known whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch ran.
     """

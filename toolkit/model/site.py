@@ -46,9 +46,9 @@ class Container(_Section, frozen=True, kw_only=True):
 class SiteImage(_Section, frozen=True, kw_only=True):
     """What an image needs to start here.
 
-    ``verify_key`` is a file of public keys on the machine that launches, relative to the profile: only an image
-    that one of them has signed starts; empty if the site requires none. ``override`` permits ``--verify-key``,
-    settings and ``--no-verify`` to take its place.
+    ``verify_key`` is a file of public keys on the machine that launches, relative to the profile: only an
+    image that one of them has signed starts; empty if the site requires none. ``override`` permits
+    ``--verify-key``, settings and ``--no-verify`` to take its place.
     """
 
     verify_key: str = ""

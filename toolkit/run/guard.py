@@ -1,8 +1,9 @@
 """End the children of this process if it is killed (SIGKILL) and cannot end them itself.
 
-A small shell reads a pipe whose other end this process holds. The kernel closes that end with the process, and
-the shell then ends every session that it was told of and not told to forget. ``PR_SET_PDEATHSIG`` (prctl(2))
-would not do: it reaches no grandchildren, and a child also gets it at the end of the *thread* that started it.
+A small shell reads a pipe whose other end this process holds. The kernel closes that end with the process,
+and the shell then ends every session that it was told of and not told to forget. ``PR_SET_PDEATHSIG``
+(prctl(2)) would not do: it reaches no grandchildren, and a child also gets it at the end of the *thread* that
+started it.
 """
 
 import contextlib
@@ -38,8 +39,8 @@ _PATH = "/usr/bin:/bin"
 class Guard:
     """Watches over sessions of processes by one shell, which is started once.
 
-    A process that is killed between the start of a child and :meth:`watch` leaves that child behind. The window
-    is one system call if :meth:`prepare` comes first, and longer on a machine that is busy just then.
+    A process that is killed between the start of a child and :meth:`watch` leaves that child behind. The
+    window is one system call if :meth:`prepare` comes first, and longer on a machine that is busy just then.
     """
 
     def __init__(self) -> None:

@@ -79,7 +79,9 @@ def test_child_and_grandchild_end_within_two_seconds_of_a_parent_that_is_killed(
 
 def test_a_grandchild_in_a_group_of_its_own_ends_too(tmp_path):
     file = tmp_path / "numbers"
-    process = parent("run", f"set -m; sleep 300 & sleep {_SETTLED}; echo $$ $! >{file}; wait")
+    own = "import os, time; os.setpgid(0, 0); time.sleep(300)"
+    script = f"{sys.executable} -c '{own}' & sleep {_SETTLED}; echo $$ $! >{file}; wait"
+    process = parent("run", script)
     children = numbers(file, 2)
     assert os.getpgid(children[1]) == children[1]
     process.kill()
