@@ -17,9 +17,9 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 def require_trusted(path: Path, fix: str = "") -> None:
     """Refuse a file that somebody else than this user or root may write, replace or own.
 
-    The file and its folder must belong to the user or root, and neither may be writable by group or others. For a
-    symbolic link that holds of the folder of the link and of the file and folder that it leads to. A sticky
-    folder such as ``/tmp`` is refused too, as anybody may put a file there first.
+    The file and its folder must belong to the user or root, and neither may be writable by group or others.
+    With a symbolic link this holds for the folder of the link, and for the file and folder that it leads to.
+    A sticky folder such as ``/tmp`` is refused too, as anybody may put a file there first.
 
     Args:
         path: a file that is there.

@@ -53,8 +53,8 @@ def find(kind: str, name: str, suffix: str) -> Path:
     """Find ``NAME`` of a kind of data: a path, the person's own file, or a shipped one.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user may write
-            the user's own file.
+        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user
+            may write the user's own file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):

@@ -7,8 +7,6 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from toolkit.cli.keys import OPTION, Demand, Required, demanded
 from toolkit.cli.layering import Asked, required_by_settings
 from toolkit.cli.shared import Found, startable
@@ -176,8 +174,3 @@ def _copy_here(record: JobRecord) -> Path | None:
     except (BadInput, Missing):
         return None
     return here if sha256(here) == digest else None
-
-
-def cleared_record(record: JobRecord, cleared: Cleared) -> JobRecord:
-    """Return a record that says what was checked just now."""
-    return msgspec.structs.replace(record, image_digest=cleared.digest, image_check=cleared.check)

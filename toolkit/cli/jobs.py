@@ -180,7 +180,7 @@ def resume(
 
     One of launch --local runs again here, to its end.
     """
-    from toolkit.cli.gate import clear_again, cleared_record, demand_for
+    from toolkit.cli.gate import clear_again, demand_for
     from toolkit.launch import jobs as doors
     from toolkit.launch.submission import resubmit
 
@@ -190,7 +190,7 @@ def resume(
         record, _ = doors.refresh(runner, record)
         if record.state in FINAL_STATES:  # one that has not ended is refused below
             cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)
-            record = cleared_record(record, cleared)
+            record = records.update(record, image_digest=cleared.digest, image_check=cleared.check)
         if doors.is_local(record):
             _go_on_here(ctx, runner, record, as_json=as_json)
             return

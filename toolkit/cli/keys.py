@@ -18,7 +18,7 @@ OPTION = "--verify-key"
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """A file of public keys, one of which must have signed; ``by`` is the option, file or site that says so."""
+    """A file of public keys, one of which must have signed; ``by`` is the option, file or site that asks."""
 
     key: str
     by: str

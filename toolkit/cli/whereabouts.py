@@ -50,8 +50,8 @@ def image_here(given: str) -> Path | None:
     """Return the file that an image is on this machine; ``None`` where it is a path or a name of none.
 
     Raises:
-        BadInput: for what no job starts from: a folder, an image of a Docker engine or of a registry. Also for a
-            file that only its name leads to, if somebody else than the user or root may write it.
+        BadInput: for what no job starts from: a folder, an image of a Docker engine or of a registry. Also
+            for a file that only its name leads to, if somebody else than the user or root may write it.
     """
     path = at_home(given)
     if path.is_file():

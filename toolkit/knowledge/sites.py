@@ -36,8 +36,8 @@ def find(name: str) -> Path:
     """Return the file of a profile.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user may write
-            the user's own profile.
+        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user
+            may write the user's own profile.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"
@@ -63,8 +63,8 @@ def facts_file(name: str) -> Path:
     """Return where the facts of a site are kept: beside its profile. They need not be there.
 
     Raises:
-        BadInput: naming the choices, if there is no such site. Also if somebody else than the user may write the
-            facts.
+        BadInput: naming the choices, if there is no such site. Also if somebody else than the user may
+            write the facts.
     """
     file = find(name).with_suffix(".facts.json")
     if file.parent == own_folder() and file.is_file():
