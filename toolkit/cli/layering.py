@@ -99,9 +99,9 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            said = layer.said.said()
             # Variables are put together name by name: some may be from here, whatever the last place is.
-            used = [name for name in said if name == "env" or origins.get(name) == layer.where(name)]
+            found = (n for n in layer.said.said() if n == "env" or origins.get(n) == layer.where(n))
+            used = sorted(found, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
     return ()
 
