@@ -5,6 +5,7 @@ The rule is that of OpenSSH (``StrictModes``, sshd_config(5)) and the aim that o
 """
 
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -35,7 +36,9 @@ def require_trusted(path: Path, fix: str = "") -> None:
         except OSError as error:
             raise BadInput(f"{path}: {error.strerror}") from error
         if why := _why(place, found):
-            mend = f"chmod go-w {place}" if found.st_uid in _trusted() else "put a file of yours elsewhere"
+            # A sticky folder is shared on purpose.
+            own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX
+            mend = f"chmod go-w {shlex.quote(str(place))}" if own else "put it into a folder of yours"
             raise BadInput(f"{path} is not used: {why}", fix=f"{mend}{f'; or {fix}' if fix else ''}")
 
 
