@@ -4,6 +4,7 @@ import os
 from functools import cache
 from pathlib import Path
 
+from toolkit.ambient import require_trusted
 from toolkit.errors import BadInput, Missing
 from toolkit.folders import at_home, no_file
 from toolkit.near import near
@@ -52,7 +53,8 @@ def find(kind: str, name: str, suffix: str) -> Path:
     """Find ``NAME`` of a kind of data: a path, the person's own file, or a shipped one.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name.
+        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user
+            may write the user's own file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):
@@ -62,6 +64,8 @@ def find(kind: str, name: str, suffix: str) -> Path:
     for folder in _folders(kind):
         candidate = folder / f"{name}{suffix}"
         if candidate.is_file():
+            if folder != shipped(kind):
+                require_trusted(candidate, "name the file by its path")
             return candidate
     known = names(kind, suffix)
     raise BadInput(

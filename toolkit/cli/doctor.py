@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.keys import key_options
 from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.cli.say import say_json, say_text
 from toolkit.errors import BadInput
@@ -37,6 +38,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
 @click.option("--partition", help="Slurm partition of which a node is asked, and of --live's job")
 @click.option("--account", help="Slurm account for --live")
+@key_options
 @click.option("--fix", is_flag=True, help="Write what would have to change, as a file that launch takes")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
@@ -60,6 +62,8 @@ def command(
     live: bool,
     partition: str | None,
     account: str | None,
+    verify_key: str | None,
+    no_verify: bool,
     fix: bool,
     output: Path | None,
     undo: Path | None,
@@ -83,6 +87,8 @@ def command(
     """
     _check_options(image, facts, modes, live=live, fix=fix, output=output, undo=undo)
     _check_queue(facts, partition, account, live=live)
+    if (verify_key is not None or no_verify) and not live:
+        raise BadInput("--verify-key and --no-verify: without --live no image is started", fix="give --live")
     if undo is not None:
         from toolkit.cli.doctor_fix import undo as put_back
 
@@ -96,7 +102,8 @@ def command(
     if live and image is not None:
         from toolkit.cli import doctor_live
 
-        trial = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, partition, account, as_json)
+        queue = (partition, account, as_json, verify_key, no_verify)
+        trial = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, *queue)
         ctx.exit(doctor_live.command(trial, Where(host, cluster, ssh_config), ctx.obj))
     from toolkit.engine.predict import examine, predict
 

@@ -1,6 +1,5 @@
 """``toolkit doctor --live``: run a small job in a launch mode, and compare it with the prediction."""
 
-import datetime as dt
 import posixpath
 import time
 from dataclasses import dataclass
@@ -10,13 +9,16 @@ from typing import Any
 import msgspec
 
 from toolkit.cli.following import watch_job
+from toolkit.cli.gate import Cleared, clear, demand_of
+from toolkit.cli.keys import Demand
+from toolkit.cli.layering import asked as settings
 from toolkit.cli.places import Where
-from toolkit.cli.prepare import directory, image_there
+from toolkit.cli.prepare import directory, image_there, to_record
 from toolkit.cli.say import say_json, say_text
+from toolkit.cli.shared import Found, look
 from toolkit.cli.styles import style_of_stdout, width_of_stdout
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.image.inspect import inspect
 from toolkit.launch import live, plan, records, script, submission, trial
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
@@ -27,7 +29,7 @@ from toolkit.probe.probe import probe
 from toolkit.report.live import live_page
 from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
-from toolkit.run.stage import Parcel, sha256, stage
+from toolkit.run.stage import Parcel, stage
 
 _MINUTES = "4"
 """Time limit of a trial's job: it runs for seconds, and one that hangs must not hold nodes for long."""
@@ -44,6 +46,8 @@ class Asked:
     partition: str | None
     account: str | None
     as_json: bool
+    verify_key: str | None = None
+    no_verify: bool = False
 
     @property
     def ranks(self) -> int:
@@ -62,7 +66,7 @@ class _Bench:
     programs: tuple[trial.Program, ...]
     base: str
     there: str
-    digest: str
+    cleared: Cleared
     tell: Progress
 
 
@@ -74,14 +78,17 @@ def command(asked: Asked, where: Where, flags: dict[str, Any]) -> int:
         Missing: if the image has nothing that the trial could be run with.
     """
     _check(asked)
+    # Of settings only the key that they require counts here.
+    demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
     with Progress(verbose=flags["verbose"], quiet=flags["quiet"] or asked.as_json) as tell:
         runner = where.opened()
         try:
             tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
-            image, host = inspect(asked.image), probe(runner, of_job(asked.partition))
+            found = look(runner, asked.image.resolve(), None, tell, remote=False)
+            image, host = found.facts, probe(runner, of_job(asked.partition))
             request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node)
             verdict = predict(host, image, request)
-            bench = _bench(asked, where, runner, host, image, tell)
+            bench = _bench(asked, where, runner, host, found, demand, tell)
             trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(asked, verdict))
         finally:
             runner.close()
@@ -119,19 +126,20 @@ def _modes(asked: Asked, verdict: Verdict) -> list[Mode]:
 
 
 def _bench(
-    asked: Asked, where: Where, runner: Runner, host: HostFacts, image: ImageFacts, tell: Progress
+    asked: Asked, where: Where, runner: Runner, host: HostFacts, found: Found, demand: Demand, tell: Progress
 ) -> _Bench:
+    image = found.facts
     if image.format != "sif":
         raise BadInput(f"{asked.image}: {image.format}; --live needs a SIF file, which every runtime starts")
     trial.library(image, "srun-pmix")  # before anything is copied
     programs = trial.programs(image, runner)
     base = directory(runner, None, remote=where.remote)
+    cleared = clear(found, demand, tell)
     source = asked.image.resolve()
-    digest = (image.digest or "").removeprefix("sha256:") or sha256(source)
-    there = image_there(source, digest, base) if where.remote else str(source)
+    there = image_there(source, found.digest, base) if where.remote else str(source)
     if where.remote:
-        stage(runner, [Parcel(source, there, digest)], tell)
-    return _Bench(asked, where, runner, host, image, programs, base, there, digest, tell)
+        stage(runner, [Parcel(source, there, found.digest)], tell)
+    return _Bench(asked, where, runner, host, image, programs, base, there, cleared, tell)
 
 
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
@@ -169,23 +177,17 @@ def _job(bench: _Bench, prediction: Prediction, chosen: Plan) -> tuple[JobRecord
         binds=(plan.bind(folder),),
         preflight=False,
     )
-    record = JobRecord(
-        key=posixpath.basename(folder),
-        id="",
-        place=bench.runner.place,
-        spec=spec,
-        mode=chosen.mode,
-        plan=chosen,
+    record = msgspec.structs.replace(
+        to_record(bench.runner.place, spec, chosen, bench.cleared),
         predicted=prediction.outcome,
-        image_digest=f"sha256:{bench.digest}",
-        submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
         forced=prediction.outcome != "ok",
         host=where.host,
         cluster=where.cluster,
         ssh_config=str(where.ssh_config.resolve()) if where.ssh_config else None,
     )
     because = f"tried by toolkit doctor --live; predicted: {prediction.outcome}"
-    return record, script.job_script(spec, chosen, because, plan.runtime_of(bench.host))
+    runtime = plan.runtime_of(bench.host)
+    return record, script.job_script(spec, chosen, because, runtime, notes=(bench.cleared.note,))
 
 
 def _output(record: JobRecord) -> str:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.cli import fixfile
+from toolkit.cli.keys import demanded
 from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import check_directory
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
 from toolkit.launch import trainers
 from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, name_of, specify
@@ -39,13 +39,10 @@ def check_words(asked: Asked, flags: Flags) -> Fix | None:
     if known and known.bring and not job.data:
         raise BadInput(f"{known.name}: say where its images are with --data DIR", fix="see docs/data.md")
     check_directory(job.directory or "")
-    fix = fixfile.load(Path(flags.fix)) if flags.fix else None
+    fix = fixfile.load(Path(flags.fix)) if flags.fix is not None else None
     if fix and job.mode not in {None, fix.launch.mode}:
         raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
-    if flags.no_verify and flags.verify_key:
-        raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
-    if flags.verify_key and not Path(flags.verify_key).is_file():
-        raise BadInput(f"--verify-key {flags.verify_key}: {no_file(Path(flags.verify_key))}")
+    demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, job.site)
     if asked.site:
         places = Places("/run", "/image", "/data", "/programs/it.py")
         check_limits(specify(job, places), asked.site, job.site or "")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 import msgspec
 
+from toolkit.cli.keys import key_options
 from toolkit.cli.lazy import NearGroup
+from toolkit.cli.places import where_of
 from toolkit.cli.reaching import find, find_all, looked_after, reached, refreshed, tell_damage
 from toolkit.cli.say import say, say_json, say_text
 from toolkit.launch import records
@@ -178,13 +180,17 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 
 @command.command("resume")
 @_job_argument
+@key_options
 @_json_option("Print the record")
 @click.pass_context
-def resume(ctx: click.Context, job: str | None, as_json: bool) -> None:
+def resume(
+    ctx: click.Context, job: str | None, verify_key: str | None, no_verify: bool, as_json: bool
+) -> None:
     """Submit JOB (the last one by default) again in its folder, where it goes on from its checkpoint.
 
     One of launch --local runs again here, to its end.
     """
+    from toolkit.cli.gate import clear_again, demand_for
     from toolkit.launch import jobs as doors
     from toolkit.launch.submission import resubmit
     from toolkit.launch.variables import needed
@@ -192,8 +198,12 @@ def resume(ctx: click.Context, job: str | None, as_json: bool) -> None:
 
     record = find(job)
     secrets = needed(record.spec.secrets, NO_SECRETS, os.environ)
-    with reached(record) as runner:
+    demand = demand_for(record.spec.site, verify_key, no_verify)
+    with reached(record) as runner, Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         record, _ = doors.refresh(runner, record)
+        if record.state in FINAL_STATES:  # one that has not ended is refused below
+            cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)
+            record = records.update(record, image_digest=cleared.digest, image_check=cleared.check)
         if doors.is_local(record):
             _go_on_here(ctx, runner, record, secrets, as_json=as_json)
             return

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from toolkit.cli.joboptions import job_options, said_by_options, without_options
+from toolkit.cli.keys import key_options
 from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.report.progress import Progress
 
@@ -31,8 +32,7 @@ class SplitAtDashes(click.Command):
 @click.option("--local", is_flag=True, help="Run on this machine, without Slurm")
 @click.option("--fix", metavar="FILE", help="Take over what toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch although a failure is predicted")
-@click.option("--verify-key", metavar="FILE", help="Refuse an image that no public key in FILE has signed")
-@click.option("--no-verify", is_flag=True, help="Do not look at the image's signatures; the record says so")
+@key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--explain", is_flag=True, help="Write into the script where each value is from")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")

@@ -7,11 +7,12 @@ from pathlib import Path
 import msgspec
 
 from toolkit.cli.following import conclude
+from toolkit.cli.gate import clear, demand_of
 from toolkit.cli.launching import Call, Opener
 from toolkit.cli.layering import Asked
-from toolkit.cli.prepare import Flags, check, signed, startable, to_record
+from toolkit.cli.prepare import Flags, check, to_record
 from toolkit.cli.say import say_exact, say_json
-from toolkit.cli.shared import look
+from toolkit.cli.shared import look, startable
 from toolkit.errors import BadInput
 from toolkit.folders import at_home
 from toolkit.launch import plan, records
@@ -35,7 +36,7 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     if call.where.remote or asked.site:
         raise BadInput("--local: leave --host, --cluster and --site out, as the job runs on this machine")
     flags = Flags(call.force, call.fix, call.verify_key, call.no_verify)
-    if call.fix:
+    if call.fix is not None:
         raise BadInput("--local: a fix is for the launch on a cluster; leave --fix out")
     if call.explain:
         raise BadInput("--local: the values of a script for Slurm are explained; leave --explain out")
@@ -52,7 +53,7 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     image = startable(look(runner, sources.image, None, tell, remote=False))
     facts = image.facts
     check_carried(job, facts)
-    image_check = signed(flags, image, tell)
+    cleared = clear(image, demand_of(asked, flags.verify_key, flags.no_verify), tell)
     host = probe(runner, Question(nodes="0"))
     ranks, env = job.ranks_per_node or 1, dict(job.env or {})
     choice = choose_here(host, facts, ranks, env, job.mode, force=call.force)
@@ -65,10 +66,8 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     if call.dry_run:
         say_exact(text)
         return
-    record = to_record(runner.place, spec, choice.plan, f"sha256:{image.digest}")
-    record = msgspec.structs.replace(
-        record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
-    )
+    record = to_record(runner.place, spec, choice.plan, cleared)
+    record = msgspec.structs.replace(record, predicted=choice.prediction.outcome, forced=choice.forced)
     on_line = (lambda _: None) if call.as_json else tell.output
     record = run_local(runner, record, text, on_line, hidden(env))
     if call.as_json:

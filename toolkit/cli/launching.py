@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.cli.layering import Asked, asked
+from toolkit.cli.layering import Asked, announce, asked
 from toolkit.cli.places import Where, where_of
 from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput, Missing
@@ -50,10 +50,11 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
     """
     if call.dry_run and call.as_json:
         raise BadInput("--json prints the record of a job, and --dry-run makes none; leave one of them out")
-    if call.from_job:
+    if call.from_job is not None:
         _again(call, tell, opener)
         return
     made = asked(call.said, call.words, call.job_file, here=call.local)
+    announce(made)
     if call.local:
         from toolkit.cli.launch_local import launch_here
 
@@ -155,14 +156,12 @@ def _again(call: Call, tell: Progress, opener: Opener) -> None:
 
 
 def _check_again(call: Call) -> None:
-    """Refuse what a launch from a record could only ignore: nothing is chosen, predicted or verified anew."""
+    """Refuse what a launch from a record could only ignore: nothing is chosen or predicted anew."""
     options = {
         "--local": call.local,
         "--job": call.job_file,
-        "--fix": call.fix,
+        "--fix": call.fix is not None,
         "--force": call.force,
-        "--verify-key": call.verify_key,
-        "--no-verify": call.no_verify,
         "--explain": call.explain,
     }
     if given := [option for option, value in options.items() if value]:

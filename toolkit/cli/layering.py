@@ -4,17 +4,20 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from toolkit.ambient import read_trusted
+from toolkit.cli.keys import Required, beside
+from toolkit.cli.say import say
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
 from toolkit.files import read_private
 from toolkit.folders import at_home, no_file
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
-from toolkit.knowledge.strict import tables, text_of
+from toolkit.knowledge.strict import LONGEST, plain_text, tables, text_of
 from toolkit.launch import layers, variables
 from toolkit.launch.complete import completed
 from toolkit.launch.layers import Layer, Merged
@@ -26,6 +29,8 @@ PROJECT = "toolkit.toml"
 """The file of settings in the folder that a command is given in."""
 
 _TABLE = "launch"
+_KEY = "verify_key"
+_KEY_VARIABLE = f"{layers.PREFIX}VERIFY_KEY"
 _SUFFIXES = (".yaml", ".yml")
 _MOST = 1 << 20
 """Bytes of an env file; Linux passes a program at most a few megabytes of variables (execve(2))."""
@@ -38,6 +43,10 @@ class Asked:
     job: JobFile
     origins: Mapping[str, str]
     site: Site | None = None
+    key: Required | None = None
+    """The key that settings or the environment require of an image."""
+    project: tuple[str, ...] = ()
+    """The fields that ``toolkit.toml`` of the current folder says and nothing later replaces."""
 
     def explained(self) -> list[str]:
         """Return a line for each value: the field, what it is and where that is said."""
@@ -61,20 +70,59 @@ def asked(
         if job_file:
             raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
         job_file = given.pop("trainer")
-    above = [*_settings(), layers.from_variables(os.environ)]
+    settings = _settings()
+    above = [*(one.layer for one in settings), layers.from_variables(os.environ)]
     if here:
         above = [replace(layer, said=msgspec.structs.replace(layer.said, site=None)) for layer in above]
     above += [_job_file(Path(job_file))] if job_file else []
     above += [layers.checked(given, layers.OPTION, {}, strict=True)]
     name = layers.merge(above).job.site
-    site = sites.site(name) if name else None
+    site = sites.site(name) if name is not None else None
     below = [Layer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
     merged = layers.merge([*below, *above])
     if words:
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, Layer("words after --", said)])
     merged = _with_variables(completed(merged, site))
-    return Asked(merged.job, merged.origins, site)
+    key = _required(settings)
+    return Asked(merged.job, merged.origins, site, key, _of_project(settings, merged.origins, key))
+
+
+def announce(made: Asked) -> None:
+    """Say on standard error what comes from ``toolkit.toml``, before anything else and whatever is quiet.
+
+    That file is found, not named: what it adds to a job must not go unseen.
+    """
+    if made.project:
+        say(f"{PROJECT}: {', '.join(made.project)}", err=True)
+
+
+def _of_project(
+    settings: list["_Settings"], origins: Mapping[str, str], key: Required | None
+) -> tuple[str, ...]:
+    for layer, required in settings:
+        if layer.source == PROJECT:
+            # Variables are put together name by name: some may be from here, whatever the last place is.
+            found = (n for n in layer.said.said() if n == "env" or origins.get(n) == layer.where(n))
+            used = sorted(found, key=lambda name: layer.lines.get(name, 0))
+            return (*used, *((_KEY,) if required and required == key else ()))
+    return ()
+
+
+def required_by_settings() -> Required | None:
+    """Return the key that settings or the environment require of an image; of several the later one.
+
+    Raises:
+        BadInput: if a file of settings is wrong.
+    """
+    return _required(_settings())
+
+
+def _required(settings: list["_Settings"]) -> Required | None:
+    # An empty variable is one that is not set, elsewhere. Here it would switch a check off.
+    if (key := os.environ.get(_KEY_VARIABLE)) is not None:
+        return Required(key, _KEY_VARIABLE)
+    return next((one.key for one in reversed(settings) if one.key), None)
 
 
 def env_file(job: JobFile) -> dict[str, str]:
@@ -111,13 +159,20 @@ def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
     return raw
 
 
-def _settings() -> list[Layer]:
+class _Settings(NamedTuple):
+    """What a file of settings says of a job, and the key that it requires of an image."""
+
+    layer: Layer
+    key: Required | None
+
+
+def _settings() -> list[_Settings]:
     found = (config_dir() / "config.toml", Path(PROJECT))
-    return [_settings_file(file) for file in found if file.is_file()]
+    return [_settings_file(file) for file in found if os.path.lexists(file)]
 
 
-def _settings_file(file: Path) -> Layer:
-    text = text_of(file)
+def _settings_file(file: Path) -> _Settings:
+    text = plain_text(read_trusted(file, most=LONGEST), str(file))
     raw = tables(text, str(file))
     for name, value in raw.items():
         if name != _TABLE or not isinstance(value, dict):
@@ -127,7 +182,12 @@ def _settings_file(file: Path) -> Layer:
             )
     said = raw.get(_TABLE, {})
     lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}
-    return layers.checked(_of_caller(said, str(file)), str(file), lines, strict=True)
+    key = said.pop(_KEY, None)
+    by = f"{file}:{lines.get(_KEY)}: {_KEY}"
+    if key is not None and (not isinstance(key, str) or not key):
+        raise BadInput(f"{by}: write the name of a file of public keys")
+    required = Required(beside(file, key), by) if key is not None else None
+    return _Settings(layers.checked(_of_caller(said, str(file)), str(file), lines, strict=True), required)
 
 
 def _job_file(file: Path) -> Layer:

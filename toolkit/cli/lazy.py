@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from toolkit.cli.empty import refusing_empty
 from toolkit.cli.everywhere import taking_flags
 from toolkit.near import near
 
@@ -38,7 +39,7 @@ class LazyGroup(NearGroup):
             return None
         module, _ = self._table[cmd_name]
         found: click.Command = importlib.import_module(module).command
-        return taking_flags(found)
+        return refusing_empty(taking_flags(found))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

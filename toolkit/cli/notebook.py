@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from toolkit.cli.keys import key_options
 from toolkit.cli.places import open_runner, place_options
 from toolkit.cli.say import say_exact
 from toolkit.errors import BadInput, Missing
@@ -36,6 +37,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--keep", is_flag=True, help="Leave the job running when the tunnel is closed")
 @click.option("--attach", metavar="JOB", help="Open the tunnel to a notebook that runs already")
 @click.option("--site", metavar="NAME", help="Site profile: partition, account, modules, binds")
+@key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--json", "as_json", is_flag=True, help="Print URL and job as one line of JSON")
 @place_options
@@ -53,6 +55,8 @@ def command(
     keep: bool,
     folder: str,
     packages: str,
+    verify_key: str | None,
+    no_verify: bool,
     **given: object,
 ) -> None:
     """Start Jupyter in an image on a compute node, and open a tunnel to it.
@@ -64,6 +68,7 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
+    from toolkit.cli.flags import Flags
     from toolkit.cli.notebook_job import prepared, unseen_script, wanted
     from toolkit.cli.notebook_tunnel import Session, attached, started
 
@@ -76,7 +81,7 @@ def command(
         if attach is not None:
             attached(attach, session, tell)
             return
-        asking = wanted(given, folder, packages)
+        asking = wanted(given, folder, packages, Flags(verify_key=verify_key, no_verify=no_verify))
         site = asking.job.site
         # As toolkit launch does it: a script alone needs nobody to be asked.
         if dry_run and site and host is None and cluster is None and not shutil.which("sbatch"):

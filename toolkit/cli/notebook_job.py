@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from toolkit.cli.flags import Flags
+from toolkit.cli.gate import clear, demand_of
 from toolkit.cli.joboptions import environment
-from toolkit.cli.layering import Asked, asked
+from toolkit.cli.layering import Asked, announce, asked
 from toolkit.cli.offline import check_not_there, image_facts
-from toolkit.cli.prepare import startable, to_be_copied, to_record
-from toolkit.cli.shared import image_of, look
+from toolkit.cli.prepare import to_be_copied, to_record
+from toolkit.cli.shared import image_of, look, startable
 from toolkit.cli.whereabouts import check_directory, directory, login_variable
 from toolkit.errors import BadInput
 from toolkit.launch import notebook, plan, records, unseen
@@ -38,9 +39,13 @@ _WHY = "one task, which speaks no MPI"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for: the job, and two folders of the cluster that are empty where none is named."""
+    """What is asked for: the job, and two folders of the cluster that are empty where none is named.
+
+    ``flags`` hold what is demanded of the image.
+    """
 
     job: Asked
+    flags: Flags
     folder: str
     packages: str
 
@@ -58,7 +63,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     secrets: Mapping[str, Hidden]
 
 
-def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
+def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags) -> Wanted:
     """Join the options of the command with site and settings, as those of a job are.
 
     Raises:
@@ -67,6 +72,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
     said["env"] = environment(said.pop("env", ()))
     made = asked(said, (notebook.NAME,))
+    announce(made)
     if made.site and made.site.scheduler != "slurm":
         raise BadInput(
             f"--site {made.job.site}: a notebook is a job of Slurm; there is {made.site.scheduler}"
@@ -76,7 +82,8 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str) -> Wanted:
             raise BadInput(f"--{option} {path}: give the full path on the cluster")
         plan.bind(path)
     check_directory(made.job.directory or "")
-    return Wanted(job=made, folder=folder, packages=packages)
+    demand_of(made, flags.verify_key, flags.no_verify)  # refused before anybody is asked
+    return Wanted(job=made, flags=flags, folder=folder, packages=packages)
 
 
 def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Prepared:
@@ -90,6 +97,8 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     wanted = image_of(job.image or "", site)
     tell.step(f"Reading {wanted.name} and asking {runner.place} what it has")
     image = startable(look(runner, wanted, site, tell, remote=remote))
+    flags = asking.flags
+    cleared = clear(image, demand_of(asking.job, flags.verify_key, flags.no_verify), tell)
     host = probe(runner, of_job(job.partition))
     named = asking.job.origins.get("directory", "").startswith("site ")
     base = directory(runner, job.directory, remote=remote, variables=named)
@@ -100,9 +109,10 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     if site:
         check_limits(spec, site, spec.site)
     runtime = site.container.command if site else plan.runtime_of(host)
+    around = Around(site, host, image.facts)
     return Prepared(
-        record=to_record(runner.place, spec, notebook.PLAN, f"sha256:{image.digest}"),
-        script=job_script(spec, notebook.PLAN, _WHY, runtime, Around(site, host, image.facts)),
+        record=to_record(runner.place, spec, notebook.PLAN, cleared),
+        script=job_script(spec, notebook.PLAN, _WHY, runtime, around, (cleared.note,)),
         parcels=copied,
         runtime=runtime,
         secrets=hidden(job.env or {}),
@@ -117,7 +127,7 @@ def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
     """
     job = asking.job.job
     check_not_there(job)
-    image = image_facts(job.image or "", Flags(), tell)
+    image = image_facts(asking.job, asking.flags, tell)
     base = unseen.folder_of(job, site)
     site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
     there = posixpath.join(base, "images", posixpath.basename(image.path))

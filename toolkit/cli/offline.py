@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit import __version__
 from toolkit.cli.flags import Flags, check_words, tell_fix
+from toolkit.cli.keys import demanded
 from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.data import cache_dir, find, names
@@ -36,7 +37,7 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     check_not_there(job)
     program = _program(job)
     folder = _data(job, tell)
-    image = image_facts(job.image or "", flags, tell)
+    image = image_facts(asked, flags, tell)
     trainers.check_carried(job, image)
     if image.architecture not in {None, site.architecture}:
         tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
@@ -68,21 +69,23 @@ def check_not_there(job: JobFile) -> None:
             )
 
 
-def image_facts(given: str, flags: Flags, tell: Tell) -> ImageFacts:
-    """Return what is known of an image by the file if there is one, else by its name.
+def image_facts(asked: Asked, flags: Flags, tell: Tell) -> ImageFacts:
+    """Return what is known of a job's image by the file if there is one, else by its name.
 
     Raises:
         BadInput: if it is neither a SIF nor the name of a recipe.
         CheckFailed: if it has not the signature that it is to have.
     """
+    given = asked.job.image or ""
     here = image_here(given)
     facts = _read(here, tell) if here else _named(given, tell)
-    if here or flags.verify_key:
+    demand = demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
+    if here or demand.required:
         # Reading an image takes its time, and is for those alone who have one.
-        from toolkit.cli.prepare import signed, startable
-        from toolkit.cli.shared import Found
+        from toolkit.cli.gate import clear
+        from toolkit.cli.shared import Found, startable
 
-        signed(flags, startable(Found(Path(facts.path).name, facts, "", here, given)), tell)
+        clear(startable(Found(Path(facts.path).name, facts, "", here, given)), demand, tell)
     return facts
 
 

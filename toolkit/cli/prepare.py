@@ -3,7 +3,6 @@
 import datetime as dt
 import itertools
 import posixpath
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +10,12 @@ from pathlib import Path
 import msgspec
 
 from toolkit.cli.flags import Flags, check_words, tell_fix
+from toolkit.cli.gate import Cleared, clear, demand_of
 from toolkit.cli.layering import Asked
-from toolkit.cli.shared import Found, OnCluster, data_of, data_there, folder_there, image_of, look
+from toolkit.cli.shared import Found, OnCluster, data_of, data_there, folder_there, image_of, look, startable
 from toolkit.cli.whereabouts import directory, find_image, image_there, login_variable, program_file
 from toolkit.engine.predict import predict
-from toolkit.errors import BadInput, CheckFailed
-from toolkit.image.reference import for_apptainer
-from toolkit.image.verify import before_launch
+from toolkit.errors import BadInput
 from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
 from toolkit.launch.fix import judged
@@ -26,7 +24,7 @@ from toolkit.launch.surroundings import Around, tell_idle
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.hidden import Hidden, hidden, shown
-from toolkit.model.job import ImageCheck, JobRecord, JobSpec
+from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.progress import Tell
 from toolkit.probe.asking import of_job
@@ -37,7 +35,7 @@ from toolkit.run.stage import Parcel, sha256
 
 __all__ = [
     "Flags", "Prepared", "Sources", "check", "directory", "find_image", "image_there", "login_variable",
-    "prepare", "signed", "to_record",
+    "prepare", "to_record",
 ]  # fmt: skip
 
 
@@ -93,7 +91,7 @@ def prepare(
     tell.step(f"Reading {sources.image.name} and asking {runner.place} what it has")
     image = startable(look(runner, sources.image, asked.site, tell, remote=remote))
     facts = image.facts
-    image_check = signed(flags, image, tell)
+    cleared = clear(image, demand_of(asked, flags.verify_key, flags.no_verify), tell)
     trainers.check_carried(job, facts)
     host = loaded.with_runtime(probe(runner, of_job(job.partition)), asked.site, job.modules or ())
     assumed = loaded.assumed(host)
@@ -109,10 +107,8 @@ def prepare(
     run = posixpath.join(base, "runs", records.new_key(name_of(job)))
     spec = specify(job, Places(run, there, folder, program[0].target if program else ""))
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
-    record = to_record(runner.place, spec, choice.plan, f"sha256:{image.digest}")
-    record = msgspec.structs.replace(
-        record, predicted=choice.prediction.outcome, forced=choice.forced, image_check=image_check
-    )
+    record = to_record(runner.place, spec, choice.plan, cleared)
+    record = msgspec.structs.replace(record, predicted=choice.prediction.outcome, forced=choice.forced)
     around = Around(asked.site, host, facts)
     tell_idle(image.name, spec, around, tell)
     text = script.job_script(
@@ -121,23 +117,9 @@ def prepare(
         choice.because,
         asked.site.container.command if asked.site else plan.runtime_of(host),
         around,
-        (*assumed, *(asked.explained() if flags.explain else ())),
+        (cleared.note, *assumed, *(asked.explained() if flags.explain else ())),
     )
     return Prepared(record, text, (*program, *copied, *data), hidden(job.env or {}))
-
-
-def startable(image: Found) -> Found:
-    """Return an image if a job can start from it.
-
-    Raises:
-        BadInput: if it is in another form than a SIF.
-    """
-    if image.facts.format not in {"sif", "squashfs"}:
-        raise BadInput(
-            f"--image {image.here or image.there}: a job starts from a SIF, and this is {image.facts.format}",
-            fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(image.facts)])}",
-        )
-    return image
 
 
 def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
@@ -148,8 +130,11 @@ def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
     return there, (Parcel(image.here, there, image.digest),)
 
 
-def to_record(place: str, spec: JobSpec, made: Plan, digest: str) -> JobRecord:
-    """Return the record of a job that is about to be submitted; it has no secret value."""
+def to_record(place: str, spec: JobSpec, made: Plan, cleared: Cleared) -> JobRecord:
+    """Return the record of a job that is about to be submitted; it has no secret value.
+
+    ``cleared`` comes from the gate.
+    """
     made = msgspec.structs.replace(made, env=shown(made.env))
     return JobRecord(
         key=posixpath.basename(spec.directory),
@@ -159,48 +144,10 @@ def to_record(place: str, spec: JobSpec, made: Plan, digest: str) -> JobRecord:
         mode=made.mode,
         plan=made,
         predicted="unknown",
-        image_digest=digest,
+        image_digest=cleared.digest,
+        image_check=cleared.check,
         submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
     )
-
-
-def signed(flags: Flags, image: Found, tell: Tell) -> ImageCheck:
-    """Look at the signatures of an image; what has none may run unless a key is asked for.
-
-    Raises:
-        CheckFailed: if a key is asked for and there is no such signature, or none can be looked at.
-    """
-    if flags.no_verify:
-        tell.step(f"The signatures of {image.name} are not looked at: --no-verify")
-        return ImageCheck(signature="not-checked")
-    if image.here is None:
-        if flags.verify_key:
-            raise CheckFailed(
-                f"--verify-key: {image.there} is not on this machine, and its signatures cannot be looked at",
-                fix="launch from a copy here, or on the login node",
-            )
-        return ImageCheck(signature="not-checked")
-    form = image.facts.format
-    if form != "sif":
-        if flags.verify_key:
-            raise CheckFailed(
-                f"--image {image.here}: a bare {form} has no signature", fix="launch the signed SIF"
-            )
-        return ImageCheck(signature="none")
-    found = before_launch(image.here, Path(flags.verify_key) if flags.verify_key else None)
-    match found.signature:
-        case "good":
-            tell.step(f"{image.name} is signed by {', '.join(found.signers)}")
-        case "unknown-key":
-            key = ", ".join(found.signers)
-            tell.step(
-                f"{image.name} is whole; whose signature it has is not known, the key {key} is not here"
-            )
-        case "no-gpg":
-            tell.step(f"The signature of {image.name} is not checked: gpg is not installed here")
-        case _:
-            pass
-    return found
 
 
 def _chosen(

@@ -1,21 +1,19 @@
 """``launch --from-job``: the job of a record once more, with what options change of it."""
 
 import os
-import posixpath
 
 import msgspec
 
+from toolkit.cli.gate import clear_again, demand_for
 from toolkit.cli.launching import Call
 from toolkit.cli.layering import env_file
 from toolkit.cli.prepare import Prepared, to_record
 from toolkit.cli.shared import FACTS
-from toolkit.cli.whereabouts import find_image
 from toolkit.decoding import UNDECODABLE
-from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.inspect import inspect
+from toolkit.errors import BadInput
 from toolkit.knowledge import sites
 from toolkit.launch import plan, script, trainers
-from toolkit.launch.again import Again, again, check_image, given
+from toolkit.launch.again import Again, again, given
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS, OPTION, checked
 from toolkit.launch.limits import check_limits
@@ -29,7 +27,6 @@ from toolkit.model.progress import Tell
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
-from toolkit.run.stage import sha256
 
 _NEW = ("trainer", "image", "mode", "data", "directory", "site")
 """What makes another job of it, of which nothing would be known."""
@@ -42,7 +39,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
 
     Raises:
         BadInput: for an option that would make another job of it.
-        CheckFailed: if the image there has changed.
+        CheckFailed: if the image there has changed, or its signatures do not let it start.
         Missing: if it is gone.
     """
     said = checked(call.said, OPTION, {}, strict=True).said
@@ -57,20 +54,20 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     old = again(record)
     spec = _changed(old, said, call.words)
     secrets = needed(spec.secrets, hidden(env), os.environ)
-    check_image(runner, record)
+    demand = demand_for(record.spec.site, call.verify_key, call.no_verify)
+    cleared, facts = clear_again(runner, record, demand, tell, remote=remote)
     site = sites.site(spec.site) if spec.site else None
     if site:
         check_limits(spec, site, spec.site)
-    made = to_record(runner.place, spec, record.plan, record.image_digest)
-    made = msgspec.structs.replace(
-        made, predicted=record.predicted, forced=record.forced, image_check=record.image_check
-    )
+    made = to_record(runner.place, spec, record.plan, cleared)
+    made = msgspec.structs.replace(made, predicted=record.predicted, forced=record.forced)
     because = f"as in {record.key}, of which '{record.predicted}' was predicted"
     tell.step(f"Asking {runner.place} what it has")
     host = probe(runner, of_job(spec.partition))
     runtime = site.container.command if site else plan.runtime_of(host)
-    around = Around(site, host, _in_image(runner, record, tell, remote=remote))
-    return Prepared(made, script.job_script(spec, record.plan, because, runtime, around), (), secrets)
+    around = Around(site, host, facts or _beside(runner, record))
+    text = script.job_script(spec, record.plan, because, runtime, around, (cleared.note,))
+    return Prepared(made, text, (), secrets)
 
 
 def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
@@ -101,24 +98,10 @@ def _strategy(kept: str, before: int, now: int) -> str:
     return usual(now) if kept in {"", usual(before)} else kept
 
 
-def _in_image(runner: Runner, record: JobRecord, tell: Tell, *, remote: bool) -> ImageFacts | None:
-    """Return what is in the image of a record; ``None`` where this is written nowhere and it is not here."""
-    image = record.spec.image
-    if not remote:
-        return inspect(image, tell=tell)
+def _beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
+    """Return what is written beside the image of a record; ``None`` if nothing, or of another image."""
     try:
-        facts = msgspec.json.decode(runner.read(f"{image}{FACTS}"), type=ImageFacts)
+        facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)
     except UNDECODABLE:
-        return _in_copied(record, tell)
-    return facts if facts.digest == record.image_digest else None
-
-
-def _in_copied(record: JobRecord, tell: Tell) -> ImageFacts | None:
-    """Return what is in the file here that was copied there; ``None`` where it is not among the images."""
-    digest = record.image_digest.removeprefix("sha256:")
-    stem = posixpath.basename(record.spec.image).removesuffix(".sif").removesuffix(f"-{digest[:12]}")
-    try:
-        here = find_image(stem)
-        return inspect(here, tell=tell) if sha256(here) == digest else None
-    except (BadInput, CheckFailed, Missing):
         return None
+    return facts if facts.digest == record.image_digest else None

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from toolkit.cli.joboptions import job_options_without, said_by_options, without_options
+from toolkit.cli.keys import key_options
 from toolkit.cli.launch import REST, SplitAtDashes
 from toolkit.cli.places import open_runner, place_options
 from toolkit.model.study import OWN
@@ -76,6 +77,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     help="Folder to keep it in  [default: studies/NAME, or studies/NAME-proof with --prove]",
 )
 @click.option("--force", is_flag=True, help="Launch although a failure is predicted")
+@key_options
 @click.option("--dry-run", is_flag=True, help="Print the runs and stop")
 @job_options_without(*(f"--{name.replace('_', '-')}" for name in OWN))
 @place_options
@@ -95,6 +97,7 @@ def command(
       toolkit scale mnist --ranks 2 --prove studies/mnist/timelines/r2-n2.json
       toolkit scale --ranks 1,2 --pattern 'Total img/sec.*: ([0-9.]+)' -- python bench.py
     """
+    from toolkit.cli.flags import Flags
     from toolkit.cli.scale_run import Sweep, run
     from toolkit.cli.scale_study import Wanted, print_runs, secrets_of, study_of
 
@@ -102,16 +105,17 @@ def command(
     if given["trainer"] is not None:
         said["trainer"] = given["trainer"]
     rest = {name: value for name, value in without_options(given).items() if name != "trainer"}
-    keep = {name: rest.pop(name) for name in ("study", "retry", "at_once", "force", "dry_run")}
+    keep = {name: rest.pop(name) for name in ("study", "retry", "at_once", "dry_run")}
+    flags = Flags(**{name: rest.pop(name) for name in ("force", "verify_key", "no_verify")})
     wanted = Wanted(
         said=said, words=ctx.meta.get(REST, ()), host=host, cluster=cluster, ssh_config=ssh_config, **rest
     )
-    study = study_of(wanted)
+    study = study_of(wanted, flags)
     # The timeline to prove mostly lies in the folder of the study that it is of.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     if keep["dry_run"]:
         print_runs(folder, study)
         return
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        how = (keep["retry"], keep["at_once"], keep["force"])
+        how = (keep["retry"], keep["at_once"], flags)
         run(Sweep(folder, *how, open_runner, secrets_of(said)), study, tell)

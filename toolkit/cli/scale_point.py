@@ -40,7 +40,7 @@ def submit(
     opener: Opener,
     tell: Tell,
     *,
-    force: bool,
+    flags: Flags,
     begun: bool,
     secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> Point:
@@ -56,7 +56,7 @@ def submit(
     said, words = sweep.asked_of(study, point)
     said["env"] = {**secrets, **said.get("env", {})}
     config = Path(study.ssh_config) if study.ssh_config else None
-    made, flags = asked(said, words), Flags(force=force)
+    made = asked(said, words)
     place = place_of(Where(study.host, study.cluster, config), made)
     sources = check(made, flags)
     runner = patiently(lambda: opener(*place), telling(tell), AWAY_SECONDS if begun else 0)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from toolkit.cli import scale_point
+from toolkit.cli.flags import Flags
 from toolkit.cli.launching import Opener
 from toolkit.cli.say import say
 from toolkit.cli.scale_study import joined
@@ -28,7 +29,7 @@ class Sweep(NamedTuple):
     folder: Path
     retry: int
     at_once: int
-    force: bool
+    flags: Flags
     opener: Opener
     secrets: Mapping[str, Hidden] = NO_SECRETS
     """Variables of every run that the study does not keep."""
@@ -75,7 +76,7 @@ def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> No
                 point,
                 sweep.opener,
                 tell,
-                force=sweep.force,
+                flags=sweep.flags,
                 begun=begun,
                 secrets=sweep.secrets,
             )

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from toolkit.cli.flags import Flags, check_words
-from toolkit.cli.layering import asked
+from toolkit.cli.layering import announce, asked
 from toolkit.cli.say import say, say_text
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
@@ -59,7 +59,7 @@ class Wanted:
     ssh_config: Path | None
 
 
-def study_of(wanted: Wanted) -> Study:
+def study_of(wanted: Wanted, flags: Flags) -> Study:
     """Return the study, after looking at every run that it has.
 
     Raises:
@@ -97,8 +97,9 @@ def study_of(wanted: Wanted) -> Study:
         collect.compiled(study.pattern)
     _check_settings(study)
     made = [asked(*sweep.asked_of(study, point)) for point in sweep.points(study)]
+    announce(made[0])
     for one in made:
-        check_words(one, Flags())
+        check_words(one, flags)
     name = "-".join(values) if compare == "trainer" else name_of(made[0].job)
     return msgspec.structs.replace(study, name=name)
 

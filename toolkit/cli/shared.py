@@ -1,6 +1,7 @@
 """Images and data that lie on a cluster for everybody: found there, held against their digest, not copied."""
 
 import posixpath
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,9 @@ import msgspec
 from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, expanded, find_image
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.image.filelock import identity
 from toolkit.image.inspect import inspect
+from toolkit.image.reference import for_apptainer
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
@@ -52,6 +55,8 @@ class Found:
     digest: str
     here: Path | None
     there: str
+    seen: tuple[int, ...] = ()
+    """What :func:`toolkit.image.filelock.identity` said of ``here`` before it was read."""
 
 
 def image_of(given: str, site: Site | None) -> Path | OnCluster:
@@ -95,14 +100,28 @@ def look(runner: Runner, wanted: Path | OnCluster, site: Site | None, tell: Tell
             facts = _facts_there(runner, path)
             return Found(wanted.name, facts, _bare(facts), None, path)
         wanted = find_image(path)
-    facts = inspect(wanted, tell=tell)
+    seen, facts = identity(wanted), inspect(wanted, tell=tell)
     digest = _bare(facts) or sha256(wanted)
     if not remote:
-        return Found(wanted.name, facts, digest, wanted, str(wanted))
+        return Found(wanted.name, facts, digest, wanted, str(wanted), seen)
     there = _same(runner, wanted, digest, site)
     if there:
         tell.step(f"{wanted.name} is on {runner.place} for everybody, with the same bytes: {there}")
-    return Found(wanted.name, facts, digest, wanted, there)
+    return Found(wanted.name, facts, digest, wanted, there, seen)
+
+
+def startable(image: Found) -> Found:
+    """Return an image if a job can start from it.
+
+    Raises:
+        BadInput: if it is in another form than a SIF.
+    """
+    if image.facts.format not in {"sif", "squashfs"}:
+        raise BadInput(
+            f"--image {image.here or image.there}: a job starts from a SIF, and this is {image.facts.format}",
+            fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(image.facts)])}",
+        )
+    return image
 
 
 def folder_there(runner: Runner, data: OnCluster) -> str:

@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+from toolkit.ambient import require_trusted
 from toolkit.data import cache_dir, names
 from toolkit.errors import BadInput, Missing
 from toolkit.folders import at_home, no_file
@@ -49,10 +50,13 @@ def image_here(given: str) -> Path | None:
     """Return the file that an image is on this machine; ``None`` where it is a path or a name of none.
 
     Raises:
-        BadInput: for what no job starts from: a folder, an image of a Docker engine or of a registry.
+        BadInput: for what no job starts from: a folder, an image of a Docker engine or of a registry. Also
+            for a file that only its name leads to, if somebody else than the user or root may write it.
     """
     path = at_home(given)
     if path.is_file():
+        if not is_path(given):  # it may be meant as the name of a recipe
+            require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
     if given.startswith(TRANSPORTS) or "://" in given:
         raise BadInput(
@@ -63,6 +67,7 @@ def image_here(given: str) -> Path | None:
         for folder in (Path("build/images"), Path("images"), Path()):
             candidate = folder / f"{given}.sif"
             if candidate.is_file():
+                require_trusted(candidate, f"name the file: --image {shlex.quote(f'./{candidate}')}")
                 return candidate.resolve()
     # A folder may be called as a recipe is, and nobody means it then.
     if path.is_dir() and (is_path(given) or given not in names(_RECIPES, ".toml")):

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit import data
+from toolkit.ambient import require_trusted
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import write_whole
@@ -55,6 +56,8 @@ def load_lock(name: str) -> Lock | None:
         BadInput: if the file is no lock.
     """
     file = lock_path(name)
+    if file.parent == own_path(name).parent and file.is_file():
+        require_trusted(file)
     try:
         return msgspec.json.decode(file.read_bytes(), type=Lock)
     except FileNotFoundError:

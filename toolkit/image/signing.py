@@ -14,6 +14,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import behind_links, no_file
 from toolkit.image import workspace
 from toolkit.image.digest import check_digest, publish, sha256
+from toolkit.image.filelock import held, identity
 from toolkit.image.integrity import differences, metadata, signed_groups
 from toolkit.image.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
 from toolkit.model.progress import Tell
@@ -56,7 +57,8 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     symbolic link the file itself is signed.
 
     A copy is signed, checked and then renamed to the SIF: whatever happens, at its name there is the old file
-    or the new one, whole. What runs from the old one meanwhile keeps it.
+    or the new one, whole. What runs from the old one meanwhile keeps it. Processes that sign one SIF at the
+    same time take turns.
 
     Raises:
         CheckFailed: if the SIF is damaged or is not what the checksum beside it says, or gpg does not sign.
@@ -64,13 +66,33 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     """
     if not sif.is_file():
         raise BadInput(f"{sif}: {no_file(sif)}")
-    real = behind_links(sif)
+    real, maker = behind_links(sif), signing_key(key)
+
+    def waiting() -> None:
+        tell.step(f"{sif.name} is being signed by another process; waiting for its end")
+
+    with held(real, waiting):
+        digest = _signed(sif, real, maker, tell, extra)
+    return SignedSif(
+        path=str(sif),
+        bytes=sif.stat().st_size,
+        sha256=digest,
+        fingerprint=maker.fingerprint,
+        user=maker.user,
+    )
+
+
+def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]) -> str:
+    """Replace ``real``, the file behind ``sif``, by a signed copy; return the checksum of that.
+
+    The caller holds the lock of ``real``: the copy has every signature that was made before.
+    """
     check_digest(sif)
     if sif.is_symlink():
         check_digest(real)
+    before_copy = identity(real)
     with sif.open("rb") as file:
         signed_groups(read_table(file, sif), sif)
-    maker = signing_key(key)
     workspace.require_space(
         real.parent, sif.stat().st_size, "the signed copy", "make room there; the old one goes at the end"
     )
@@ -88,14 +110,12 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
             raise CheckFailed(f"{sif}: the signature was made and does not hold", fix="sign it again")
         digest = sha256(part)
         shutil.copymode(sif, part)
-        publish(part, sif, digest)
-    return SignedSif(
-        path=str(sif),
-        bytes=sif.stat().st_size,
-        sha256=digest,
-        fingerprint=maker.fingerprint,
-        user=maker.user,
-    )
+        if identity(real) != before_copy:
+            raise CheckFailed(f"{sif}: another program changed it while it was signed", fix="sign it again")
+        # Its lock goes with it: a process that finds the new file waits until the checksum is there too.
+        with held(part, lambda: None):
+            publish(part, sif, digest)
+    return digest
 
 
 @contextlib.contextmanager

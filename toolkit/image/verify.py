@@ -6,7 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.decoding import UNDECODABLE
-from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import no_file
 from toolkit.image import audit
 from toolkit.image import tree as files
@@ -23,7 +23,7 @@ from toolkit.model.lock import Lock, encoded
 from toolkit.model.progress import Tell
 from toolkit.model.signature import SignatureState
 from toolkit.model.verified import Check, CheckName, Verified
-from toolkit.run.gpg import verifier
+from toolkit.run.gpg import is_installed, verifier
 
 LOCK_PATH = "/opt/toolkit/lock.json"
 """Where an image built by this toolkit has its lock."""
@@ -87,16 +87,14 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 
     Raises:
         CheckFailed: if a signature is wrong, or the one that is demanded is not there.
+        Missing: if gpg is there and cannot check, or a key is demanded and gpg is not installed.
     """
     if keyring is None and not is_signed(sif):
         return ImageCheck(signature="none")
+    if keyring is None and not is_installed():
+        return ImageCheck(signature="no-gpg")
     with sif.open("rb") as file:
-        try:
-            found = _signatures(file, sif, keyring)
-        except Missing:
-            if keyring is not None:
-                raise
-            return ImageCheck(signature="no-gpg")
+        found = _signatures(file, sif, keyring)
         check = _signed(found, _left(file, sif, found))
         unknown = _unknown(file, sif, found)
     signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
@@ -104,11 +102,21 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
         return ImageCheck(signature="good", signers=signers)
     if keyring is None and unknown:
         return ImageCheck(signature="unknown-key", signers=unknown)
-    raise CheckFailed(
-        f"{sif}: {check.told}",
-        fix="take an image whose signature holds; --no-verify runs this one, and the job's record says so",
-        detail=check.detail,
-    )
+    raise CheckFailed(f"{sif}: {check.told}", fix=_way_out(found, keyring), detail=check.detail)
+
+
+def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
+    """Return what to do about a file that may not run.
+
+    To leave the check out is advice only where no byte speaks against the file and no key is demanded.
+    """
+    if keyring is None and found and not any(map(_is_wrong, found)):
+        states = {one.signature.state for one in found if not one.holds}
+        if states and states <= {"expired", "expired-key", "unreadable"}:
+            return (
+                "ask the signer for a new signature; --no-verify starts it unchecked, and the record says so"
+            )
+    return "use an image with a signature that holds, from whom you have the key"
 
 
 def _digest(sif: Path, digest: str) -> Check:

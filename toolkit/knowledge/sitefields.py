@@ -51,6 +51,8 @@ def _of_texts(site: Site) -> Iterator[Objection]:
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
             yield Objection(path, "this is not one line of text")
+    if not _line(site.image.verify_key):
+        yield Objection("image.verify_key", "this is not the path of a file")
     if not site.title.strip():
         yield Objection("title", "a profile says what it is of")
     here = site.defaults

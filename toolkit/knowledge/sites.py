@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.ambient import require_trusted
 from toolkit.data import config_dir, shipped
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
+from toolkit.folders import at_home, no_file
 from toolkit.knowledge.sitefields import objections
 from toolkit.knowledge.strict import refused, shape, tables, text_of
 from toolkit.model.site import Site
@@ -35,7 +36,8 @@ def find(name: str) -> Path:
     """Return the file of a profile.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name.
+        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user
+            may write the user's own profile.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"
@@ -47,6 +49,8 @@ def find(name: str) -> Path:
     if _NAME.fullmatch(name):
         for folder in _folders():
             if (candidate := folder / f"{name}{SUFFIX}").is_file():
+                if folder == own_folder():
+                    require_trusted(candidate, "name the profile by its path")
                 return candidate
     known = names()
     raise BadInput(
@@ -59,9 +63,13 @@ def facts_file(name: str) -> Path:
     """Return where the facts of a site are kept: beside its profile. They need not be there.
 
     Raises:
-        BadInput: naming the choices, if there is no such site.
+        BadInput: naming the choices, if there is no such site. Also if somebody else than the user may
+            write the facts.
     """
-    return find(name).with_suffix(".facts.json")
+    file = find(name).with_suffix(".facts.json")
+    if file.parent == own_folder() and file.is_file():
+        require_trusted(file)
+    return file
 
 
 def site(name: str) -> Site:
@@ -71,7 +79,11 @@ def site(name: str) -> Site:
         BadInput: one line with file, line, field and choices.
     """
     path = find(name)
-    return parse(text_of(path), str(path))
+    found = parse(text_of(path), str(path))
+    if not found.image.verify_key:
+        return found
+    key = path.absolute().parent / at_home(found.image.verify_key)
+    return msgspec.structs.replace(found, image=msgspec.structs.replace(found.image, verify_key=str(key)))
 
 
 def parse(text: str, file: str) -> Site:

@@ -15,7 +15,7 @@ _UNKNOWN = re.compile(r"unknown field `(?P<field>.*)`")
 _MISSING = re.compile(r"missing required field `(?P<field>.*)`")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
-_LONGEST = 1 << 20
+LONGEST = 1 << 20
 """No file that a person writes is longer, in bytes."""
 
 
@@ -38,9 +38,9 @@ def text_of(path: Path) -> str:
     """
     try:
         with path.open("rb") as file:
-            content = file.read(_LONGEST + 1)
-        if len(content) > _LONGEST:
-            raise BadInput(f"{path}: longer than {_LONGEST >> 20} MiB: this is no such file")
+            content = file.read(LONGEST + 1)
+        if len(content) > LONGEST:
+            raise BadInput(f"{path}: longer than {LONGEST >> 20} MiB: this is no such file")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
     return plain_text(content, str(path))

@@ -33,6 +33,7 @@ def run_local(
         Interrupted: on Ctrl-C, after all ranks were ended.
         Missing: if there is no bash here.
     """
+    records.require_check(record)
     directory = record.spec.directory
     path = posixpath.join(directory, records.SCRIPT)
     # Its variables may hold what is nobody else's to read; the folder that is made for it is as private.

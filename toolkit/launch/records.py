@@ -16,7 +16,7 @@ import msgspec
 
 from toolkit.data import state_dir
 from toolkit.decoding import UNDECODABLE
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.local import LocalRunner
 
@@ -120,6 +120,18 @@ def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) 
     names = ", ".join(r.key for r in (matches or records)[-5:])
     kind = "more than one job is called" if matches else "there is no job"
     raise BadInput(f"{kind} '{wanted}'; the last ones: {names}", fix="toolkit jobs list")
+
+
+def require_check(record: JobRecord) -> None:
+    """Refuse to start a job of which no gate has checked the image.
+
+    Raises:
+        CheckFailed: if the record has no check, as those of early releases.
+    """
+    if record.image_check is None:
+        raise CheckFailed(
+            f"{record.key}: its image was not checked", fix=f"toolkit launch --from-job {record.key}"
+        )
 
 
 def any_kept() -> bool:

@@ -34,10 +34,12 @@ def submit(
     From the moment that sbatch is started the record stays, unless sbatch itself says no: a job may run.
 
     Raises:
-        CheckFailed: with sbatch's own words, if it refuses; then no record is left.
+        CheckFailed: with sbatch's own words, if it refuses; then no record is left. Also if no gate has
+            checked the image.
         Missing: if it is not known whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch ran.
     """
+    records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
         # Until Slurm's number is known, nothing else is true; a process that is killed here leaves this.
@@ -87,6 +89,7 @@ def resubmit(runner: Runner, record: JobRecord, secrets: Mapping[str, Hidden] = 
             f"job {record.id or record.key} is {record.state}; it has to end before it can go on",
             fix=f"toolkit jobs wait {record.key}, or toolkit jobs cancel {record.key}",
         )
+    records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     if not runner.read(path):
         raise Missing(

@@ -43,6 +43,18 @@ class Container(_Section, frozen=True, kw_only=True):
     binds: tuple[str, ...] = ()
 
 
+class SiteImage(_Section, frozen=True, kw_only=True):
+    """What an image needs to start here.
+
+    ``verify_key`` is a file of public keys on the machine that launches, relative to the profile: only an
+    image that one of them has signed starts; empty if the site requires none. ``override`` permits
+    ``--verify-key``, settings and ``--no-verify`` to take its place.
+    """
+
+    verify_key: str = ""
+    override: bool = False
+
+
 class Launch(_Section, frozen=True, kw_only=True):
     """How ranks are started.
 
@@ -108,6 +120,7 @@ class Site(_Section, frozen=True, kw_only=True):
     network: str = ""
     fabric: str = ""
     container: Container = Container()
+    image: SiteImage = SiteImage()
     launch: Launch = Launch()
     gpus: Gpus = Gpus()
     defaults: Defaults = Defaults()

@@ -1,6 +1,7 @@
 """PGP by gpg, which keeps the keys; passphrases are between a person and gpg's agent."""
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ _PERSON_SECONDS = 300.0
 _KEYBOX = b"KBXf"
 _FINGERPRINT = 40
 """Digits of a version 4 fingerprint, the only kind that fits into a SIF."""
+_AT_HOME = ("can't create directory", "keyblock resource", "homedir")
+"""Parts of what gpg writes (under LC_ALL=C) if it cannot make or use its home folder (gnupg: g10, common)."""
 _NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
 
 
@@ -31,11 +34,16 @@ class SigningKey:
     user: str
 
 
+def is_installed() -> bool:
+    """Return whether there is a gpg on PATH."""
+    return shutil.which("gpg") is not None
+
+
 def signing_key(wanted: str) -> SigningKey:
     """Find the one secret key that a fingerprint, its end, or an e-mail address names.
 
     Raises:
-        Missing: if there is none.
+        Missing: if there is none, or gpg cannot use its home folder.
         BadInput: if there are several.
         CheckFailed: if it has expired, was revoked or cannot sign.
     """
@@ -45,6 +53,8 @@ def signing_key(wanted: str) -> SigningKey:
     exact = f"<{wanted}>" if "@" in wanted and "<" not in wanted else wanted
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     found = _keys(listed.text)
+    if not found and _is_about_home(listed):
+        raise _unusable(listed, "gpg cannot look for the key")
     if not found:
         raise Missing(
             f"--key {wanted}: gpg has no such secret key",
@@ -108,7 +118,13 @@ class Verifier:
         self._words, self._folder = words, folder
 
     def check(self, message: bytes) -> Signature:
-        """Say what a clear-signed message is worth, and what exactly was signed."""
+        """Say what a clear-signed message is worth, and what exactly was signed.
+
+        Raises:
+            Missing: if gpg cannot check any signature, as without a home folder; this says nothing of the
+                message.
+            CheckFailed: if gpg does not end.
+        """
         signed, text = self._folder / "message.asc", self._folder / "text"
         signed.write_bytes(message)
         text.unlink(missing_ok=True)
@@ -121,6 +137,8 @@ class Verifier:
             raise CheckFailed(
                 "gpg did not answer within a minute", fix="is its agent stuck? gpgconf --kill all"
             )
+        if not gpg_status.is_answer(done.text):
+            raise _unusable(done, "gpg cannot check signatures")
         found = gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
         if found.state == "good" and not text.is_file():
             raise Missing(
@@ -147,6 +165,23 @@ def _isolated(keyring: Path, folder: str) -> tuple[str, ...]:
             detail=done.errors.splitlines()[-2:],
         )
     return home
+
+
+def _is_about_home(done: Completed) -> bool:
+    return any(part in done.errors for part in _AT_HOME)
+
+
+def _unusable(done: Completed, what: str) -> Missing:
+    """Return the error for a gpg that fails for a reason of its own, with gpg's words."""
+    said = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
+    why = next((line for line in said if any(part in line for part in _AT_HOME)), said[-1] if said else "")
+    return Missing(
+        f"{what}: {why or f'it ended with status {done.status} and no message'}",
+        fix="set GNUPGHOME to a folder of yours that you can write to"
+        if _is_about_home(done)
+        else "see whether gpg works for you: gpg --list-keys",
+        detail=said[-3:] if len(said) > 1 else (),
+    )
 
 
 def _keys(text: str) -> list[tuple[str, str, str, str]]:

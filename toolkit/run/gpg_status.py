@@ -49,6 +49,18 @@ def signature(status: str, text: bytes) -> Signature:
     return Signature(state=state, fingerprint=primary, user=user, made=_date(made), text=text)
 
 
+def is_answer(status: str) -> bool:
+    """Return whether gpg looked at the message with its keys.
+
+    It did not if it ended without a word about the message, as it does without a home folder, or if it could
+    not open its keyring: then every key looks like one that is not there.
+    """
+    rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
+    if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):
+        return False
+    return any(row[0] in _VERDICTS or _is_trouble(row) for row in rows)
+
+
 def created(status: str) -> bool:
     """Tell whether gpg says that it signed, and with a hash that others accept."""
     rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]

@@ -18,6 +18,7 @@ from toolkit.files import write_whole
 from toolkit.run.command import Command, Completed, OnBytes, OnLine
 from toolkit.run.conversation import Conversation
 from toolkit.run.folders import folder_mode
+from toolkit.run.guard import GUARD
 from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
@@ -28,7 +29,7 @@ _GRACE = 5.0
 
 
 class LocalRunner:
-    """Commands here; each in a process group of its own, so that none outlives an interrupt."""
+    """Commands here; each in a session of its own, so that none outlives an interrupt or a killed toolkit."""
 
     place = "this machine"
 
@@ -44,6 +45,8 @@ class LocalRunner:
             end_group(process)
             process.communicate()
             raise
+        finally:
+            GUARD.release(process.pid)
         return Completed(command, process.returncode, out, err)
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
@@ -60,6 +63,7 @@ class LocalRunner:
             process.wait()
             raise
         finally:
+            GUARD.release(process.pid)
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe:
                     pipe.close()
@@ -150,6 +154,7 @@ class _LocalConversation:
         except subprocess.TimeoutExpired:
             end_group(self._process)
             self._process.wait()
+        GUARD.release(self._process.pid)
         self._closed.set()
         # A reader sees the end now, unless a child of the command kept the pipe: then the reader closes it.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
@@ -163,8 +168,9 @@ def _start(
 ) -> "subprocess.Popen[bytes]":
     if stdin is None:
         stdin = subprocess.DEVNULL if command.stdin is None else subprocess.PIPE
+    GUARD.prepare()
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             list(command.words),
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -180,6 +186,8 @@ def _start(
         ) from error
     except PermissionError as error:
         raise Missing(f"{command.words[0]} may not be executed: {error.strerror}") from error
+    GUARD.watch(process.pid)
+    return process
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:

@@ -8,15 +8,18 @@ from tests.unit.image.sifs import DATA, sif
 from toolkit.cli import doctor_live
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.doctor_live import Asked
+from toolkit.cli.gate import Cleared
 from toolkit.cli.places import Where
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.launch.trial import Program
+from toolkit.model.job import ImageCheck
 from toolkit.model.prediction import Request
 from toolkit.report.progress import Progress
 from toolkit.run.local import LocalRunner
 
 HERE = Where(None, None, None)
+CLEARED = Cleared("sha256:00", ImageCheck(signature="none"))
 
 
 @pytest.fixture
@@ -77,7 +80,7 @@ def bench(image, facts=IMAGE):
     files = (Program("trial.sh", b"x"),)
     tell = Progress(quiet=True)
     return doctor_live._Bench(
-        asked(image), HERE, LocalRunner(), HOST, facts, files, "/base", "/there.sif", "00", tell
+        asked(image), HERE, LocalRunner(), HOST, facts, files, "/base", "/there.sif", CLEARED, tell
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.cli.test_launch import Told
+from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, RUNNING, Recorded
 from toolkit.cli import following, places, waiting
@@ -21,6 +22,7 @@ from toolkit.errors import BadInput, CheckFailed, Lost, Missing
 from toolkit.launch import follow, records
 from toolkit.run import patience
 from toolkit.run.local import LocalRunner
+from toolkit.run.stage import sha256
 
 OUTPUT = f"{RECORD.spec.directory}/output.log"
 LOST = Lost("login: cannot run scontrol: the SSH connection was lost", fix="run the same command again")
@@ -348,9 +350,12 @@ def test_the_only_one_that_cannot_be_cancelled_is_told_as_it_is(reached):
 
 
 def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):
-    record = save()
+    record = save(image_digest=f"sha256:{'0' * 64}")
     script = f"{RECORD.spec.directory}/job.sh"
-    reached["login"] = Recorded({script: b"x"}, scontrol=[STOPPED], squeue=[""], sbatch=["9\n"])
+    found = f"{'0' * 64}  {RECORD.spec.image}\0"
+    reached["login"] = Recorded(
+        {script: b"x"}, scontrol=[STOPPED], squeue=[""], sbatch=["9\n"], sha256sum=[found]
+    )
     error = jobs("wait").exception
     assert "stopped before its time was up" in error.message
     assert error.fix.endswith(f"toolkit jobs resume {record.key}")
@@ -389,7 +394,10 @@ def test_the_tasks_of_an_array_are_shown_with_what_each_wrote(reached):
 def save_local(folder, script, **changes):
     """Keep the record of a job that ran on this machine without Slurm."""
     (folder / "job.sh").write_text(script)
-    spec = msgspec.structs.replace(RECORD.spec, directory=str(folder))
+    image = folder / "tiny.sif"
+    image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
+    changes.setdefault("image_digest", f"sha256:{sha256(image)}")
+    spec = msgspec.structs.replace(RECORD.spec, directory=str(folder), image=str(image))
     ran = {"nodes": socket.gethostname(), "started": "2026-11-21T10:00:00", "state": "failed"}
     return save(id="", host=None, spec=spec, **{**ran, **changes})
 

@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from tests.unit.cli.test_launch import Cluster
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD, SRUN
-from toolkit.cli import launch, launching, repeat
+from toolkit.cli import gate, launch, launching, repeat
 from toolkit.cli.layering import asked
 from toolkit.cli.places import Where
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.launch import records
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.job import ImageCheck
 
 SITE = """\
 schema = "toolkit.site/1"
@@ -108,8 +109,6 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["mnist", "--local", "--explain"], "leave --explain out"),
         (["mnist", "--local", "--no-follow"], "leave --no-follow out"),
         (["--from-job", "x", "--local"], "--from-job takes all from a record: leave --local out"),
-        (["--from-job", "x", "--no-verify"], "leave --no-verify out"),
-        (["--from-job", "x", "--verify-key", "k.asc"], "leave --verify-key out"),
         (["mnist", "--dry-run", "--json"], "--json prints the record of a job, and --dry-run makes none"),
         (["--from-job", "x", "--dry-run", "--json"], "leave one of them out"),
         (["--from-job", "x", "--force", "--explain"], "leave --force and --explain out"),
@@ -253,7 +252,7 @@ def record(monkeypatch):
     kept = msgspec.structs.replace(RECORD, spec=spec, host="login", forced=True)
     records.save(kept)
     monkeypatch.setattr(launch, "open_runner", lambda *_: Place())
-    monkeypatch.setattr(repeat, "check_image", lambda *_: None)
+    monkeypatch.setattr(gate, "check_image", lambda *_: None)
     monkeypatch.setattr(repeat, "probe", lambda *_: HostFacts(place="login"))
     return kept
 
@@ -358,7 +357,8 @@ def test_what_is_written_beside_the_image_of_a_record_counts(record, monkeypatch
 
 def test_the_image_here_that_was_copied_there_counts(record, tmp_path, monkeypatch):
     facts = ImageFacts(path="it.sif", format="sif", libraries=("libiomp5.so",))
-    monkeypatch.setattr(repeat, "inspect", lambda *_, **__: facts)
+    monkeypatch.setattr(gate, "inspect", lambda *_, **__: facts)
+    monkeypatch.setattr(gate, "before_launch", lambda *_: ImageCheck(signature="none"))
     digest = hashlib.sha256(b"an image").hexdigest()
     kept = msgspec.structs.replace(record, image_digest=f"sha256:{digest}")
     kept_with(kept, cpus_per_rank=4, image=f"/work/images/mine-{digest[:12]}.sif")
@@ -368,17 +368,20 @@ def test_the_image_here_that_was_copied_there_counts(record, tmp_path, monkeypat
     assert "KMP_AFFINITY" not in script("--from-job", record.key)
 
 
-def test_the_image_of_a_record_of_this_machine_is_read(record, monkeypatch):
+def test_the_image_of_a_record_of_this_machine_is_read(record, tmp_path, monkeypatch):
     read = []
+    image = tmp_path / "mine.sif"
+    image.write_bytes(b"an image")
 
     def inspected(image, **_given):
         read.append(image)
-        return ImageFacts(path=image, format="sif", libraries=("libiomp5.so",))
+        return ImageFacts(path=str(image), format="sif", libraries=("libiomp5.so",))
 
-    monkeypatch.setattr(repeat, "inspect", inspected)
-    kept_with(msgspec.structs.replace(record, host=None), cpus_per_rank=4)
+    monkeypatch.setattr(gate, "inspect", inspected)
+    monkeypatch.setattr(gate, "before_launch", lambda *_: ImageCheck(signature="none"))
+    kept_with(msgspec.structs.replace(record, host=None), cpus_per_rank=4, image=str(image))
     assert "KMP_AFFINITY=" in script("--from-job", record.key)
-    assert read == [record.spec.image]
+    assert read == [image]
 
 
 def test_each_task_of_an_array_from_a_record_writes_a_file_of_its_own(record):
@@ -402,7 +405,7 @@ def test_a_changed_image_is_told(record, monkeypatch):
     def changed(*_given):
         raise CheckFailed("login: the image is not what it was")
 
-    monkeypatch.setattr(repeat, "check_image", changed)
+    monkeypatch.setattr(gate, "check_image", changed)
     assert refused("--from-job", record.key, "--dry-run").code == 1
 
 

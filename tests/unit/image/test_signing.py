@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -5,6 +7,7 @@ import pytest
 
 from tests.unit.image.signed import OBJECTS, Keys, attach, gpg_home, write_sif
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.image import signing
 from toolkit.image.digest import check_digest, digest_file, sha256
 from toolkit.image.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
 from toolkit.image.signing import Checked, is_signed, sign, signatures, uncovered
@@ -304,3 +307,39 @@ def test_behind_a_link_the_file_itself_is_signed(keys: Keys, tmp_path: Path):
     assert made.sha256 == check_digest(real) == sha256(real)
     assert left_over(link.parent) == {"image.sif"}
     assert left_over(real.parent) == {"real.sif", "real.sif.sha256"}
+
+
+def test_four_processes_that_sign_one_sif_at_once_all_leave_their_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sif = write_sif(tmp_path / "image.sif")
+    people = [f"p{number}@example.org" for number in range(4)]
+    with gpg_home() as keys:
+        monkeypatch.setenv("GNUPGHOME", str(keys.home))
+        for person in people:
+            keys.make(person)
+        words = (sys.executable, "-m", "toolkit", "image", "sign", str(sif), "--key")
+        running = [subprocess.Popen((*words, person), stderr=subprocess.PIPE) for person in people]
+        said = [process.communicate(timeout=120)[1] for process in running]
+        assert [process.returncode for process in running] == [0] * 4, said
+        assert {one.signature.user for one in checked(sif) if one.holds} == set(people)
+    assert check_digest(sif) == sha256(sif)
+
+
+def test_a_sif_that_another_program_replaces_while_it_is_signed_is_left_as_that_program_made_it(
+    keys: Keys, sif: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    newer = write_sif(tmp_path / "newer.sif", Object(JSON, b"{}", "newer.json"))
+    content_of_newer = newer.read_bytes()
+    clearsign = signing.clearsign
+
+    def meanwhile(*words):
+        if newer.exists():
+            newer.replace(sif)
+        return clearsign(*words)
+
+    monkeypatch.setattr(signing, "clearsign", meanwhile)
+    with pytest.raises(CheckFailed, match="another program changed it"):
+        sign(sif, USER, Silent())
+    assert sif.read_bytes() == content_of_newer
+    assert left_over(tmp_path) == {"image.sif"}

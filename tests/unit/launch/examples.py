@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.model.job import JobRecord, JobSpec
+from toolkit.model.job import ImageCheck, JobRecord, JobSpec
 from toolkit.model.prediction import Plan
 
 SPEC = JobSpec(
@@ -46,6 +46,7 @@ RECORD = JobRecord(
     plan=SRUN,
     predicted="ok",
     image_digest="sha256:00",
+    image_check=ImageCheck(signature="none"),
     submitted="2026-11-21T00:00:00+00:00",
 )
 

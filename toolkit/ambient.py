@@ -1,0 +1,77 @@
+"""Files that toolkit reads although the command line does not name them: trusted only from their owner.
+
+The rule is that of OpenSSH (``StrictModes``, sshd_config(5)) and the aim that of git's ``safe.directory``
+(CVE-2022-24765): somebody else must not decide what runs by a file that lies where a command is given.
+"""
+
+import os
+import shlex
+import stat
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.files import read_given
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def require_trusted(path: Path, fix: str = "") -> None:
+    """Refuse a file that somebody else than this user or root may write, replace or own.
+
+    The file and its folder must belong to the user or root, and neither may be writable by group or others.
+    With a symbolic link this holds for the folder of the link, and for the file and folder that it leads to.
+    A sticky folder such as ``/tmp`` is refused too, as anybody may put a file there first.
+
+    Args:
+        path: a file that is there.
+        fix: what to do if the mode cannot be changed, such as naming the file.
+
+    Raises:
+        BadInput: with the reason and the command that mends it.
+    """
+    real = Path(os.path.realpath(path))
+    for place in dict.fromkeys((real, real.parent, path.absolute().parent)):
+        try:
+            found = place.stat()
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror}") from error
+        if why := _why(place, found):
+            # A sticky folder is shared on purpose.
+            own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX
+            mend = f"chmod go-w {shlex.quote(str(place))}" if own else "put it into a folder of yours"
+            raise BadInput(f"{path} is not used: {why}", fix=f"{mend}{f'; or {fix}' if fix else ''}")
+
+
+def read_trusted(path: Path, *, most: int) -> bytes:
+    """Return the content of a file that no option names, after :func:`require_trusted`.
+
+    Only the user or root could replace it between the check and the read.
+
+    Raises:
+        BadInput: if it is not trusted, is not a regular file, or is longer than ``most`` bytes.
+    """
+    require_trusted(path)
+    return read_given(path, most=most)
+
+
+def _trusted() -> set[int]:
+    return {0, os.geteuid()}
+
+
+def _why(place: Path, found: os.stat_result) -> str:
+    if found.st_uid not in _trusted():
+        return f"{place} belongs to {_owner(found.st_uid)}, not to you or root"
+    if found.st_mode & stat.S_IWOTH:
+        return f"{place} can be written by everybody"
+    if found.st_mode & _OTHERS:
+        return f"{place} can be written by its group"
+    return ""
+
+
+def _owner(number: int) -> str:
+    import pwd  # only for the message
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"

@@ -1,0 +1,104 @@
+"""Which keys must have signed an image before it starts: by options, settings and the site profile."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from toolkit.errors import BadInput
+from toolkit.folders import at_home, no_file
+from toolkit.model.site import Site
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+OPTION = "--verify-key"
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A file of public keys, one of which must have signed; ``by`` is the option, file or site that asks."""
+
+    key: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What an image needs to start: a signature by a key of each file. With ``skip`` nothing is checked."""
+
+    required: tuple[Required, ...] = ()
+    skip: bool = False
+
+
+def key_options(function: _F) -> _F:
+    """Add ``--verify-key`` and ``--no-verify`` to a command that starts an image."""
+    for option in (
+        click.option(
+            "--no-verify", is_flag=True, help="Do not look at the image's signatures; the record says so"
+        ),
+        click.option(OPTION, metavar="FILE", help="Refuse an image that no public key in FILE has signed"),
+    ):
+        function = option(function)
+    return function
+
+
+def demanded(
+    verify_key: str | None,
+    no_verify: bool,
+    settings: Required | None,
+    site: Site | None,
+    name: str | None,
+) -> Demand:
+    """Join what is demanded of an image.
+
+    Options take the place of settings. They take the place of what a site profile requires only if the
+    profile permits it (``image.override``); if it does not, a key of each must have signed.
+
+    Args:
+        verify_key: the value of ``--verify-key``.
+        no_verify: whether ``--no-verify`` was given.
+        settings: what ``toolkit.toml``, the user's file or the environment requires.
+        site: the profile that the job uses, called ``name``.
+
+    Raises:
+        BadInput: if the options exclude each other or the profile, or a file of keys is not there.
+    """
+    if no_verify and verify_key is not None:
+        raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
+    own = Required(verify_key, OPTION) if verify_key is not None else None if no_verify else settings
+    of_site = _of_site(site, name)
+    if of_site and site and site.image.override and (own or no_verify):
+        of_site = None
+    if of_site and no_verify:
+        raise BadInput(
+            f"--no-verify: {of_site.by} requires a signature by a key in {of_site.key}",
+            fix="leave --no-verify out; only the profile can permit it (image.override)",
+        )
+    required = tuple(dict.fromkeys(one for one in (own, of_site) if one))
+    for one in required:
+        _check_file(one)
+    return Demand(required, no_verify)
+
+
+def _of_site(site: Site | None, name: str | None) -> Required | None:
+    if site is None or not site.image.verify_key:
+        return None
+    return Required(site.image.verify_key, f"site {name}: image.verify_key")
+
+
+def _check_file(required: Required) -> None:
+    if not required.key:
+        raise BadInput(
+            f"{required.by}: the value is empty",
+            fix="is a shell variable not set? Name a file of public keys, or leave it out",
+        )
+    file = at_home(required.key)
+    if not file.is_file():
+        raise BadInput(f"{required.by} {required.key}: {no_file(file)}")
+
+
+def beside(file: Path, key: str) -> str:
+    """Return the path of a key that a file of settings or a profile names: relative to that file."""
+    return str(file.absolute().parent / at_home(key)) if key else key

@@ -1,0 +1,90 @@
+"""End the children of this process if it is killed (SIGKILL) and cannot end them itself.
+
+A small shell reads a pipe whose other end this process holds. The kernel closes that end with the process,
+and the shell then ends every session that it was told of and not told to forget. ``PR_SET_PDEATHSIG``
+(prctl(2)) would not do: it reaches no grandchildren, and a child also gets it at the end of the *thread* that
+started it.
+"""
+
+import contextlib
+import os
+import threading
+
+_SCRIPT = r"""
+live=' '
+while read -r what session; do
+    case $what in
+        +) live="$live$session " ;;
+        -) live="${live%% $session *} ${live#* $session }" ;;
+    esac
+done
+[ "$live" != ' ' ] || exit 0
+signal() {
+    for stat in /proc/[0-9]*/stat; do
+        read -r line <"$stat" || continue
+        number=${stat#/proc/}
+        set -- ${line##*) }
+        case $live in *" $4 "*) kill -s "$signal" "${number%/stat}" ;; esac
+    done
+}
+signal=TERM; signal
+sleep 1
+signal=KILL; signal
+"""
+"""Field 6 of proc_pid_stat(5), the session, is the fourth behind the name of the program."""
+
+_PATH = "/usr/bin:/bin"
+
+
+class Guard:
+    """Watches over sessions of processes by one shell, which is started once.
+
+    A process that is killed between the start of a child and :meth:`watch` leaves that child behind. The
+    window is one system call if :meth:`prepare` comes first, and longer on a machine that is busy just then.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._pipe = -1
+
+    def prepare(self) -> None:
+        """Start the shell if this process has none yet. To be called before a child is started."""
+        with self._lock:
+            if self._owner != os.getpid():  # a fork has the pipe of its parent
+                self._pipe, self._owner = _started(), os.getpid()
+
+    def watch(self, session: int) -> None:
+        """End a session, by its number, if this process is gone before :meth:`release` is called for it."""
+        with self._lock:
+            self._tell(f"+ {session}\n")
+
+    def release(self, session: int) -> None:
+        """Forget a session: its first process has ended and was waited for."""
+        with self._lock:
+            if self._owner == os.getpid():
+                self._tell(f"- {session}\n")
+
+    def _tell(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # somebody ended the shell
+            os.write(self._pipe, line.encode())
+
+
+def _started() -> int:
+    """Start the shell, and return the end of its pipe that keeps it waiting."""
+    reading, writing = os.pipe()
+    try:
+        null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+        os.posix_spawn(
+            "/bin/sh",
+            ("sh", "-c", _SCRIPT),
+            {"PATH": _PATH},
+            file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0), *null],
+            setsid=True,  # Ctrl-C at the terminal is not for it
+        )
+    finally:
+        os.close(reading)
+    return writing
+
+
+GUARD = Guard()
