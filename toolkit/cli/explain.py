@@ -46,7 +46,7 @@ def command(file: str, as_json: bool) -> None:
     name = "standard input" if file == "-" else file
     if found.unread:
         first, last = found.unread
-        click.echo(f"toolkit: {name}: not all of lines {first} to {last} was read: too much output", err=True)
+        click.echo(f"toolkit: {name}: lines {first} to {last} were not all read: too much output", err=True)
     if not found.findings:
         shown = ["the last lines that look like errors:", *looks] if looks else []
         raise CheckFailed(

@@ -13,7 +13,7 @@ _RANK_OF = re.compile(
 """``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
 
 _SIZE = re.compile(
-    r"(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world))*"
+    r"(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])",
     re.IGNORECASE,
 )
@@ -34,8 +34,8 @@ _SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
 CLAIMS = (*_SIZES, _TOLD)
 """What is searched for."""
 
-_MOST_CLAIMS = 20_000
-"""Lines that are looked at; more ranks than any job here has had."""
+_MOST_CLAIMS = 10_000
+"""Lines that are looked at."""
 
 _SHOWN = 3
 _FIX = (

@@ -1,4 +1,4 @@
-"""Words without which a pattern of job output finds nothing; looking for them first saves most of the time."""
+"""Words without which a pattern of job output finds nothing; to look for them first saves time."""
 
 import re
 from functools import cache
