@@ -12,7 +12,7 @@ from collections.abc import Callable
 WINDOW = 8 << 20
 """Bytes of history that a zstd block may ask for (RFC 8878, 3.1.1.1.2 recommends to support 8 MiB)."""
 _DICTIONARY = 16 << 20
-"""Bytes that the xz decoder may take: enough for xz's own preset; mksquashfs stays below the size of a block."""
+"""Bytes that the xz decoder may take: enough for xz's preset; mksquashfs takes a block at most."""
 
 
 def expand(codec: str, data: bytes, most: int) -> bytes:
