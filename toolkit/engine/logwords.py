@@ -51,6 +51,6 @@ def _kept(run: str) -> tuple[str, ...]:
     return (run,) if WORD.fullmatch(run) else ()
 
 
-def _worth(found: tuple[str, ...]) -> tuple[int, int]:
+def _worth(found: tuple[str, ...]) -> tuple[int, int, int]:
     """Long words are rarer, and few of them are found in less text than many."""
-    return min(map(len, found), default=0), -len(found)
+    return min(map(len, found), default=0), -len(found), sum(map(len, found))
