@@ -65,6 +65,7 @@ class Explanation(msgspec.Struct, kw_only=True):
     schema: str = "toolkit.explain/1"
     findings: tuple[Finding, ...]
     suspects: tuple[str, ...]
+    unread: tuple[int, int] | None = None
 
 
 class ListedJob(JobRecord, frozen=True, kw_only=True):

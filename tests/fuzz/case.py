@@ -5,14 +5,15 @@ import resource
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from tests.fuzz import damage, hostile, seeds
+from tests.fuzz import damage, hostile, seeds, terminal
+from tests.fuzz.kind import Kind
 from tests.unit.image.archives import PACK, oci_layout, written
 from tests.unit.image.sifs import DATA, sandbox
 from toolkit.engine.predict import examine, predict
@@ -44,14 +45,13 @@ class Outcome:
     fault: str = ""
 
 
-def make(number: int, seed: int, folder: Path) -> tuple[str, Path]:
+def make(number: int, seed: int, folder: Path) -> tuple[Kind, Path]:
     """Write the input of a case into a folder; return its kind and its path."""
     chance = random.Random(f"{seed}:{number}")
-    kinds, weights = zip(*((k, w) for k, (w, _) in _KINDS.items()), strict=True)
-    kind = chance.choices(kinds, weights)[0]
-    made = _KINDS[kind][1](chance, folder)
+    (kind,) = chance.choices(KINDS, [kind.weight for kind in KINDS])
+    made = kind.make(chance, folder)
     if isinstance(made, bytes):
-        file = folder / ("facts.json" if kind.startswith("facts") else "image")
+        file = folder / kind.file
         file.write_bytes(made)
         return kind, file
     return kind, made
@@ -63,7 +63,7 @@ def run(number: int, seed: int, folder: Path) -> Outcome:
     before, begun, rss = _listing(folder), time.process_time(), _peak(reset=True)
     try:
         with _within(SECONDS):
-            came = _facts_file(path, number) if kind.startswith("facts") else _image(path, number)
+            came = kind.read(path, number)
         fault = ""
     except ToolkitError as error:
         came, fault = type(error).__name__, _unfit(error)
@@ -76,7 +76,7 @@ def run(number: int, seed: int, folder: Path) -> Outcome:
         fault = "files outside the cache have changed"
     if not fault and grown > MEMORY:
         fault = f"it took {grown >> 20} MiB of memory"
-    return Outcome(number, kind, came, seconds, grown, fault)
+    return Outcome(number, kind.name, came, seconds, grown, fault)
 
 
 def _image(path: Path, number: int) -> str:
@@ -193,14 +193,17 @@ def _facts_values(chance: random.Random, _: Path) -> bytes:
     return damage.jsonwise(chance.choice(seeds.bundles()[-2:]), chance)
 
 
-_KINDS: dict[str, tuple[float, Callable[[random.Random, Path], bytes | Path]]] = {
-    "image, bytes": (30, _damaged),
-    "image, layers": (12, _layers),
-    "image, configuration": (8, _about),
-    "image, layout": (6, _layout),
-    "image, sandbox": (6, _sandbox),
-    "image, hostile": (12, lambda chance, _: hostile.packed_files(chance)),
-    "image, bomb": (2, lambda chance, _: hostile.bomb(chance)),
-    "facts, bytes": (12, _facts_bytes),
-    "facts, values": (12, _facts_values),
-}
+KINDS: tuple[Kind, ...] = (
+    Kind("image, bytes", 30, _damaged, _image),
+    Kind("image, layers", 12, _layers, _image),
+    Kind("image, configuration", 8, _about, _image),
+    Kind("image, layout", 6, _layout, _image),
+    Kind("image, sandbox", 6, _sandbox, _image),
+    Kind("image, hostile", 12, lambda chance, _: hostile.packed_files(chance), _image),
+    Kind("image, bomb", 2, lambda chance, _: hostile.bomb(chance), _image),
+    Kind("image, lying block", 6, lambda chance, _: hostile.lying_block(chance), _image),
+    Kind("facts, bytes", 12, _facts_bytes, _facts_file, "facts.json"),
+    Kind("facts, values", 12, _facts_values, _facts_file, "facts.json"),
+    *terminal.KINDS,
+)
+"""What is made and read. A module that brings kinds of its own has a tuple ``KINDS``, which is added here."""

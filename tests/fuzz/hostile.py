@@ -11,6 +11,7 @@ import zstandard
 
 from tests.fuzz import seeds
 from tests.fuzz.damage import bytewise
+from tests.unit.image import bombs
 from tests.unit.image.archives import tar
 from tests.unit.image.sifs import elf, sif, squashfs
 
@@ -163,6 +164,24 @@ def _tar(found: dict[str, bytes | str]) -> bytes:
             for n, c in found.items()
         }
     )
+
+
+def lying_block(chance: random.Random) -> bytes:
+    """Return a squashfs, or a SIF of one, with a block that says one size and comes to another."""
+    codec, place = chance.choice(sorted(bombs.FRAMES)), chance.choice(("data", "metadata"))
+    frames = dict(bombs.FRAMES)
+    if codec == "zstd" and chance.random() < 0.5:
+        frames[codec] = bombs.zstd_silent_frame
+    frame = bytearray(frames[codec](chance.choice((1, 8, 24)) << 20))
+    if codec == "zstd" and frame[4] == 0b11000000:
+        named = chance.choice((0, 1, 8192, 8193, 1 << 17, 1 << 32, 1 << 39, (1 << 64) - 1))
+        frame[6:14] = named.to_bytes(8, "little")
+        if chance.random() < 0.3:  # one segment, whose window is as large as the size that it names
+            frame[4:6] = bytes([0b11100000])
+    made = bytes(frame) if chance.random() < 0.7 else bytewise(bytes(frame), chance)
+    files = {"usr/bin/env": elf(), "usr/lib/libmpi.so.40": library(chance)}
+    image = bombs.lying(files, codec, made[:0xFFFFFF], place)
+    return sif(image) if chance.random() < 0.5 else image
 
 
 def bomb(chance: random.Random) -> bytes:

@@ -1,10 +1,12 @@
 """A slice of ``make fuzz``, and that it notices what it is there to notice."""
 
+import random
 import time
 
 import pytest
 
-from tests.fuzz import case, hostile
+from tests.fuzz import case, hostile, terminal
+from tests.fuzz.kind import Kind
 from tests.fuzz.run import fuzz, summary
 from toolkit.errors import BadInput
 
@@ -27,7 +29,7 @@ def test_the_same_number_makes_the_same_case(tmp_path):
         for number in range(12):
             (tmp_path / name / str(number)).mkdir(parents=True)
             kind, path = case.make(number, 1, tmp_path / name / str(number))
-            made.append((name, kind, path.read_bytes() if path.is_file() else None))
+            made.append((name, kind.name, path.read_bytes() if path.is_file() else None))
     assert [m[1:] for m in made if m[0] == "a"] == [m[1:] for m in made if m[0] == "b"]
 
 
@@ -71,8 +73,7 @@ def _slow(path, number):
     ],
 )
 def test_what_should_not_happen_is_noticed(tmp_path, monkeypatch, reads, came, fault):
-    monkeypatch.setattr(case, "_image", reads)
-    monkeypatch.setattr(case, "_facts_file", reads)
+    monkeypatch.setattr(case, "KINDS", (Kind("image, x", 1, lambda chance, folder: b"x", reads),))
     if reads is _slow:
         monkeypatch.setattr(case, "SECONDS", 1)
     (tmp_path / "case").mkdir()
@@ -97,3 +98,26 @@ def test_a_process_that_dies_takes_one_case_with_it(tmp_path, monkeypatch):
     assert [(o.number, o.came) for o in outcomes if o.fault] == [(2, "died")]
     assert len(outcomes) == 5
     assert "ended with 7" in (tmp_path / "keep" / "1-2" / "fault.txt").read_text()
+
+
+@pytest.mark.parametrize("text", terminal.TEXTS)
+def test_a_control_that_reaches_a_terminal_is_noticed(text):
+    assert terminal.controls(f"a\r\n\x1b[31mred\x1b[0m\t{text}".encode())
+
+
+def test_what_toolkit_writes_itself_is_no_control():
+    assert terminal.controls("\x1b[1mMPI\x1b[0m\topenmpi é 日本\r\n".encode()) == []
+
+
+def test_a_command_is_looked_at_on_a_terminal():
+    shown = terminal.shown(("image", "inspect", "/nothing/is/here"))
+    assert b"/nothing/is/here" in shown
+    assert shown.endswith(b"\r\n")
+
+
+def test_hostile_texts_are_where_a_command_shows_them(tmp_path):
+    """Whether they come through is for `make fuzz` to see; here, that they would."""
+    chance = random.Random(1)
+    (tmp_path / "case").mkdir()
+    path = terminal.make(chance, tmp_path / "case")
+    assert b"distribution" in terminal.shown(("image", "inspect", str(path)))

@@ -8,6 +8,7 @@ import click
 
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import open_given
 
 _MOST = 64 << 20
 """Bytes of output that are kept; causes stand at the beginning or the end, so the middle is left out."""
@@ -25,48 +26,58 @@ def command(file: str, as_json: bool) -> None:
     Example: toolkit explain slurm-12.out
     """
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
-    from toolkit.engine.explain import explain, suspects
+    from toolkit.engine.explain import explanation, suspected
+    from toolkit.engine.joblines import Output
     from toolkit.report.doctor import findings
 
-    head, skipped, tail = _read(file)
-    text, end = head.decode("utf-8", "replace"), tail.decode("utf-8", "replace")
-    found = explain(text, end, skipped)
-    looks = () if found else suspects(text, end, skipped)
+    output = Output(*_read(file))
+    found = explanation(output)
+    looks = () if found.findings else suspected(output)
     if as_json:
-        value = {"schema": "toolkit.explain/1", "findings": found, "suspects": looks}
+        value = {
+            "schema": "toolkit.explain/1",
+            "findings": found.findings,
+            "suspects": looks,
+            "unread": found.unread,
+        }
         say_json(value, indent=True)
-    elif found:
-        *lines, _ = findings(found, style_of_stdout(), width_of_stdout())  # the last one is empty
+    elif found.findings:
+        *lines, _ = findings(found.findings, style_of_stdout(), width_of_stdout())  # the last one is empty
         say(*lines)
-    if not found:
+    name = "standard input" if file == "-" else file
+    if found.unread:
+        first, last = found.unread
+        say(f"toolkit: {name}: lines {first} to {last} were not all read: too much output", err=True)
+    if not found.findings:
         shown = ["the last lines that look like errors:", *looks] if looks else []
         raise CheckFailed(
-            f"{'standard input' if file == '-' else file}: nothing in it is recognised",
+            f"{name}: nothing in it is recognised",
             fix="read what the rank that failed first wrote; toolkit doctor IMAGE judges the launch itself",
             detail=[] if as_json else shown,
         )
 
 
-def _read(file: str) -> tuple[bytes, int, bytes]:
+def _read(file: str) -> tuple[bytes, bytes, int]:
     if file == "-":
         if sys.stdin is None:
             raise BadInput("standard input is closed", fix="give the file that sbatch wrote")
         return ends(sys.stdin.buffer, _MOST // 2)
-    try:
-        with Path(file).open("rb") as opened:
-            return ends(opened, _MOST // 2)
-    except OSError as error:
-        raise BadInput(f"{file}: {error.strerror}", fix="give the file that sbatch wrote, or -") from error
+    with open_given(Path(file), fix="give the file that sbatch wrote, or -") as opened:
+        return ends(opened, _MOST // 2)
 
 
-def ends(stream: BinaryIO, half: int) -> tuple[bytes, int, bytes]:
-    """Return the beginning, how many line breaks were left out behind it, and the end."""
-    head = stream.read(half)
-    tail, skipped, whole = bytearray(), 0, True
-    while chunk := stream.read(1 << 20):
+def ends(stream: BinaryIO, half: int) -> tuple[bytes, bytes, int]:
+    """Return the beginning, the end, and how many line breaks were left out between them."""
+    head = stream.read(2 * half)
+    chunk = stream.read(1 << 20)
+    if not chunk:
+        return head, b"", 0
+    tail, skipped = bytearray(head[half:]), 0
+    head = head[:half]
+    while chunk:
         tail += chunk
-        if (over := len(tail) - half) > 0:
-            skipped += tail.count(b"\n", 0, over)
-            del tail[:over]
-            whole = False
-    return (head + bytes(tail), 0, b"") if whole else (head, skipped, bytes(tail))
+        over = len(tail) - half
+        skipped += tail.count(b"\n", 0, over)
+        del tail[:over]
+        chunk = stream.read(1 << 20)
+    return head, bytes(tail), skipped

@@ -3,6 +3,7 @@
 import re
 
 from toolkit.engine.joblines import Line, Output
+from toolkit.engine.logsearch import Found
 from toolkit.model.finding import Finding
 
 _RANK_OF = re.compile(
@@ -12,7 +13,7 @@ _RANK_OF = re.compile(
 """``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
 
 _SIZE = re.compile(
-    r"(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world))*"
+    r"(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])",
     re.IGNORECASE,
 )
@@ -26,10 +27,15 @@ _RANK_AND_SIZE = re.compile(
 _TOO_FEW = re.compile(r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes")
 """What Intel's MPI benchmarks write, by rank 0 alone."""
 
-_CLAIMS = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
-
-_TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ")
+_TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ", re.MULTILINE)
 """What a job script of toolkit writes first: how many ranks Slurm was asked for."""
+
+_SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
+CLAIMS = (*_SIZES, _TOLD)
+"""What is searched for."""
+
+_MOST_CLAIMS = 10_000
+"""Lines that are looked at."""
 
 _SHOWN = 3
 _FIX = (
@@ -38,13 +44,13 @@ _FIX = (
 )
 
 
-def alone(output: Output) -> Finding | None:
+def alone(output: Output, found: Found) -> Finding | None:
     """Return the finding if more than one rank says that it is alone, and none says otherwise."""
-    claims = [(line, size) for line in _claiming(output) if (size := _claimed(line.text)) is not None]
+    claims = [(line, size) for line in _claiming(output, found) if (size := _claimed(line.text)) is not None]
     if len(claims) < 2 or any(size != 1 for _, size in claims):
         return None
     tasks = {line.task for line, _ in claims if line.task}
-    asked = next((int(told[1]) for line in output.lines if (told := _TOLD.match(line.text))), 0)
+    asked = next((_asked(output.line(position).text) for position in found.positions[_TOLD]), 0)
     certain = len(tasks) > 1 or asked > 1
     if asked == 1 or (not certain and (tasks or not _repeated(claims))):
         return None
@@ -64,15 +70,20 @@ def alone(output: Output) -> Finding | None:
     )
 
 
-def _claiming(output: Output) -> list[Line]:
+def _claiming(output: Output, found: Found) -> list[Line]:
     """Return the lines in which a size may be told."""
-    found = {position for pattern in _CLAIMS for position in output.matching(pattern)}
-    return [output.lines[position] for position in sorted(found)]
+    positions = sorted({position for pattern in _SIZES for position in found.positions[pattern]})
+    return [output.line(position) for position in positions[:_MOST_CLAIMS]]
+
+
+def _asked(text: str) -> int:
+    told = _TOLD.search(text)
+    return int(told[1]) if told else 0
 
 
 def _claimed(text: str) -> int | None:
     """Return the size of the world that a line tells."""
-    for pattern in _CLAIMS:
+    for pattern in _SIZES:
         if found := pattern.search(text):
             return int(found[found.re.groups])
     return None

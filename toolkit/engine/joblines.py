@@ -1,16 +1,27 @@
-"""Job output as numbered lines that know which rank wrote them; pure."""
+"""Job output as numbered lines that know which rank wrote them; pure.
+
+The output stays as bytes: a line becomes text when it is looked at, as text may take four times the memory.
+"""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
-_MOST_LINES = 200_000
-"""Lines of output that are looked at, from both ends; causes stand at the beginning or the end."""
-
-_LONGEST = 2000
+LONGEST = 2000
 """Characters of a line that are looked at."""
+
+_PAGE = 1 << 19
+"""Bytes that are searched at once."""
+
+_MOST_BYTES = 4 * LONGEST
+"""A character of UTF-8 has at most four bytes (RFC 3629)."""
+
+_FARTHEST = 1 << 16
+"""Bytes within which a line has to end for its followers to be looked at."""
+
+_BREAK = re.compile(rb"[\r\n]")
+"""A progress bar goes back by ``\\r``; what it wrote over are lines of one number."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What colours a word where a terminal is: Apptainer does it between ``FATAL:`` and what follows."""
@@ -20,11 +31,6 @@ _LABEL = re.compile(r" *(\d+): ")
 
 _TAG = re.compile(r"\[(?:rank|default)(\d+)\]: ?|\[(?:\d+,)?(\d+)\]<std(?:out|err|diag)>: ?")
 """What PyTorch and torchrun, mpirun --tag-output and horovodrun put there; patterns look behind it."""
-
-_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
-
-_OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
-"""What has digits in a pattern and asks for no number: the range of all, and how often something stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,74 +48,92 @@ class Line:
         return f"line {self.number}: {(self.tag + self.text).strip()}"
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Neighbouring lines: the positions of their beginning and end, and the numbers of the first and last."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
 class Output:
-    """What a job wrote, cut to what can be looked at.
+    """What a job wrote. A position is that of a byte; each line has the position at which it begins.
 
     ``tail`` is the end of an output whose middle, with ``skipped`` line breaks, was left out.
     """
 
-    def __init__(self, text: str, tail: str = "", skipped: int = 0) -> None:
-        raw = _numbered(text, 1)
-        if tail:
-            raw += _numbered(tail, text.count("\n") + skipped + 1)
-        self.lines = [_line(number, part) for number, part in raw]
-        self._text = "\n".join(line.text for line in self.lines)
-        self._starts = [0]
-        for line in self.lines:
-            self._starts.append(self._starts[-1] + len(line.text) + 1)
-        self._shapes = _shapes(self._text)
+    def __init__(self, text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> None:
+        self._head, self._tail = _raw(text), _raw(tail)
+        self._tail_at = len(self._head) + 1
+        self.pages = tuple(_pages(self._head, 0, 1))
+        self.missing: tuple[int, int] | None = None
+        """The numbers of the lines between which the middle was left out."""
+        if self._tail:
+            first = (self.pages[-1].last if self.pages else 1) + skipped
+            self.missing = (first - skipped, first)
+            self.pages += tuple(_pages(self._tail, self._tail_at, first))
+        self._starts = [page.start for page in self.pages]
 
-    def matching(self, pattern: re.Pattern[str]) -> Iterator[int]:
-        """Yield the positions of the lines in which a pattern is found.
+    def content(self, page: Page) -> bytes:
+        """Return a page; of a line that is far longer than what is looked at, the beginning."""
+        piece, at = self._place(page.start)
+        return piece[at : min(at + page.end - page.start, at + _PAGE + _MOST_BYTES)]
 
-        All lines are searched at once, which is fast; each hit is then looked for in its line alone.
-        Most patterns are found nowhere, which the few shapes that the lines of training have tell sooner.
-        """
-        if not _names_a_number(pattern.pattern) and not pattern.search(self._shapes):
-            return
-        last = -1
-        for hit in pattern.finditer(self._text):
-            first = bisect_right(self._starts, hit.start()) - 1
-            end = bisect_right(self._starts, max(hit.start(), hit.end() - 1)) - 1
-            for position in range(max(first, last + 1), min(end, len(self.lines) - 1) + 1):
-                last = position
-                if pattern.search(self.lines[position].text):
-                    yield position
+    def line(self, position: int) -> Line:
+        """Return the line that begins at a position."""
+        piece, at = self._place(position)
+        page = self.pages[max(bisect_right(self._starts, position) - 1, 0)]
+        number = page.first + piece.count(b"\n", self._place(page.start)[1], at)
+        found = _BREAK.search(piece, at, at + _MOST_BYTES)
+        return parsed(piece[at : found.start() if found else at + _MOST_BYTES], number)
 
     def following(self, position: int, most: int) -> Iterator[Line]:
         """Yield the next lines of the task that wrote the line at ``position``."""
-        task = self.lines[position].task
-        for line in self.lines[position + 1 : position + 1 + most * 16]:
-            if line.task == task:
+        piece, at = self._place(position)
+        own = self.line(position)
+        number = own.number
+        for _ in range(most * 16):
+            found = _BREAK.search(piece, at, at + _FARTHEST)
+            if found is None or found.end() >= len(piece):
+                return
+            number += found[0] == b"\n"
+            at = found.end()
+            end = _BREAK.search(piece, at, at + _MOST_BYTES)
+            line = parsed(piece[at : end.start() if end else at + _MOST_BYTES], number)
+            if line.task == own.task:
                 yield line
                 most -= 1
             if not most:
                 return
 
-
-def _numbered(text: str, first: int) -> list[tuple[int, str]]:
-    """Number the lines as an editor does; what a progress bar wrote over shares one number."""
-    numbered = list(enumerate(text.split("\n"), start=first))
-    half = _MOST_LINES // 2
-    kept = numbered if len(numbered) <= _MOST_LINES else numbered[:half] + numbered[-half:]
-    return [(number, part) for number, line in kept for part in line.split("\r")]
+    def _place(self, position: int) -> tuple[bytes, int]:
+        if position < self._tail_at:
+            return self._head, position
+        return self._tail, position - self._tail_at
 
 
-def _shapes(text: str) -> str:
-    """Return the lines without their numbers (0 for each digit), those that are then equal once."""
-    masked = text.encode("utf-8", "surrogatepass").translate(_NUMBERS)
-    return b"\n".join(dict.fromkeys(masked.split(b"\n"))).decode("utf-8", "surrogatepass")
-
-
-@cache
-def _names_a_number(pattern: str) -> bool:
-    """Tell whether the numbers of a line decide whether a pattern is found in it."""
-    return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))
-
-
-def _line(number: int, text: str) -> Line:
-    text = _COLOUR.sub("", text[:_LONGEST]).rstrip()
+def parsed(raw: bytes, number: int = 0) -> Line:
+    """Return a line without its colours, its end of blanks and what names its task."""
+    text = raw[:_MOST_BYTES].decode("utf-8", "replace")[:LONGEST]
+    text = _COLOUR.sub("", text).rstrip() if "\x1b" in text else text.rstrip()
     if tag := _TAG.match(text):
         return Line(number, tag[1] or tag[2], text[tag.end() :], tag[0])
     label = _LABEL.match(text)
     return Line(number, label[1] if label else "", text)
+
+
+def _raw(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+
+
+def _pages(piece: bytes, base: int, number: int) -> Iterator[Page]:
+    """Cut at ends of lines; ``base`` is the position of the first byte, ``number`` that of the first line."""
+    at = 0
+    while at < len(piece):
+        found = _BREAK.search(piece, at + _PAGE)
+        end = found.end() if found else len(piece)
+        following = number + piece.count(b"\n", at, end)
+        yield Page(base + at, base + end, number, following)
+        at, number = end, following

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import csv
+import io
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ from toolkit.versions import same
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _PYTHON_SOURCES = {"horovod", "mpi4py"}
 """Of the source archives those that pip makes wheels of; the others are an MPI and what it stands on."""
-_RECORD = 32 << 20
+_RECORD = 8 << 20
 _OWN = "/opt"
 """Where an image has what a build put there; the rest is Debian's."""
 _SHOWN = 20
@@ -156,7 +157,7 @@ def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:
     text = files.text(tree, f"{folder}/RECORD", _RECORD) or ""
     site = posixpath.dirname(folder)
     try:
-        for row in csv.reader(text.splitlines()):
+        for row in csv.reader(io.StringIO(text)):
             if len(row) > 1 and row[1].startswith("sha256="):
                 coded = row[1].removeprefix("sha256=")
                 digest = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4))

@@ -1,13 +1,15 @@
 """Keep the reading of an image within bounds, and keep a note of what could not be read."""
 
 from toolkit.errors import CheckFailed
+from toolkit.image.marks import Marks
 from toolkit.image.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
 _SIZE = 1 << 30
 """Thirty times what a training image of 1.5 GB takes; a few seconds' work."""
 _ENTRIES = 800_000
-_INDEX = 200 << 20
+_INDEX = 96 << 20
+"""Bytes of memory: some 400,000 files. Large training images have 300,000."""
 _ENTRY = 220
 """Bytes of memory that a file in an index takes beside its name."""
 _INFLATED = 2 << 30
@@ -20,6 +22,7 @@ class Budget:
 
     def __init__(self, name: str, looks: int = _LOOKS, size: int = _SIZE) -> None:
         self._name, self._looks, self._size = name, looks, size
+        self.marks = Marks()
         self._entries, self._index, self._inflated = _ENTRIES, _INDEX, _INFLATED
 
     def look(self, count: int = 1) -> None:
@@ -71,6 +74,7 @@ class BoundedTree:
     def kind(self, path: str) -> Kind | None:
         self._budget.look()
         if path not in self._kinds:
+            self._budget.keep(len(path))
             self._kinds[path] = self._kind(path)
         return self._kinds[path]
 

@@ -4,9 +4,10 @@ import hashlib
 import posixpath
 from collections.abc import Iterator
 
+from toolkit.image.layers import LayeredTree
 from toolkit.image.tree import FileTree, Sliced
 
-_PIECE = 32 << 20
+_PIECE = 4 << 20
 
 
 def regular(tree: FileTree, top: str) -> Iterator[str]:
@@ -31,7 +32,8 @@ def sha256(tree: FileTree, path: str) -> str:
         return ""
     state = hashlib.sha256()
     if not isinstance(tree, Sliced):
-        state.update(tree.content(path, 4 << 30))
+        for piece in tree.pieces(path) if isinstance(tree, LayeredTree) else (tree.content(path),):
+            state.update(piece)
         return state.hexdigest()
     offset = 0
     while piece := tree.piece(path, offset, _PIECE):

@@ -25,7 +25,9 @@ _VERNEED = 0x6FFFFFFE
 _SEGMENTS = 128
 _TAGS = 1024
 _LONGEST = 4096
-_ALL = 64 << 20
+_ALL = 32 << 20
+_MOST_TEXT = 1 << 18
+"""Bytes of names that one file may list; a library of a training image lists some thousand."""
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000
@@ -62,7 +64,7 @@ class Tables:
         start = pages.take(0, 64)
         if not start.startswith(b"\x7fELF") or len(start) < 64:
             raise ValueError("no ELF file")
-        self._pages = pages
+        self._pages, self._left = pages, _MOST_TEXT
         self.wide = start[4] == 2
         self._order = ">" if start[5] == 2 else "<"
         head = self._take("HHIQQQIHHH" if self.wide else "HHIIIIIHHH", 16)
@@ -112,6 +114,9 @@ class Tables:
         if start is None:
             raise ValueError("no string table")
         found = self._pages.take(start + at, _LONGEST).partition(b"\0")[0]
+        self._left -= len(found)
+        if self._left < 0:
+            raise ValueError("more names than any file lists")
         return found.decode("utf-8", "replace")
 
     def data(self) -> bytes:

@@ -7,11 +7,11 @@ cannot be copied, so it begins again (``slow``), and who reads keeps what may be
 import bisect
 import io
 import zlib
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from toolkit.errors import BadInput, Damaged
 from toolkit.image.bounded import Budget
+from toolkit.image.marks import Mark, Unpacker
 from toolkit.image.source import Source
 
 if TYPE_CHECKING:
@@ -22,33 +22,8 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"LZIP": "lzip", b"\x04\x22\x4d\x18": "lz4"}
 _FEED = 1 << 15
 _CHUNK = 1 << 18
-_MARKS = 512
-"""Each takes some 70 kB."""
-_APART = 2 << 20
-_WINDOW = 128 << 20
-"""What zstd(1) takes itself without being asked for more (``--long``)."""
-
-
-class _Unpacker(Protocol):
-    """What zlib calls an unpacker; its type has no public name."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    @property
-    def unconsumed_tail(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-    def copy(self) -> "_Unpacker": ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A place to go on from: in what is unpacked, in what is stored, and the unpacker as it was there."""
-
-    at: int
-    fed: int
-    unpacker: _Unpacker
+_WINDOW = 32 << 20
+"""Bytes of history that a zstd frame may ask for: 8 MiB up to ``zstd -19``, 32 MiB with ``--ultra -20``."""
 
 
 def is_packed(head: bytes) -> bool:
@@ -118,9 +93,8 @@ class GzipSource(_Unpacked):
 
     def __init__(self, source: Source, name: str, budget: Budget) -> None:
         super().__init__(source, name, budget)
-        self._unpacker: _Unpacker = zlib.decompressobj(31)
-        self._marks = [_Mark(0, 0, self._unpacker.copy())]
-        self._apart = _APART
+        self._unpacker: Unpacker = zlib.decompressobj(31)
+        self._marks = budget.marks.begin(Mark(0, 0, self._unpacker.copy()))
         self._waiting, self._fed = b"", 0
         self._member = 0
 
@@ -173,11 +147,9 @@ class GzipSource(_Unpacked):
         return True
 
     def _note(self) -> None:
-        if self._at < self._marks[-1].at + self._apart or self._unpacker.eof:
-            return
-        self._marks.append(_Mark(self._at, self._fed - len(self._waiting), self._unpacker.copy()))
-        if len(self._marks) > _MARKS:
-            self._marks, self._apart = self._marks[::2], self._apart * 2
+        if self._at >= self._marks[-1].at + self._budget.marks.apart and not self._unpacker.eof:
+            mark = Mark(self._at, self._fed - len(self._waiting), self._unpacker.copy())
+            self._budget.marks.note(self._marks, mark)
 
 
 class _Feed(io.RawIOBase):
@@ -202,11 +174,15 @@ class ZstdSource(_Unpacked):
 
     def __init__(self, source: Source, name: str, budget: Budget) -> None:
         super().__init__(source, name, budget)
-        self._reader = self._begun()
+        self._reader: ZstdDecompressionReader | None = None
+
+    def rest(self) -> None:
+        """Let go of the unpacker with its window; the next read begins again."""
+        self._chunk, self._at, self._reader = b"", 0, None
 
     def _go(self, offset: int) -> None:
         if offset < self._at - len(self._chunk):
-            self._chunk, self._at, self._reader = b"", 0, self._begun()
+            self.rest()
 
     def _begun(self) -> "ZstdDecompressionReader":
         import zstandard
@@ -218,6 +194,7 @@ class ZstdSource(_Unpacked):
     def _advance(self) -> bool:
         import zstandard
 
+        self._reader = self._reader or self._begun()
         try:
             out = self._reader.read(_CHUNK)
         except zstandard.ZstdError as error:

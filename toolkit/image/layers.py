@@ -8,12 +8,14 @@ followed within the image, ``.wh.NAME`` takes away what lower layers have.
 import errno
 import posixpath
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.bounded import Budget
+from toolkit.image.inflate import ZstdSource
 from toolkit.image.source import Part, Source
 from toolkit.image.tar import Entry, entries
 from toolkit.image.tree import MAX_READ, Kind
@@ -27,8 +29,9 @@ _MAX_NAME = 255
 _MAX_PATH = 4095
 _MAX_LINKS = 40
 """As Linux has them (path_resolution(7), limits.h)."""
-_HELD = 32 << 20
-_KEPT = 64 << 20
+_HELD = 8 << 20
+_KEPT = 24 << 20
+_PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
@@ -64,6 +67,7 @@ class LayeredTree:
         self._name, self._budget = name, budget
         self._root = _Folder(0)
         self._sources: list[Source] = []
+        self._open: Source | None = None
         self._last: tuple[str, _Folder] | None = None
         self._left = _KEPT
         self._recent: OrderedDict[tuple[int, int], bytes] = OrderedDict()
@@ -77,6 +81,7 @@ class LayeredTree:
         """
         self._sources.append(source)
         self._last = None
+        self._lent(len(self._sources) - 1)
         for entry in entries(source, name, self._budget):
             self._put(entry, len(self._sources) - 1)
 
@@ -103,6 +108,17 @@ class LayeredTree:
             return _unpacker().decompress(found.kept)[:wanted]
         return self._read(found, wanted)
 
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """Yield a file piece by piece, so that no file is in memory as a whole."""
+        found = self._find(path)
+        if not isinstance(found, _Leaf) or found.kept is not None or found.why or found.kind != "file":
+            yield self.content(path)
+            return
+        source = self._lent(found.source)
+        for at in range(0, found.size, _PIECE):
+            wanted = min(_PIECE, found.size - at)
+            yield self._checked(source.read_at(found.offset + at, wanted), wanted)
+
     def part(self, path: str) -> Part | None:
         """Return a file as a source of its own; ``None`` if there is none that could be read so."""
         found = self._find(path)
@@ -115,14 +131,26 @@ class LayeredTree:
         held = self._recent.pop(key, b"")
         self._held -= len(held)
         if len(held) < wanted:
-            held = self._sources[leaf.source].read_at(leaf.offset, wanted)
-        if len(held) < wanted:
-            raise Damaged(f"{self._name}: the image is damaged: it is cut short", fix="copy or save it again")
+            held = self._checked(self._lent(leaf.source).read_at(leaf.offset, wanted), wanted)
         self._recent[key] = held
         self._held += len(held)
         while self._held > _HELD:
             self._held -= len(self._recent.popitem(last=False)[1])
         return held[:wanted]
+
+    def _checked(self, data: bytes, wanted: int) -> bytes:
+        if len(data) < wanted:
+            raise Damaged(f"{self._name}: the image is damaged: it is cut short", fix="copy or save it again")
+        return data
+
+    def _lent(self, number: int) -> Source:
+        """Return a layer to read from. One at a time is unpacked: each unpacker holds a window of its own."""
+        source = self._sources[number]
+        if self._open is not source:
+            if isinstance(self._open, ZstdSource):
+                self._open.rest()
+            self._open = source
+        return source
 
     def _find(self, path: str) -> "_Folder | _Leaf | None":
         here: _Folder | _Leaf = self._root

@@ -5,6 +5,8 @@ import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
+from sys import intern
 from typing import Literal
 
 from toolkit.errors import CheckFailed
@@ -26,10 +28,17 @@ _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
 """The loader is there before all else: no library looks for it, wherever it lies (Nix, Guix, EESSI)."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
-_KEPT = 64 << 20
+_MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
+"""Answers that are remembered; some training images ask for 20,000 paths."""
+_MOST_PATH = 4095
+_MOST_NAMES = 16 << 20
+"""Bytes of names that all programs and libraries together may list."""
+_KEPT = 24 << 20
 """Bytes of files, and as many of their texts, that are kept: a library is unpacked once for all questions."""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
 """What ``$LIB`` stands for on Debian and elsewhere."""
+_NAME = 64
+"""Bytes of memory that a name takes beside its letters."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
 
 
@@ -43,6 +52,8 @@ class Loader:
     """Bytes of a file that are read where its middle cannot be read alone."""
     spent: int = 0
     """Bytes that were read of files to learn what they need."""
+    listed: int = 0
+    """Bytes of the names that they list."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
     _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
     _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
@@ -130,6 +141,8 @@ class Loader:
     def real(self, path: str) -> str | None:
         """Return what ``path`` leads to; ``None`` if nothing is there."""
         if path not in self._real:
+            if len(self._real) >= _MOST_PATHS:
+                self._real.clear()
             self._real[path] = files.resolve(self.tree, path)
         return self._real[path]
 
@@ -146,7 +159,10 @@ class Loader:
                     f"the image has more than {_MOST_FILES} programs and libraries to look into"
                 )
             pages = self.pages(real)
-            self._elves[real] = read_elf(pages)
+            self._elves[real] = found = read_elf(pages)
+            self.listed += _weight(found) if found else 0
+            if self.listed > _MOST_NAMES:
+                raise CheckFailed("the programs and libraries of the image list more names than any have")
             self.spent += pages.held
         return self._elves[real]
 
@@ -190,6 +206,8 @@ class Loader:
         """
         key = (path, *users, str(most))
         if key not in self._closures:
+            if len(self._closures) >= _MOST_CLOSURES:
+                self._closures.clear()
             self._closures[key] = self._follow((path, *users), most)
         return self._closures[key]
 
@@ -204,7 +222,7 @@ class Loader:
                     where = self.find(soname, *users)
                     if where is None and _ITSELF.match(soname):
                         continue
-                    found[soname] = where
+                    found[soname] = where = intern(where) if where else None
                     if where:
                         waiting.append((where, *users))
         return found, not waiting
@@ -213,6 +231,8 @@ class Loader:
         """Return the folders that a file names itself, with ``$ORIGIN`` put in."""
         key = (path, kind)
         if key not in self._folders:
+            if len(self._folders) >= _MOST_FOLDERS:
+                self._folders.clear()
             self._folders[key] = self._written(path, kind)
         return self._folders[key]
 
@@ -226,7 +246,8 @@ class Loader:
             for p in written
             for lib in (libs if re.search(r"\$\{?LIB", p) else libs[:1])
         )
-        return tuple(posixpath.normpath(p) for p in folders if p.startswith("/"))
+        known = [posixpath.normpath(p) for p in islice(folders, _MOST_INCLUDED) if p.startswith("/")]
+        return tuple(p for p in known if len(p) <= _MOST_PATH)
 
     def program(self, name: str) -> str | None:
         """Return where the image's PATH finds a program."""
@@ -235,6 +256,11 @@ class Loader:
             if folder.startswith("/") and files.is_file(self.tree, path):
                 return path
         return None
+
+
+def _weight(elf: Elf) -> int:
+    named = (*elf.needed, *elf.rpath, *elf.runpath, *elf.versions)
+    return sum(map(len, named)) + _NAME * len(named)
 
 
 def _put(text: str, name: str, value: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 _PAGE = 1 << 17
 """The block of a squashfs, as mksquashfs makes it: less cannot be unpacked."""
-_MOST = 64 << 20
+_MOST = 32 << 20
 
 
 class Pages:
@@ -36,6 +36,17 @@ class Pages:
         return self._pages[number]
 
 
+class _Whole(Pages):
+    """A file that is in memory already, so that no page of it is copied."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(lambda at, size: content[at : at + size])
+        self._content, self.held = content, len(content)
+
+    def take(self, at: int, size: int) -> bytes:
+        return self._content[at : at + size] if at >= 0 and size > 0 else b""
+
+
 def whole(content: bytes) -> Pages:
     """Return pages of what is in memory already."""
-    return Pages(lambda at, size: content[at : at + size])
+    return _Whole(content)

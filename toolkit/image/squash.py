@@ -13,7 +13,8 @@ from typing import BinaryIO
 
 from toolkit.errors import Damaged
 from toolkit.image.bounded import Budget
-from toolkit.image.squash_codec import decompressor, method
+from toolkit.image.expand import expand
+from toolkit.image.squash_codec import codec_of, method
 from toolkit.image.tree import MAX_READ, Kind
 
 _SUPERBLOCK = struct.Struct("<5I6H8Q")
@@ -25,6 +26,8 @@ _KINDS: dict[int, Kind] = {1: "folder", 8: "folder", 2: "file", 9: "file", 3: "l
 _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
+_COST = {"lz4": 8}
+"""A byte of LZ4 is read in Python: it takes the time of eight bytes of the others."""
 _MAX_BLOCKS = 1 << 14
 """Of a file; with mksquashfs's own block size they are 2 GiB."""
 
@@ -47,20 +50,18 @@ class SquashTree:
     def __init__(self, file: BinaryIO, offset: int, name: str, budget: Budget | None = None) -> None:
         self._file, self._offset, self._name = file, offset, name
         self._budget = budget or Budget(name)
-        raw = self._bytes(0, _SUPERBLOCK.size)
-        fields = _SUPERBLOCK.unpack(raw)
+        fields = _SUPERBLOCK.unpack(self._bytes(0, _SUPERBLOCK.size))
         if fields[0] != _MAGIC or fields[9] != 4:
             raise self._broken("it has no squashfs 4 superblock")
         self._block_size, self._fragments = fields[3], fields[4]
         if not 4096 <= self._block_size <= 1 << 20:
             raise self._broken(f"a block size of {self._block_size}")
-        self._expand: Callable[[bytes, int], bytes] = decompressor(fields[5], name)
+        self._codec = codec_of(fields[5], name)
         self.compression = method(fields[5])
-        root, _, _, _, self._inodes, self._folders, self._fragment_table, _ = fields[11:19]
-        self._root = root
+        self._root, _, _, _, self._inodes, self._folders, self._fragment_table, _ = fields[11:19]
         self._metadata = lru_cache(maxsize=2048)(self._read_metadata)
         self._listing = lru_cache(maxsize=4096)(self._read_listing)
-        self._inode = lru_cache(maxsize=2048)(self._read_inode)
+        self._inode = lru_cache(maxsize=512)(self._read_inode)
         self._block = lru_cache(maxsize=16)(self._read_block)
 
     def kind(self, path: str) -> Kind | None:
@@ -76,23 +77,7 @@ class SquashTree:
         return found.target if found else ""
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
-        found = self._find(path)
-        if found is None or found.kind != "file":
-            return b""
-        wanted = min(limit, found.size)
-        data, position = bytearray(), found.start
-        for (word,) in struct.iter_unpack("<I", found.blocks):
-            if len(data) >= wanted:
-                return bytes(data[:wanted])
-            expected = min(self._block_size, found.size - len(data))
-            stored = word & (_STORED - 1)
-            self._budget.read(expected)
-            data += self._block(position, word, expected) if stored else bytes(expected)
-            position += stored
-        if found.fragment != _NO_FRAGMENT and len(data) < wanted:
-            rest = found.size - len(data)
-            data += self._tail(found.fragment)[found.offset : found.offset + rest]
-        return bytes(data[:wanted])
+        return self.piece(path, 0, limit)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         """Return a part of a file; the blocks before it are passed over."""
@@ -100,21 +85,20 @@ class SquashTree:
         if found is None or found.kind != "file":
             return b""
         end = min(offset + size, found.size)
-        data, position, at = bytearray(), found.start, 0
+        parts, position, at = list[bytes](), found.start, 0
         for (word,) in struct.iter_unpack("<I", found.blocks):
             if at >= end:
                 break
             stored, expected = word & (_STORED - 1), min(self._block_size, found.size - at)
             if at + expected > offset:
-                self._budget.read(expected)
-                block = self._block(position, word, expected) if stored else bytes(expected)
-                data += block[max(0, offset - at) : end - at]
+                block = self._data(position, word, expected) if stored else self._gap(expected)
+                parts.append(block[max(0, offset - at) : end - at])
             position += stored
             at += expected
         if found.fragment != _NO_FRAGMENT and at < end:
             rest = self._tail(found.fragment)[found.offset : found.offset + found.size - at]
-            data += rest[max(0, offset - at) : end - at]
-        return bytes(data)
+            parts.append(rest[max(0, offset - at) : end - at])
+        return b"".join(parts)
 
     def _find(self, path: str) -> _Inode | None:
         parts = [p for p in path.split("/") if p]
@@ -145,6 +129,7 @@ class SquashTree:
                 name = take(length + 1).decode("utf-8", "surrogateescape")
                 left -= 8 + length + 1
                 self._budget.look()
+                self._budget.keep(len(name))
                 if "/" in name or length >= _MAX_NAME or len(entries) >= _MAX_NAMES:
                     raise self._broken("a folder with an impossible name or too many of them")
                 entries[name] = start << 16 | offset
@@ -194,12 +179,25 @@ class SquashTree:
         index = self._bytes(self._fragment_table + fragment // 512 * 8, 8)
         block, _ = self._metadata(struct.unpack("<Q", index)[0])
         start, word, _ = self._unpack("<QII", block, fragment % 512 * 16)
-        return self._block(start, word, self._block_size)
+        return self._block(start, word)
 
-    def _read_block(self, position: int, word: int, expected: int) -> bytes:
+    def _data(self, position: int, word: int, expected: int) -> bytes:
+        """Return a block of a file, which has the size that its inode says (fs/squashfs/file_direct.c)."""
+        block = self._block(position, word)
+        if len(block) != expected:
+            raise self._broken(f"a block of {len(block)} bytes where {expected} belong")
+        return block
+
+    def _gap(self, size: int) -> bytes:
+        self._budget.read(size)
+        return bytes(size)
+
+    def _read_block(self, position: int, word: int) -> bytes:
         stored = word & (_STORED - 1)
-        raw = self._bytes(position, stored)
-        return raw if word & _STORED else self._unpacked(raw, expected)
+        # Linux refuses such a block as well (fs/squashfs/block.c): what grows is stored as it is.
+        if stored > self._block_size:
+            raise self._broken(f"a block of {stored} stored bytes")
+        return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
 
     def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
         """Return a function that takes the next bytes of a run of metadata blocks."""
@@ -222,18 +220,23 @@ class SquashTree:
         stored = word & 0x7FFF
         if not 0 < stored <= _METADATA:
             raise self._broken("a metadata block of impossible size")
-        self._budget.read(_METADATA)
-        raw = self._bytes(position + 2, stored)
-        content = raw if word & 0x8000 else self._unpacked(raw, _METADATA)
+        content = self._content(position + 2, stored, _METADATA, plain=bool(word & 0x8000))
         if not content:
             raise self._broken("an empty metadata block")
         return content, position + 2 + stored
 
-    def _unpacked(self, raw: bytes, expected: int) -> bytes:
+    def _content(self, position: int, stored: int, most: int, *, plain: bool) -> bytes:
+        """Return a block; the budget pays for what came, and for what was gone through to get it."""
+        raw = self._bytes(position, stored)
+        self._budget.read(stored if plain else _COST.get(self._codec, 1) * stored)
+        if plain:
+            return raw
         try:
-            return self._expand(raw, expected)
-        except Exception as error:
+            content = expand(self._codec, raw, most)
+        except ValueError as error:
             raise self._broken(f"a block that does not unpack ({error})") from error
+        self._budget.read(len(content))
+        return content
 
     def _unpack(self, form: str, data: bytes, offset: int) -> tuple[int, ...]:
         try:

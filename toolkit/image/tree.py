@@ -8,8 +8,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 Kind = Literal["file", "folder", "link", "other"]
 
-MAX_READ = 64 << 20
-"""No file of interest is larger; a hostile image must not fill the memory."""
+MAX_READ = 32 << 20
+"""Bytes of a file that are read at once; a hostile image must not fill the memory."""
 _MAX_LINKS = 40
 _MAX_PATH = 4095
 """As Linux has them (path_resolution(7))."""

@@ -17,7 +17,7 @@ _END = re.compile(r"rank \d+ end")
 _PING = re.compile(r"pingpong (nodes|node) (\d+) ([\d.]+) (whole|damaged)")
 
 _BML = re.compile(
-    r"\[(?P<host>[^:\]]+):\d+\] mca: bml: Using (?P<btl>\w+) btl for send to \S+ on node (?P<node>\S+)"
+    r"\[(?P<host>[^:\[\]]{1,99}):\d+\] mca: bml: Using (?P<btl>\w+) btl for send to \S+ on node (?P<node>\S+)"
 )
 _MTL = re.compile(r"mca:base:select:\( *mtl\) Selected component \[(?P<mtl>\w+)\]")
 _OB1 = re.compile(r"select: component ob1 selected")

@@ -221,10 +221,10 @@ def test_a_partition_and_an_account_that_nothing_is_done_with_are_refused(image,
 
 def test_the_ends_of_much_output_keep_their_line_numbers():
     text = b"".join(b"line %d\n" % n for n in range(1, 1001))
-    head, skipped, tail = ends(io.BytesIO(text), 500)
+    head, tail, skipped = ends(io.BytesIO(text), 500)
     first = head.count(b"\n") + skipped + 1
     assert tail.split(b"\n")[1] == b"line %d" % (first + 1)
-    assert ends(io.BytesIO(text), 1 << 20) == (text, 0, b"")
+    assert ends(io.BytesIO(text), 1 << 20) == (text, b"", 0)
 
 
 def test_explain_names_the_cause_and_the_line(tmp_path):
@@ -254,6 +254,7 @@ def test_explain_shows_what_looks_like_an_error_where_it_knows_nothing():
         "schema": "toolkit.explain/1",
         "findings": [],
         "suspects": ["line 2: flux capacitor failed"],
+        "unread": None,
     }
 
 

@@ -1,14 +1,23 @@
 """What job output means: every signature finds its own sample, and nothing else is claimed."""
 
 import json
+import os
+import random
 import re
+import resource
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from toolkit import knowledge
-from toolkit.engine.explain import explain, suspects
+from toolkit.engine import explain as explaining
+from toolkit.engine import joblines, logsearch
+from toolkit.engine.explain import explain, explanation, suspects
+from toolkit.engine.joblines import Output
+from toolkit.engine.logwords import words
 from toolkit.engine.registry import RULES
 
 HERE = Path(__file__).parent
@@ -268,3 +277,68 @@ def test_a_bus_error_of_ranks_that_slurm_ends_is_no_full_shared_memory():
     ended, bus = "srun: Terminating StepId=157.0", "srun: error: node2: task 1: Bus error"
     assert "shared-memory-full" in {f.id for f in explain(f"{bus}\n{ended}\n")}
     assert "shared-memory-full" not in {f.id for f in explain(f"{ended}\n{bus}\n")}
+
+
+@pytest.mark.parametrize("name", ["hwloc_", "mca_btl_tcp_endpoint", "ibv_", "/dev/shm"])
+def test_lines_in_which_one_name_stands_again_and_again_are_read_in_time(name):
+    lines = ["".join("abcdefghij"[int(digit)] for digit in str(n)) + name * 400 for n in range(100)]
+    begun = time.process_time()
+    assert explain("\n".join(line[:2000] for line in lines)) == ()
+    assert time.process_time() - begun < 1
+
+
+@BY_ID
+def test_every_pattern_has_a_word_that_is_looked_for_before_it(signature):
+    compiled = re.compile(signature.pattern, re.MULTILINE)
+    assert words(compiled)
+    found = next(found[0] for line in signature.sample.splitlines() if (found := compiled.search(line)))
+    assert any(word in signature.sample for word in words(compiled)), found
+
+
+def test_what_there_is_no_time_for_is_said(monkeypatch):
+    monkeypatch.setattr(explaining, "_SECONDS", -1.0)
+    assert explanation(Output("a\nSIGSEGV\n")).unread == (1, 3)
+    monkeypatch.undo()
+    assert explanation(Output("a\nSIGSEGV\n")).unread is None
+
+
+def test_the_middle_is_what_is_not_read(monkeypatch):
+    ticks = iter(range(1000))
+    monkeypatch.setattr(logsearch.time, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(joblines, "_PAGE", 10)
+    text = "".join(f"SIGSEGV {n:02}\n" for n in range(20))  # a page is a line
+    pattern = re.compile("SIGSEGV", re.MULTILINE)
+    output = Output(text)
+    found = logsearch.search(output, (pattern,), 6)
+    assert [output.line(p).number for p in found.positions[pattern]] == [1, 2, 3, 18, 19, 20]
+    assert found.unread == (4, 18)
+
+
+def test_the_gap_between_beginning_and_end_is_said():
+    assert explanation(Output("a\nb", "b\nc", skipped=7)).unread == (2, 9)
+
+
+@pytest.mark.parametrize("kind", ["distinct", "random", "one line"])
+def test_64_mb_take_less_than_ten_seconds_and_300_mb(tmp_path, kind):
+    file, chance = tmp_path / "job.out", random.Random(3)
+    pieces = []
+    for _ in range(4):
+        piece = chance.randbytes(1 << 20)
+        if kind == "distinct":
+            numbers = memoryview(piece).cast("I")[: 1 << 16]
+            piece = "".join(f"{n:x} {SIGNATURES[n % 300].sample.split()[-1]}\n" for n in numbers).encode()
+        pieces.append(piece.replace(b"\n", b"x").replace(b"\r", b"x") if kind == "one line" else piece)
+    with file.open("wb") as out:
+        while out.tell() < 64 << 20:
+            out.write(pieces[out.tell() % 4])
+    child = subprocess.Popen(
+        [sys.executable, "-m", "toolkit", "explain", str(file)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)),  # noqa: PLW1509 - no threads
+    )
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode in {0, 1}
+    assert used.ru_utime + used.ru_stime < 10
+    assert used.ru_maxrss < 300 << 10

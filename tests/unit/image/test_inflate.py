@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.image.archives import PACK
 from tests.unit.image.test_tar import Memory
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image import inflate
+from toolkit.image import marks
 from toolkit.image.bounded import Budget
 from toolkit.image.inflate import inflated
 from toolkit.image.source import Hashed, Part
@@ -43,15 +43,27 @@ def test_what_is_read_is_what_was_packed(kind, reads):
 
 
 def test_going_back_in_gzip_begins_at_a_mark(monkeypatch):
-    monkeypatch.setattr(inflate, "_APART", 1 << 18)
-    monkeypatch.setattr(inflate, "_MARKS", 4)
+    monkeypatch.setattr(marks, "_APART", 1 << 18)
+    monkeypatch.setattr(marks, "_MOST", 4)
     data = random.Random(9).randbytes(4 << 20)
     stored = Memory(gzip.compress(data, 1))
     source = inflated(stored, "x", Budget("x"))
     assert source.read_at(len(data) - 5, 5) == data[-5:]
-    assert len(source._marks) <= 4
+    assert len(source._marks) <= 5
     for offset in (3 << 20, 100, 1 << 20, (4 << 20) - 100):
         assert source.read_at(offset, 50) == data[offset : offset + 50]
+
+
+def test_all_gzip_streams_of_an_image_share_one_number_of_marks(monkeypatch):
+    monkeypatch.setattr(marks, "_APART", 1 << 18)
+    monkeypatch.setattr(marks, "_MOST", 8)
+    data, budget = random.Random(9).randbytes(1 << 20), Budget("x")
+    sources = [inflated(Memory(gzip.compress(data, 1)), "x", budget) for _ in range(9)]
+    for source in sources:
+        assert source.read_at(len(data) - 5, 5) == data[-5:]
+    assert sum(len(source._marks) - 1 for source in sources) <= 8
+    for source in sources:
+        assert source.read_at(1 << 18, 50) == data[1 << 18 : (1 << 18) + 50]
 
 
 @pytest.mark.parametrize("kind", ["gzip", "members"])

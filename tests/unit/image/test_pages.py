@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.unit.image.sifs import DATA, sandbox, squashfs
 from toolkit.image.bounded import BoundedTree, Budget
+from toolkit.image.expand import expand
 from toolkit.image.folder import FolderTree
 from toolkit.image.loader import Loader
 from toolkit.image.pages import Pages
 from toolkit.image.squash import SquashTree
-from toolkit.image.squash_codec import decompressor
 
 CONTENT = bytes(n * n % 251 for n in range(400_000))
 PLACES = ((0, 10), (0, 400_000), (131_070, 4), (131_072, 131_072), (399_990, 100), (400_000, 1), (262_143, 2))
@@ -86,5 +86,4 @@ def test_matches_of_lz4_repeat_what_they_write(literals, drawn):
     expected = bytearray(literals)
     for _ in range(length):
         expected.append(expected[-distance])
-    unpack = decompressor(5, "x")
-    assert unpack(lz4(literals, distance, length), 4096) == bytes(expected) + b"!"
+    assert expand("lz4", lz4(literals, distance, length), 4096) == bytes(expected) + b"!"

@@ -1,0 +1,101 @@
+"""What commands write to a terminal about a hostile image: no control of the image may reach it."""
+
+import json
+import os
+import pty
+import random
+import re
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+from tests.fuzz.kind import Kind
+from tests.unit.image.sifs import elf, sandbox
+
+WEIGHT = 0.0
+"""How often the kind is made: never while commands write os-release as it is, else 2."""
+
+_OWN = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
+"""Colours of toolkit's own (toolkit/cli/styles.py); no text below has them."""
+_FORMAT = frozenset(("Cc", "Cf", "Zl", "Zp"))
+"""Categories of Unicode that show nothing and change how other text is shown."""
+_HARMLESS = frozenset("\n\t\r")
+"""A terminal writes a line end as ``\\r\\n``."""
+TEXTS = (
+    "\x1b]0;OWNED\x07",
+    "\x1b[2J\x1b[1;1H",
+    "\x1b[41m",
+    "\x9b2J",
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\u2028",
+    "\x07",
+    "\x08\x08\x08ok",
+    "\x7f",
+    "\x1bPq\x1b\\",
+    "\U000e0041",
+)
+COMMANDS = (("image", "inspect"), ("doctor",), ("image", "verify"))
+
+
+def controls(shown: bytes) -> list[str]:
+    """Return the controls in what a terminal gets, each once, in ASCII; colours of toolkit's own are none."""
+    text = _OWN.sub("", shown.decode("utf-8", "surrogateescape"))
+    return [
+        ascii(c) for c in dict.fromkeys(text) if c not in _HARMLESS and unicodedata.category(c) in _FORMAT
+    ]
+
+
+def shown(words: tuple[str, ...]) -> bytes:
+    """Return what a command writes where standard output is a terminal."""
+    terminal, other = pty.openpty()
+    root = Path(__file__).parents[2]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "toolkit", *words],
+        stdin=other,
+        stdout=other,
+        stderr=other,
+        env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(root)},
+    )
+    os.close(other)
+    said = bytearray()
+    try:
+        while piece := os.read(terminal, 1 << 16):
+            said += piece
+    except OSError:  # how Linux says that the other side is closed (pty(7))
+        pass
+    os.close(terminal)
+    child.wait()
+    return bytes(said)
+
+
+def make(chance: random.Random, folder: Path) -> Path:
+    """Write a sandbox that has such texts wherever a command may show them."""
+
+    def text() -> str:
+        return f"x{chance.choice(TEXTS)}y"
+
+    files: dict[str, bytes | str] = {
+        "/etc/os-release": f'ID={text()}\nVERSION_ID="{text()}"\nPRETTY_NAME={text()}\n',
+        "/opt/toolkit/stack.json": json.dumps({"recipe": text(), "mpi": text(), "glibc": text()}),
+        "/opt/toolkit/lock.json": json.dumps({"schema": text(), "recipe": text()}),
+        "/.singularity.d/labels.json": json.dumps({text(): text()}),
+        "/var/lib/dpkg/status": f"Package: libucx0\nStatus: install ok installed\nVersion: 1.{text()}\n\n",
+        "/usr/lib/libmpi.so.40": elf(soname=text(), needed=(text(),), text=b"ompi_mpi_comm_world\0"),
+        "/usr/bin/env": elf(needed=(text(),)),
+        "/.singularity.d/env/90-environment.sh": f"export OMPI_MCA_btl='{text()}'\n",
+    }
+    return sandbox(folder / "sandbox", files)
+
+
+def read(path: Path, number: int) -> str:
+    """Run a command on a terminal and see that no control has come through."""
+    words = (*COMMANDS[number % len(COMMANDS)], str(path))
+    if found := controls(shown(words)):
+        raise AssertionError(f"{' '.join(words[:-1])} writes to a terminal: {' '.join(found)}")
+    return "clean"
+
+
+KINDS = (Kind("terminal", WEIGHT, make, read),)

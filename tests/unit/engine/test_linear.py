@@ -1,0 +1,101 @@
+"""No pattern that reads what others wrote takes more than linear time, whatever stands in it."""
+
+import re
+import time
+from importlib import import_module
+
+from toolkit import knowledge
+from toolkit.engine.joblines import LONGEST
+
+_parser = import_module("re._parser")
+SEARCHED = ("toolkit.engine.alone", "toolkit.engine.explain", "toolkit.launch.live")
+MATCHED = (
+    "toolkit.engine.joblines",
+    "toolkit.launch.output",
+    "toolkit.probe.answers",
+    "toolkit.probe.hostlist",
+)
+"""Modules that read what others wrote: by patterns anywhere in a line, and by such at its beginning."""
+
+
+def patterns() -> dict[str, re.Pattern[str]]:
+    """Return every pattern of the catalogue and of the modules, by what it is called."""
+    found = {}
+    for signature in knowledge.signatures():
+        for pattern in (signature.pattern, *signature.then, *filter(None, [signature.overcome])):
+            found[f"{signature.id}: {pattern[:60]}"] = re.compile(pattern, re.MULTILINE)
+    for module in (*SEARCHED, *MATCHED):
+        for name, value in vars(import_module(module)).items():
+            if isinstance(value, re.Pattern):
+                found[f"{module}.{name}"] = value
+    return found
+
+
+def runs(sequence) -> list[str]:
+    """Return the texts that stand in a pattern, each branch of it on its own."""
+    found, run = [], ""
+    for name, value in ((str(operation), value) for operation, value in sequence):
+        if name == "LITERAL":
+            run += chr(value)
+            continue
+        found, run = [*found, run], ""
+        if name == "SUBPATTERN":
+            found += runs(value[3])
+        elif name == "BRANCH":
+            found += [text for way in value[1] for text in runs(way)]
+        elif name in {"MAX_REPEAT", "MIN_REPEAT"}:
+            found += runs(value[2])
+        elif name in {"ASSERT", "ASSERT_NOT"}:
+            found += runs(value[1])
+    return [text for text in (*found, run) if text]
+
+
+def repeated(pattern: re.Pattern) -> list[str]:
+    """Return what makes a pattern begin again and again: its own texts, alone and with what may follow."""
+    text = pattern.pattern
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    own = dict.fromkeys(runs(_parser.parse(text)))
+    units = dict.fromkeys((*own, *(f"{unit}{more}" for unit in own for more in ("a", " "))))
+    return [*units, " ", "0", "a", "/", ".", "a.", "0.", "  a", "\\", '"a']
+
+
+def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
+    """Return the processor time in which lines are searched, the least of three."""
+    begin = pattern.match if name.startswith(MATCHED) else pattern.search
+    spent = []
+    for _ in range(3):
+        begun = time.process_time()
+        if name.startswith("toolkit."):
+            for line in lines:
+                begin(line)
+        else:  # the catalogue is searched for in many lines at once
+            for _hit in pattern.finditer("\n".join(lines)):
+                pass
+        spent.append(time.process_time() - begun)
+        if spent[-1] < FLOOR:
+            break
+    return min(spent)
+
+
+FLOOR = 0.003
+"""Seconds below which a clock tells nothing: 8 kB in it are 3 MB/s."""
+
+
+def slow(name: str, pattern: re.Pattern) -> str:
+    """Return the repeat that a pattern takes more than linear time for; empty text where there is none."""
+    for unit in repeated(pattern):
+        line = (unit * (LONGEST // len(unit) + 1))[:LONGEST]
+        texts = [line] * 4, [line[: LONGEST // 4]] * 16
+        if isinstance(pattern.pattern, bytes):
+            texts = [[one.encode("latin-1", "replace") for one in lines] for lines in texts]
+        took = seconds(name, pattern, texts[0])
+        if took > 5 * FLOOR or (took > FLOOR and took > 2 * seconds(name, pattern, texts[1]) + FLOOR):
+            return f"{unit!r}: {took:.3f} s for 8 kB"
+    return ""
+
+
+def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again():
+    """Lines four times as long, as many bytes in all, take no more than twice as long."""
+    offenders = {name: said for name, pattern in patterns().items() if (said := slow(name, pattern))}
+    assert offenders == {}

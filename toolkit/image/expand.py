@@ -1,0 +1,115 @@
+"""Decompress one block into at most a given number of bytes, whatever the block says of its own size.
+
+``zstandard.decompress(max_output_size=…)`` believes a frame that names its own size. Here every codec writes
+into a bounded buffer, and stops there.
+"""
+
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+
+WINDOW = 8 << 20
+"""Bytes of history that a zstd block may ask for (RFC 8878, 3.1.1.1.2 recommends to support 8 MiB)."""
+_DICTIONARY = 16 << 20
+"""Bytes that the xz decoder may take: enough for xz's preset; mksquashfs takes a block at most."""
+
+
+def expand(codec: str, data: bytes, most: int) -> bytes:
+    """Return what one compressed block expands to.
+
+    Args:
+        codec: ``gzip`` (a zlib stream), ``xz``, ``lz4`` (one raw block) or ``zstd`` (one frame).
+        data: the block as it is stored.
+        most: the largest result that is accepted, in bytes.
+
+    Raises:
+        ValueError: if the block is damaged, cut short, or expands to more than ``most`` bytes.
+        KeyError: if the codec is not one of those.
+    """
+    out = CODECS[codec](data, most)
+    if len(out) > most:
+        raise ValueError(f"it expands to more than {most} bytes")
+    return out
+
+
+def _gzip(data: bytes, most: int) -> bytes:
+    unpacker = zlib.decompressobj()
+    try:
+        out = unpacker.decompress(data, most + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    return _whole(out, most, ended=unpacker.eof)
+
+
+def _xz(data: bytes, most: int) -> bytes:
+    try:
+        unpacker = lzma.LZMADecompressor(memlimit=_DICTIONARY)
+        out = unpacker.decompress(data, most + 1)
+    except lzma.LZMAError as error:
+        raise ValueError(str(error)) from error
+    return _whole(out, most, ended=unpacker.eof)
+
+
+def _zstd(data: bytes, most: int) -> bytes:
+    import zstandard
+
+    try:
+        named = zstandard.frame_content_size(data)  # -1: the frame does not say
+        if named > most:
+            raise ValueError(f"it names a size of {named} bytes, more than {most}")
+        unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+        with unpacker.stream_reader(io.BytesIO(data)) as reader:
+            out = reader.read(most + 1)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    return _whole(out, most, ended=named in {-1, len(out)})
+
+
+def _whole(out: bytes, most: int, *, ended: bool) -> bytes:
+    if not ended and len(out) <= most:
+        raise ValueError("it is cut short")
+    return out
+
+
+def _lz4(data: bytes, most: int) -> bytes:
+    """Expand one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md); lengths are checked before each copy."""
+    out, position = bytearray(), 0
+    while position < len(data):
+        token = data[position]
+        literals, position = _length(data, position + 1, token >> 4)
+        if literals > min(most - len(out), len(data) - position):
+            raise ValueError("a run of literals that does not fit")
+        out += data[position : position + literals]
+        position += literals
+        if position >= len(data):
+            break
+        distance = int.from_bytes(data[position : position + 2], "little")
+        matched, position = _length(data, position + 2, token & 15)
+        length = matched + 4
+        if not 0 < distance <= len(out) or length > most - len(out):
+            raise ValueError("a match that does not fit")
+        start = len(out) - distance
+        if length <= distance:
+            out += out[start : start + length]
+        else:
+            # A match may reach into what it is writing: then its bytes repeat.
+            out += (out[start:] * (length // distance + 1))[:length]
+    return bytes(out)
+
+
+def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
+    """Return a length and the position behind it; 15 continues in the next bytes, which are added."""
+    total = start
+    if start == 15:
+        while True:
+            if position >= len(data):
+                raise ValueError("it is cut short")
+            total += data[position]
+            position += 1
+            if data[position - 1] != 255:
+                break
+    return total, position
+
+
+CODECS: dict[str, Callable[[bytes, int], bytes]] = {"gzip": _gzip, "xz": _xz, "lz4": _lz4, "zstd": _zstd}
