@@ -4,6 +4,8 @@ import re
 import time
 from importlib import import_module
 
+import pytest
+
 from toolkit import knowledge
 from toolkit.engine.joblines import LONGEST
 
@@ -61,10 +63,10 @@ def repeated(pattern: re.Pattern) -> list[str]:
 
 
 def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
-    """Return the processor time in which lines are searched, the least of three."""
+    """Return the processor time in which lines are searched, the least of seven."""
     begin = pattern.match if name.startswith(MATCHED) else pattern.search
     spent = []
-    for _ in range(3):
+    for _ in range(7):
         begun = time.process_time()
         if name.startswith("toolkit."):
             for line in lines:
@@ -97,5 +99,21 @@ def slow(name: str, pattern: re.Pattern) -> str:
 
 def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again():
     """Lines four times as long, as many bytes in all, take no more than twice as long."""
-    offenders = {name: said for name, pattern in patterns().items() if (said := slow(name, pattern))}
+    suspected = {name: pattern for name, pattern in patterns().items() if slow(name, pattern)}
+    # On a busy machine a clock may be wrong once.
+    offenders = {name: said for name, pattern in suspected.items() if (said := slow(name, pattern))}
     assert offenders == {}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(opal_hwloc|hwloc_)\w+.{0,40}(SIGSEGV|Segmentation)",
+        r"mca_btl_tcp_endpoint\S*.{0,80}(connect\(\)|received unexpected process identifier)",
+        r"ibv_\w+.{0,200}Cannot allocate memory",
+        r"Invalid MPI type '[^']*';",
+        r"HYD\w* .*execvp error on file",
+    ],
+)
+def test_a_pattern_that_takes_more_is_noticed(pattern):
+    assert slow("a signature", re.compile(pattern, re.MULTILINE))
