@@ -11,6 +11,7 @@ from toolkit.cli.styles import style_of_stdout
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request, Verdict
+from toolkit.report.plain import one_line
 
 DEFAULT = Path("fix.toml")
 
@@ -59,7 +60,7 @@ def command(
         "before": {"mode": mended.before.mode, "outcome": mended.before.outcome},
     }
     shown = difference(before, after, output.name, style_of_stdout())
-    _tell(as_json, value, f"{shown}\n\n{_written(output, changed=changed)}\nNext\n  {use}")
+    _tell(as_json, value, f"{shown}\n\n{_written(output, changed=changed)}\nNext\n  {one_line(use)}")
 
 
 def undo(file: Path) -> None:
@@ -105,7 +106,9 @@ def _recipe(
         ["toolkit", "image", "build", f"./{output}" if output.name == str(output) else str(output)]
     )
     why = "No option mends this launch; another image does, as far as is known:"
-    _tell(as_json, value, f"{why}\n\n{shown}\n\n{_written(output, changed=changed)}\nNext\n  {build}")
+    _tell(
+        as_json, value, f"{why}\n\n{shown}\n\n{_written(output, changed=changed)}\nNext\n  {one_line(build)}"
+    )
 
 
 def _recipe_of(image: ImageFacts) -> list[str]:
@@ -125,10 +128,11 @@ def _recipe_of(image: ImageFacts) -> list[str]:
 
 def _written(file: Path, *, changed: bool) -> str:
     if not changed:
-        return f"{file} says so already."
+        return one_line(f"{file} says so already.")
     kept = fixfile.undo_file(file)
     undo = f"toolkit doctor --fix --undo {shlex.quote(str(file))}"
-    return f"Written to {file}; {undo} puts back what was there" + (f" ({kept})." if kept.exists() else ".")
+    there = f" ({kept})" if kept.exists() else ""
+    return one_line(f"Written to {file}; {undo} puts back what was there{there}.")
 
 
 def _tell(as_json: bool, value: dict[str, object], text: str) -> None:
