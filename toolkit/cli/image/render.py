@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import click
+import msgspec
 
-from toolkit.cli.image.common import JSON, print_json
+from toolkit.cli.image.common import JSON, VERIFY_KEY, print_json, say_lock_signature
 from toolkit.errors import BadInput
 from toolkit.image.build import files_of
 from toolkit.image.emit import Making, definition, dockerfile
@@ -32,9 +33,12 @@ _JOBS = 2
     help="A Dockerfile, or a definition for apptainer build",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all that it needs")
+@VERIFY_KEY
 @JSON
 @click.pass_context
-def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context, recipe: str, kind: str, output: Path | None, verify_key: Path | None, as_json: bool
+) -> None:
     """Print the Dockerfile of RECIPE, or its Singularity definition, as its lock gives it.
 
     With -o, a folder is written that holds every file that it needs, so that it builds without a network.
@@ -46,6 +50,7 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
       apptainer build my.sif ctx/Singularity.def
     """
     named = load(recipe)
+    signature = msgspec.to_builtins(say_lock_signature(recipe, verify_key))
     lock = (
         outline(named, solved(named), stacks()) if named.recipe.unbuildable else fitting_lock(named, recipe)
     )
@@ -53,12 +58,18 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
     singularity = kind == "singularity"
     if output is not None and named.recipe.unbuildable:
         raise BadInput(f"-o: {named.name} cannot be built here: {named.recipe.unbuildable}")
+    said = {
+        "schema": "toolkit.rendered/1",
+        "recipe": named.name,
+        "format": kind,
+        "lock_signature": signature,
+    }
     if output is None:
         text = (
             definition(making, labels(making), context="", jobs=_JOBS) if singularity else dockerfile(making)
         )
         if as_json:
-            print_json({"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "text": text})
+            print_json({**said, "text": text})
         else:
             click.echo(text, nl=False)
         return
@@ -67,8 +78,6 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
         files = fetched(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)
     if as_json:
-        print_json(
-            {"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "path": str(target)}
-        )
+        print_json({**said, "path": str(target)})
         return
     click.echo(target)

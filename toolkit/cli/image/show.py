@@ -4,6 +4,8 @@ import click
 import msgspec
 
 from toolkit.cli.image.common import JSON, print_json
+from toolkit.data import overridden
+from toolkit.image.lock import SUFFIX
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
 from toolkit.model.recipe import Recipe
@@ -17,18 +19,23 @@ def command(recipe: str, as_json: bool) -> None:
     """Show what RECIPE asks for and the stack that it gives; `toolkit image solve` says why."""
     named = load(recipe)
     solution = solved(named)
+    files = (overridden("recipes", f"{recipe}{ending}") for ending in (".toml", SUFFIX))
+    own = [file for file in files if file]
     if as_json:
         print_json(
             {
                 "schema": "toolkit.shown/1",
                 "name": named.name,
                 "tag": named.tag,
+                "overrides": [str(file) for file in own],
                 "recipe": msgspec.to_builtins(named.recipe),
                 "solution": msgspec.to_builtins(solution),
             }
         )
         return
     click.echo(f"{named.name}: {named.recipe.title}")
+    for file in own:
+        click.echo(f"  {file} is used in place of the shipped {file.name}")
     for line in _lines(named.recipe, solution):
         click.echo(f"  {line}")
 
