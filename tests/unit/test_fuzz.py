@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.fuzz import case, hostile
+from tests.fuzz import bundles, case, hostile
 from tests.fuzz.run import fuzz, summary
 from toolkit.errors import BadInput
 
@@ -18,6 +18,7 @@ def test_damaged_images_and_facts_give_facts_or_an_error_of_ours(tmp_path):
     # All that is made is of use only if some of it gets through, and some does not.
     came = {(o.kind.partition(",")[0], o.came) for o in outcomes}
     assert {("image", "facts"), ("image", "CheckFailed"), ("facts", "facts"), ("facts", "BadInput")} <= came
+    assert {("bundle", "installed"), ("bundle", "BadInput"), ("bundle", "Damaged")} <= came
     assert not (tmp_path / "keep").exists()
 
 
@@ -73,6 +74,7 @@ def _slow(path, number):
 def test_what_should_not_happen_is_noticed(tmp_path, monkeypatch, reads, came, fault):
     monkeypatch.setattr(case, "_image", reads)
     monkeypatch.setattr(case, "_facts_file", reads)
+    monkeypatch.setattr(bundles, "read", reads)
     if reads is _slow:
         monkeypatch.setattr(case, "SECONDS", 1)
     (tmp_path / "case").mkdir()

@@ -25,6 +25,8 @@ _PATH = re.compile(
     rf"|recipes/{RECIPE_NAME.pattern}(?:\.toml|{re.escape(SUFFIX)}(?:\.asc)?)"
 )
 _LONGEST_PATH = 400
+_LONGEST_VALUE = 260
+"""Letters of a field of the index; a file's name in a folder has the most."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
 """Lines of the list; a bundle of one recipe has about 400."""
@@ -114,7 +116,7 @@ def read_index(text: bytes, source: Path) -> Index:
     if index.schema != Index(toolkit="", pythons=(), machine="", recipes=(), images=(), sifs=()).schema:
         raise BadInput(f"{source}: {INDEX} has the schema {index.schema[:80]!r}; toolkit.bundle/1 is read")
     for field, value in _values(index):
-        if not _FIELDS[field].fullmatch(value):
+        if len(value) > _LONGEST_VALUE or not _FIELDS[field].fullmatch(value):
             raise BadInput(f"{source}: {INDEX}: {field}: {value[:120]!r} is not allowed here")
     return index
 

@@ -44,10 +44,15 @@ def _lock(staged: Staged, name: str, source: Path) -> Lock:
         recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
         lock = msgspec.json.decode(locked, type=Lock)
     except (*UNDECODABLE, ValueError) as error:
-        raise BadInput(f"{place}: it or its recipe cannot be read: {str(error)[:200]}") from error
+        raise BadInput(f"{place}: it or its recipe cannot be read: {_shown(str(error))}") from error
     if why := stale(lock, recipe):
-        raise BadInput(f"{place}: {why}")
+        raise BadInput(f"{place}: {_shown(why)}")
     return lock
+
+
+def _shown(text: str) -> str:
+    """Return the beginning of a text that quotes the bundle, without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
 
 def _content(path: Path, source: Path) -> bytes:

@@ -53,7 +53,7 @@ def contents(name: str = "mine", title: str = "A recipe of a test", **changed: o
 
 def sums(files: dict[str, bytes]) -> bytes:
     lines = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
-    return "".join(lines).encode()
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def members(files: dict[str, bytes]) -> list[Member]:
@@ -94,10 +94,11 @@ def changed_lock(files: dict[str, bytes], name: str = "mine", **fields: object) 
     return {**files, path: msgspec.json.encode(values)}
 
 
-def escape(outside: Path) -> list[Member]:
+def escape(target: str) -> list[Member]:
     """Return members that ``extractall(filter="data")`` follows out of its folder (CVE-2025-4517).
 
-    Links that lead deeper than PATH_MAX are not resolved by its check, and by the kernel they are.
+    Links that lead deeper than PATH_MAX are not resolved by its check, and by the kernel they are. ``target``
+    is a folder, relative to the one that is unpacked into.
     """
     steps, deep = "abcdefghijklmnop", "d" * 247
     found, folder = list[Member](), ""
@@ -110,5 +111,5 @@ def escape(outside: Path) -> list[Member]:
         folder += f"{deep}/"
     link = f"{'/'.join(steps)}/{'l' * 254}"
     found.append(special(link, tarfile.SYMTYPE, "../" * len(steps)))
-    found.append(special("escape", tarfile.SYMTYPE, f"{link}/{'../' * 12}{str(outside).lstrip('/')}"))
+    found.append(special("escape", tarfile.SYMTYPE, f"{link}/{target}"))
     return [*found, plain("escape/written", b"by a bundle", mode=0o755)]
