@@ -4,9 +4,10 @@
 set -eu
 
 usage() {
-    echo "usage: sh install.sh [--prefix DIR] [--python PYTHON]"
+    echo "usage: sh install.sh [--prefix DIR] [--python PYTHON] [--replace]"
     echo "  --prefix DIR      where toolkit is installed (default: ~/toolkit)"
     echo "  --python PYTHON   the Python to use (default: the first that the bundle has wheels for)"
+    echo "  --replace         install recipes that would be used in place of others of yours or of toolkit"
 }
 
 fail() {
@@ -17,12 +18,17 @@ fail() {
 
 prefix=${HOME:-}/toolkit
 python=
+replace=
 while [ $# -gt 0 ]; do
     case $1 in
         --prefix | --python)
             [ $# -gt 1 ] || fail "$1 needs a value" "" 2
             case $1 in --prefix) prefix=$2 ;; *) python=$2 ;; esac
             shift 2
+            ;;
+        --replace)
+            replace=--replace
+            shift
             ;;
         -h | --help)
             usage
@@ -41,6 +47,11 @@ if ! LC_ALL=C sha256sum -c SHA256SUMS > sums.log 2>&1; then
     fail "the bundle is damaged" "copy it again, and compare it with its .sha256" 1
 fi
 rm -f sums.log
+# pip takes any wheel of the folder.
+for wheel in wheels/*; do
+    cut -c 67- SHA256SUMS | grep -qxF -e "$wheel" \
+        || fail "$wheel is not listed in SHA256SUMS" "unpack the bundle again, into an empty folder" 2
+done
 
 # The versions that the bundle has wheels for, as ["3.11","3.12"] on one or several lines.
 versions=$(tr -d ' \n' < bundle.json | sed -n 's/.*"pythons":\[\([^]]*\)\].*/\1/p' | tr -d '"' | tr ',' ' ')
@@ -62,5 +73,5 @@ fi
 echo "install: installing toolkit into $prefix with $("$python" --version)"
 "$python" -m venv "$prefix" || fail "$python cannot make $prefix" "on Debian: apt-get install python3-venv"
 "$prefix/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels --upgrade toolkit
-"$prefix/bin/toolkit" image unbundle .
+"$prefix/bin/toolkit" image unbundle . $replace
 echo "install: done: $prefix/bin/toolkit --help"

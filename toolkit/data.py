@@ -74,6 +74,14 @@ def find(kind: str, name: str, suffix: str) -> Path:
     )
 
 
+def overridden(kind: str, file_name: str) -> Path | None:
+    """Return the user's own file if toolkit uses it in place of a shipped one that differs; else ``None``."""
+    own, came = config_dir() / kind / file_name, shipped(kind) / file_name
+    if not own.is_file() or not came.is_file():
+        return None
+    return None if own.read_bytes() == came.read_bytes() else own
+
+
 def names(kind: str, suffix: str) -> list[str]:
     """List the names that :func:`find` knows, the person's own included."""
     return sorted({f.name.removesuffix(suffix) for d in _folders(kind) for f in d.glob(f"*{suffix}")})

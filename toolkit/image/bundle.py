@@ -17,6 +17,8 @@ from toolkit.errors import BadInput
 from toolkit.image import workspace
 from toolkit.image.based import ensure_locked_base
 from toolkit.image.build import files_of
+from toolkit.image.bundle_format import INDEX, INSTALL, NAME, SUMS, BundledImage, Index
+from toolkit.image.detached import signature_file
 from toolkit.image.digest import check_digest, digest_file, sha256
 from toolkit.image.fetch import fetched
 from toolkit.image.lock import fitting_lock, lock_path
@@ -33,36 +35,8 @@ from toolkit.run.wheelhouse import gather
 if TYPE_CHECKING:
     from docker import DockerClient
 
-SUMS = "SHA256SUMS"
-INDEX = "bundle.json"
-INSTALL = "install.sh"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]*")
-"""The names of files and folders that a bundle is read with."""
 _EXECUTABLE = 0o755
 _PLAIN = 0o644
-
-
-class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the Docker engine: its name there, its id there, and the archive that has it.
-
-    Another engine may give it another id.
-    """
-
-    name: str
-    id: str
-    path: str
-
-
-class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a bundle, as ``bundle.json`` says it; paths are within it."""
-
-    schema: str = "toolkit.bundle/1"
-    toolkit: str
-    pythons: tuple[str, ...]
-    machine: str
-    recipes: tuple[str, ...]
-    images: tuple[BundledImage, ...]
-    sifs: tuple[str, ...]
 
 
 class Bundled(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +121,7 @@ def bundle(
             write(part, files, tell)
             digest = sha256(part)
             digest_file(target).unlink(missing_ok=True)
+            signature_file(target).unlink(missing_ok=True)
             part.replace(target)
             digest_file(target).write_text(f"{digest}  {target.name}\n", "utf-8")
     return Bundled(
@@ -189,9 +164,9 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
                 "._+~:%@=- only, and a letter or digit first",
                 fix="rename the file",
             )
-        if name in names[:number]:
+        if name.casefold() in map(str.casefold, names[:number]):
             raise BadInput(
-                f"{option}: two of them are called {name}, and a bundle holds one",
+                f"{option}: two of them are called {name} or differ from it by case, and a bundle holds one",
                 fix="leave one out, or rename its file",
             )
 
@@ -202,10 +177,12 @@ def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
 
     have = fetched(files_of(lock), tell, recipe=name)
     files = {f"files/{digest}/{path.name}": path for digest, path in have.items()}
-    return files | {
-        f"recipes/{name}.toml": find("recipes", place, ".toml"),
-        f"recipes/{name}.lock.json": lock_path(place),
-    }
+    locked = lock_path(place)
+    files[f"recipes/{name}.toml"] = find("recipes", place, ".toml")
+    files[f"recipes/{locked.name}"] = locked
+    if (signature := signature_file(locked)).is_file():
+        files[f"recipes/{signature.name}"] = signature
+    return files
 
 
 def _saved(client: "DockerClient", name: str, work: Path, tell: Tell) -> BundledImage:

@@ -111,6 +111,7 @@ def save_lock(lock: Lock, file: Path) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # a signature of the old one
         write_whole(file, encoded(lock))
     except OSError as error:
         raise CheckFailed(

@@ -21,7 +21,8 @@ _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
 """What a cluster decides: its PMIx which MPI starts there, its driver which CUDA."""
 
-_NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
+NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
+"""The name of a recipe, which becomes the name of its image."""
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
 
@@ -50,7 +51,7 @@ def load(name: str) -> Named:
     """
     path = data.find("recipes", name, ".toml")
     stem = path.name.removesuffix(".toml")
-    if not _NAME.fullmatch(stem):
+    if not NAME.fullmatch(stem):
         raise BadInput(
             f"{path}: the name of a recipe becomes the name of its image: small letters and digits, "
             "with single dots, dashes or underscores between them",

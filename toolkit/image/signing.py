@@ -26,8 +26,8 @@ _LONGEST = 1 << 20
 """Bytes of a signature; one of a thousand objects takes 250 kB."""
 
 
-class SignedSif(msgspec.Struct, frozen=True, kw_only=True):
-    """A SIF that was signed: by whom, and its checksum since."""
+class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was signed: by whom, and its checksum since."""
 
     schema: str = "toolkit.signed/1"
     path: str
@@ -50,7 +50,7 @@ class Checked:
         return self.signature.state == "good" and not self.differences
 
 
-def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedSif:
+def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedFile:
     """Sign all that is in a SIF; ``extra`` objects are added before, and are signed too.
 
     Signatures that it has go on to hold: what is added to a signed SIF is in a group of its own. Behind a
@@ -73,7 +73,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
 
     with held(real, waiting):
         digest = _signed(sif, real, maker, tell, extra)
-    return SignedSif(
+    return SignedFile(
         path=str(sif),
         bytes=sif.stat().st_size,
         sha256=digest,

@@ -65,15 +65,19 @@ class Hashed:
             self._read = offset + len(data)
         return data
 
+    def finish(self) -> str:
+        """Read the rest, and return the digest of everything in hexadecimal."""
+        while self.read_at(self._read, _STEP):
+            pass
+        return self._hash.hexdigest()
+
     def check(self) -> None:
         """Read the rest.
 
         Raises:
             CheckFailed: if it is not what the digest names.
         """
-        while self.read_at(self._read, _STEP):
-            pass
-        if (found := self._hash.hexdigest()) != self._wanted:
+        if (found := self.finish()) != self._wanted:
             raise CheckFailed(
                 f"{self._name}: its content is not what its name says: "
                 f"{self._hash.name} {found[:12]}…, named {self._wanted[:12]}…",

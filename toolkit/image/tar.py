@@ -66,14 +66,14 @@ def entries(source: Source, name: str, budget: Budget) -> Iterator[Entry]:
         at += _BLOCK
         if kind in _EXTENSIONS:
             said |= _extension(source, kind, at, size, name)
-            at += _padded(size)
+            at += padded(size)
             continue
         size = 0 if kind in _NO_DATA else _size(said.get("size"), size, name)
         if kind == b"S":
             at = _after_map(source, block, at, budget)
         if kind not in _NOTES:
             yield _entry(block, kind, said, at, size)
-        at, said = at + _padded(size), {}
+        at, said = at + padded(size), {}
         if at > _LARGEST:
             raise _broken(name, "a member of impossible size")
 
@@ -95,7 +95,8 @@ def _extension(source: Source, kind: bytes, at: int, size: int, name: str) -> di
     """Return what a header says of the one that follows."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
-    raw = source.read_at(at, size)
+    # With its padding, so that a source that hashes what is read in order sees every byte.
+    raw = source.read_at(at, padded(size))[:size]
     match kind:
         case b"x":
             return _records(raw, name)
@@ -189,7 +190,8 @@ def _after_map(source: Source, block: bytes, at: int, budget: Budget) -> int:
     return at
 
 
-def _padded(size: int) -> int:
+def padded(size: int) -> int:
+    """Return how many bytes a member of so many bytes takes in a tar."""
     return -(-size // _BLOCK) * _BLOCK
 
 

@@ -37,7 +37,7 @@ _UNPACKED = 64 << 30
 
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
 
-_WORDS: dict[SignatureState, str] = {
+WORDS: dict[SignatureState, str] = {
     "bad": "the signature by {} is not of this text: it was changed after signing",
     "expired-key": "signed by {}, whose key has expired",
     "expired": "signed by {}, and that signature has expired",
@@ -45,6 +45,7 @@ _WORDS: dict[SignatureState, str] = {
     "unknown-key": "signed with the key {}, which is not among the keys that are trusted here",
     "unreadable": "it has a signature that gpg cannot read (another kind than PGP, or damaged)",
 }
+"""What each state of a signature means; ``{}`` is who signed."""
 
 
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
@@ -179,7 +180,7 @@ def _said(one: Checked) -> str:
     if one.differences:
         more = f", and {len(one.differences) - 1} more" if len(one.differences) > 1 else ""
         return f"{one.differences[0]}{more} (signed by {one.signature.signer})"
-    return _WORDS[one.signature.state].format(one.signature.signer)
+    return WORDS[one.signature.state].format(one.signature.signer)
 
 
 def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:

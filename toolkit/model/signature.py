@@ -32,3 +32,32 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
             if self.user
             else self.fingerprint or "nobody that can be told"
         )
+
+
+FileState = Literal["none", "good", "unknown-key", "no-gpg"]
+"""``none``: there is no signature. ``no-gpg``: there is one, and gpg is not here to check it."""
+
+
+class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
+    """Who signed a bundle or a lock.
+
+    ``sha256`` is the hash that was signed; empty where nothing is known of it.
+    """
+
+    state: FileState = "none"
+    user: str = ""
+    fingerprint: str = ""
+    sha256: str = ""
+
+    @property
+    def described(self) -> str:
+        """Say who signed, in words that follow the name of the file."""
+        match self.state:
+            case "good":
+                return f"signed by {self.user or 'a key without a name'}, key {self.fingerprint}"
+            case "unknown-key":
+                return f"signed with the key {self.fingerprint}, which is not in your keyring"
+            case "no-gpg":
+                return "not checked: it has a signature, and gpg is not installed"
+            case _:
+                return "not signed"

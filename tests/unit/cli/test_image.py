@@ -32,6 +32,27 @@ def test_a_recipe_of_the_person_is_listed_and_its_fault_told(tmp_path, monkeypat
     assert "mine.toml:1: " in row["error"]
 
 
+def test_a_recipe_that_is_used_in_place_of_a_shipped_one_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = tmp_path / "toolkit" / "recipes"
+    folder.mkdir(parents=True)
+    own, lock = folder / "mpi-only.toml", folder / "mpi-only.lock.json"
+    shipped = ROOT / "recipes" / own.name
+
+    def said():
+        (row,) = [r for r in json.loads(run("list", "--json"))["recipes"] if r["name"] == "mpi-only"]
+        listed = "your own, in place of the shipped recipe" in " ".join(run("list").split())
+        return row["overrides"], listed, json.loads(run("show", "mpi-only", "--json"))["overrides"]
+
+    own.write_bytes(shipped.read_bytes())
+    assert said() == ("", False, [])
+    own.write_text(shipped.read_text().replace("to try a cluster with", "EVIL"))
+    lock.write_text("{}")
+    assert said() == (str(own), True, [str(own), str(lock)])
+    for file in (own, lock):
+        assert f"  {file} is used in place of the shipped {file.name}" in run("show", "mpi-only").splitlines()
+
+
 def test_a_recipe_is_shown_in_words_and_as_json():
     lines = [" ".join(line.split()) for line in run("show", "tf2.15-cpu").splitlines()]
     assert "horovod * 0.28.1, mpi + gloo" in lines

@@ -1,45 +1,43 @@
-import hashlib
+import errno
 import subprocess
 import tarfile
+from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.image.bundles import contents, members, packed, write_bundle
 from tests.unit.image.sifs import sif
-from toolkit.cli.image import command
 from toolkit.data import shipped
-from toolkit.errors import BadInput, CheckFailed, Damaged
+from toolkit.errors import BadInput, Damaged
 from toolkit.image import bundle as bundles
-from toolkit.image.bundle import INDEX, INSTALL, SUMS, BundledImage, Index, bundle, write
-from toolkit.image.unbundle import read_index, read_sums, unbundle
+from toolkit.image import bundle_reader, bundled_recipes
+from toolkit.image.bundle import bundle, write
+from toolkit.image.bundle_format import INDEX, INSTALL, SUMS, Index, read_index, read_sums
+from toolkit.image.unbundle import unbundle
 from toolkit.model.progress import Silent
 
-QUIET = {"verbose": False, "quiet": True}
+ID = f"sha256:{'0' * 64}"
 EMPTY = Index(toolkit="1", pythons=("3.11",), machine="x86_64", recipes=(), images=(), sifs=())
+
+
+def no_engine():
+    """Stand for a Docker engine that does not answer."""
 
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """A bundle of one file and one recipe, and places of its own to unpack it to."""
+    """A bundle of one recipe, and places of its own to unpack it to."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    digest = hashlib.sha256(b"a wheel").hexdigest()
-    contents = {
-        INDEX: msgspec.json.encode(EMPTY),
-        INSTALL: (shipped("containers") / INSTALL).read_bytes(),
-        f"files/{digest}/a_1%3a2.whl": b"a wheel",
-        "recipes/mine.toml": b"mine",
-        "recipes/mpi-only.toml": (shipped("recipes") / "mpi-only.toml").read_bytes(),
-    }
     files = {}
-    for number, (name, content) in enumerate(contents.items()):
+    for number, (name, content) in enumerate(contents().items()):
         files[name] = tmp_path / f"source{number}"
         files[name].write_bytes(content)
     write(tmp_path / "bundle.tar", files, Silent())
-    return tmp_path, files, f"files/{digest}/a_1%3a2.whl"
+    return tmp_path, files, next(name for name in files if name.startswith("files/"))
 
 
 def test_the_bytes_depend_on_nothing_but_the_files(made):
@@ -63,46 +61,113 @@ def test_what_sha256sum_says_of_an_unpacked_bundle(made):
 
 
 def test_everything_gets_to_its_place_and_again(made):
-    folder, _, name = made
-    for _ in range(2):
-        done = unbundle(folder / "bundle.tar", None, Silent())
-        assert (folder / "cache" / name).read_bytes() == b"a wheel"
-        assert (folder / "config/toolkit/recipes/mine.toml").read_bytes() == b"mine"
-        # What this installation has itself is not put before it.
-        assert done.recipes == ("mine.toml",)
-        assert not (folder / "config/toolkit/recipes/mpi-only.toml").exists()
+    folder, files, name = made
+    own = ["mine.toml", "mine.lock.json"]
+    for written in (own, []):
+        done = unbundle(folder / "bundle.tar", no_engine, Silent())
+        assert (folder / "cache" / name).read_bytes() == files[name].read_bytes()
+        for recipe in own:
+            place = folder / "config/toolkit/recipes" / recipe
+            assert place.read_bytes() == files[f"recipes/{recipe}"].read_bytes()
+        assert done.recipes == tuple(written)
+        assert done.signature.state == "none"
     assert [p.name for p in (folder / "cache").iterdir()] == ["files"]
 
 
-def test_a_damaged_file_in_the_cache_is_replaced_and_one_in_the_bundle_refused(made):
-    folder, _, name = made
-    unbundle(folder / "bundle.tar", None, Silent())
+def test_the_folder_that_it_was_unpacked_into_does_as_well(made):
+    folder, files, name = made
+    unpacked = folder / "out"
+    unpacked.mkdir()
+    subprocess.run(["tar", "xf", str(folder / "bundle.tar"), "-C", str(unpacked)], check=True)
+    (unpacked / "a file of the user").write_bytes(b"x")
+    done = unbundle(unpacked, no_engine, Silent())
+    assert (done.recipes, done.files) == (
+        ("mine.toml", "mine.lock.json"),
+        len(list(unpacked.glob("files/*/*"))),
+    )
+    assert (folder / "cache" / name).read_bytes() == files[name].read_bytes()
+    assert (unpacked / name).read_bytes() == files[name].read_bytes()
+    wheel = next(unpacked.glob("wheels/*"))
+    wheel.write_bytes(b"another")
+    with pytest.raises(Damaged, match="not what SHA256SUMS says"):
+        unbundle(unpacked, no_engine, Silent())
+    wheel.unlink()
+    wheel.symlink_to(files["wheels/" + wheel.name])
+    with pytest.raises(Damaged, match="a symbolic link"):
+        unbundle(unpacked, no_engine, Silent())
+
+
+def test_what_came_with_toolkit_is_not_installed_before_it(made, monkeypatch):
+    folder, files, _ = made
+    came = folder / "shipped"
+    came.mkdir()
+    for name in ("mine.toml", "mine.lock.json"):
+        (came / name).write_bytes(files[f"recipes/{name}"].read_bytes())
+    monkeypatch.setattr(bundled_recipes, "shipped", lambda kind: came)
+    assert unbundle(folder / "bundle.tar", no_engine, Silent()).recipes == ()
+    (came / "mine.lock.json").unlink()
+    assert unbundle(folder / "bundle.tar", no_engine, Silent()).recipes == ("mine.lock.json",)
+
+
+def test_a_damaged_file_in_the_cache_is_replaced(made):
+    folder, files, name = made
+    unbundle(folder / "bundle.tar", no_engine, Silent())
     (folder / "cache" / name).write_bytes(b"rotten")
-    unbundle(folder / "bundle.tar", None, Silent())
-    assert (folder / "cache" / name).read_bytes() == b"a wheel"
-    (folder / "cache" / name).unlink()
-    text = (folder / "bundle.tar").read_bytes().replace(b"a wheel", b"a whEEl")
-    (folder / "bundle.tar").write_bytes(text)
-    with pytest.raises(CheckFailed, match="not what SHA256SUMS says"):
-        unbundle(folder / "bundle.tar", None, Silent())
-    assert not list((folder / "cache" / name).parent.iterdir())
+    unbundle(folder / "bundle.tar", no_engine, Silent())
+    assert (folder / "cache" / name).read_bytes() == files[name].read_bytes()
 
 
-@pytest.mark.parametrize("text", [b"", b"no tar at all", bytes(2000)])
-def test_what_is_no_bundle_is_refused(made, text):
-    (made[0] / "bundle.tar").write_bytes(text)
-    with pytest.raises(BadInput):
-        unbundle(made[0] / "bundle.tar", None, Silent())
+def test_a_place_on_another_file_system_is_written_whole(tmp_path, monkeypatch):
+    (tmp_path / "copy").write_bytes(b"content")
+
+    def across(self, target):
+        if self.name == "copy":
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        self.rename(target)
+
+    monkeypatch.setattr(Path, "replace", across)
+    bundle_reader.install(tmp_path / "copy", tmp_path / "there" / "place")
+    assert [p.read_bytes() for p in (tmp_path / "there").iterdir()] == [b"content"]
 
 
-def test_an_archive_that_reaches_out_of_itself_is_refused(made):
+def test_two_sifs_that_differ_only_by_case_are_refused(tmp_path):
+    sifs = (tmp_path / "a.sif", tmp_path / "A.sif")
+    with pytest.raises(BadInput, match=r"--sif: two of them are called A\.sif or differ"):
+        bundle(None, (), tmp_path / "b.tar", Silent(), sifs=sifs)
+
+
+class Engine:
+    """Notes what is loaded into it, and what the cache has by then."""
+
+    def __init__(self, folder):
+        self.folder, self.loaded = folder, []
+
+    def load(self, client, archive, identity, name):
+        self.loaded.append((client, archive.read_bytes(), identity, name))
+        assert list(self.folder.glob("cache/files/*/*"))
+
+
+def test_images_are_loaded_last_and_wait_without_an_engine(made, monkeypatch):
     folder = made[0]
-    with tarfile.open(folder / "evil.tar", "w") as archive:
-        entry = tarfile.TarInfo("../evil")
-        archive.addfile(entry)
-    with pytest.raises(BadInput, match="not a bundle"):
-        unbundle(folder / "evil.tar", None, Silent())
-    assert not (folder / "cache" / "evil").exists()
+    engine = Engine(folder)
+    monkeypatch.setattr("toolkit.run.engine_images.load", engine.load)
+    listed = contents(images=[{"name": "toolkit-base:12-a", "id": ID, "path": "images/a.tar"}])
+    write_bundle(folder / "bundle.tar", {**listed, "images/a.tar": b"an image"})
+    done = unbundle(folder / "bundle.tar", no_engine, Silent())
+    assert (done.waiting, done.images) == (("toolkit-base:12-a",), ())
+    done = unbundle(folder / "bundle.tar", lambda: "client", Silent())
+    assert (done.waiting, done.images) == ((), ("toolkit-base:12-a",))
+    assert engine.loaded == [("client", b"an image", ID, "toolkit-base:12-a")]
+
+
+def test_no_engine_is_asked_before_every_file_was_compared(made):
+    folder = made[0]
+    listed = contents(images=[{"name": "toolkit-base:12-a", "id": ID, "path": "images/a.tar"}])
+    found = members({**listed, "images/a.tar": b"an image"})
+    found[-1] = (found[-1][0], b"a whEEl")
+    (folder / "bundle.tar").write_bytes(packed(found))
+    with pytest.raises(Damaged):
+        unbundle(folder / "bundle.tar", lambda: pytest.fail("the engine was asked"), Silent())
 
 
 LINE = f"{'0' * 64}  "
@@ -130,57 +195,6 @@ def test_no_line_surprises(tmp_path_factory, text):
 def test_an_index_that_is_none_or_of_another_time(made, text):
     with pytest.raises(BadInput):
         read_index(text, made[0])
-
-
-def image(**fields) -> BundledImage:
-    return BundledImage(
-        **{"name": "toolkit-base:bookworm", "id": "sha256:0", "path": "images/a.tar", **fields}
-    )
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sifs": ("sif/../../a.sif",)},
-        {"sifs": ("/etc/passwd",)},
-        {"sifs": ("",)},
-        {"sifs": ("sif/a\x1b[2J.sif",)},
-        {"images": (image(path="../a.tar"),)},
-        {"images": (image(name="a\nb"),)},
-        {"recipes": ("../mine",)},
-    ],
-)
-def test_an_index_of_names_that_are_none_is_refused(made, wrong):
-    text = msgspec.json.encode(msgspec.structs.replace(EMPTY, **wrong))
-    with pytest.raises(BadInput, match=r"bundle\.json: '.*' is no name of a file or an image"):
-        read_index(text, made[0])
-
-
-@pytest.mark.parametrize(
-    ("more", "name"), [({"sifs": ("sif/a.sif",)}, "sif/a.sif"), ({"images": (image(),)}, "images/a.tar")]
-)
-@pytest.mark.parametrize("there", [True, False])
-def test_a_file_of_the_index_that_the_list_does_not_name_is_refused_before_any_work(made, more, name, there):
-    folder, files, _ = made
-    files[INDEX].write_bytes(msgspec.json.encode(msgspec.structs.replace(EMPTY, **more)))
-    write(folder / "bundle.tar", files, Silent())
-    if there:
-        (folder / name).parent.mkdir()
-        (folder / name).write_bytes(b"whatever")
-        with tarfile.open(folder / "bundle.tar", "a") as archive:
-            archive.add(folder / name, name)
-    with pytest.raises(BadInput, match=f"bundle.json names {name}, and SHA256SUMS does not") as told:
-        unbundle(folder / "bundle.tar", None, Silent())
-    assert told.value.fix
-    assert list((folder / "cache").iterdir()) == []
-
-
-def test_an_index_that_was_changed_is_refused(made):
-    folder = made[0]
-    text = (folder / "bundle.tar").read_bytes().replace(b'"3.11"', b'"3.12"')
-    (folder / "bundle.tar").write_bytes(text)
-    with pytest.raises(CheckFailed, match=r"bundle\.json: it is missing, or not what SHA256SUMS says"):
-        unbundle(folder / "bundle.tar", None, Silent())
 
 
 def test_a_sif_that_is_none_is_named(tmp_path):
@@ -212,38 +226,19 @@ def test_two_of_one_name_are_refused(tmp_path):
     for recipe in recipes:
         recipe.parent.mkdir()
         recipe.write_bytes((shipped("recipes") / "mpi-only.toml").read_bytes())
-    with pytest.raises(BadInput, match="RECIPES: two of them are called mine,"):
+    with pytest.raises(BadInput, match="RECIPES: two of them are called mine or differ"):
         bundle(None, tuple(map(str, recipes)), tmp_path / "b.tar", Silent())
 
 
-@pytest.fixture
-def own(made):
-    folder = made[0] / "config" / "toolkit" / "recipes"
-    folder.mkdir(parents=True)
-    return folder
-
-
-def test_a_recipe_of_ones_own_stays_and_is_told(made, own):
-    (own / "mine.toml").write_bytes(b"of my own")
-    done = unbundle(made[0] / "bundle.tar", None, Silent())
-    assert (done.recipes, done.kept) == ((), ("mine",))
-    assert (own / "mine.toml").read_bytes() == b"of my own"
-    told = CliRunner().invoke(command, ["unbundle", str(made[0] / "bundle.tar")], obj=QUIET)
-    assert told.exit_code == 0
-    assert f"kept: your own mine in {own}" in told.stderr
-    (own / "mine.toml").unlink()
-    done = unbundle(made[0] / "bundle.tar", None, Silent())
-    assert (done.recipes, done.kept) == (("mine.toml",), ())
-
-
-def test_a_lock_is_not_placed_beside_another_recipe_nor_over_a_lock_of_ones_own(made, own):
+def test_a_lock_travels_with_its_signature_and_a_replaced_one_loses_it(made):
     folder, files, _ = made
-    (folder / "lock").write_bytes(b"lock")
-    write(folder / "bundle.tar", {**files, "recipes/mine.lock.json": folder / "lock"}, Silent())
-    (own / "mine.toml").write_bytes(b"of my own")
-    assert unbundle(folder / "bundle.tar", None, Silent()).kept == ("mine",)
-    assert [path.name for path in own.iterdir()] == ["mine.toml"]
-    (own / "mine.toml").unlink()
-    (own / "mine.lock.json").write_bytes(b"lock of my own")
-    assert unbundle(folder / "bundle.tar", None, Silent()).kept == ("mine",)
-    assert [path.read_bytes() for path in own.iterdir()] == [b"lock of my own"]
+    own = folder / "config/toolkit/recipes"
+    (folder / "signature").write_bytes(b"-----BEGIN PGP SIGNED MESSAGE-----")
+    signed = {**files, "recipes/mine.lock.json.asc": folder / "signature"}
+    write(folder / "signed.tar", signed, Silent())
+    done = unbundle(folder / "signed.tar", no_engine, Silent())
+    assert done.recipes == ("mine.toml", "mine.lock.json", "mine.lock.json.asc")
+    assert {path.name for path in own.iterdir()} == set(done.recipes)
+    write_bundle(folder / "other.tar", contents(title="Another recipe"))
+    unbundle(folder / "other.tar", no_engine, Silent(), replace=True)
+    assert {path.name for path in own.iterdir()} == {"mine.toml", "mine.lock.json"}

@@ -1,12 +1,16 @@
 """``toolkit image build``: from a recipe and its lock to an image in the Docker engine."""
 
-import click
+from pathlib import Path
 
-from toolkit.cli.image.common import JSON
+import click
+import msgspec
+
+from toolkit.cli.image.common import JSON, VERIFY_KEY, say_lock_signature
 from toolkit.cli.say import say, say_json
 from toolkit.image.build import Built, build
 from toolkit.image.locking import ensure_lock
 from toolkit.image.recipe import load
+from toolkit.model.signature import FileSignature
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 
@@ -14,25 +18,28 @@ from toolkit.run.engine import connect
 @click.command("build")
 @click.argument("recipe")
 @click.option("--fresh", is_flag=True, help="Compile and build although nothing has changed")
+@VERIFY_KEY
 @JSON
 @click.pass_context
-def command(ctx: click.Context, recipe: str, fresh: bool, as_json: bool) -> None:
+def command(ctx: click.Context, recipe: str, fresh: bool, verify_key: Path | None, as_json: bool) -> None:
     """Build the image of RECIPE from its lock, try it, and tag it toolkit/RECIPE:latest.
 
     What the lock names is fetched and verified first; no step of the build has a network. A recipe without a
-    lock is locked now.
+    lock is locked now. If the lock did not come with toolkit, the command says who signed it.
     """
     named = load(recipe)
+    signature = say_lock_signature(recipe, verify_key)
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         lock = ensure_lock(client, named, recipe, tell)
         built = build(client, named, lock, tell, fresh=fresh)
-    _print_built(built, as_json=as_json)
+    _print_built(built, signature, as_json=as_json)
 
 
-def _print_built(built: Built, *, as_json: bool) -> None:
+def _print_built(built: Built, signature: FileSignature | None, *, as_json: bool) -> None:
     if as_json:
-        say_json(built, indent=True)
+        said = {**msgspec.to_builtins(built), "lock_signature": msgspec.to_builtins(signature)}
+        say_json(said, indent=True)
         return
     say(f"{built.tag}  {built.bytes / 1e6:.0f} MB  {built.id}")
     say(f"  base: {built.base}")

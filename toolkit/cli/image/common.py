@@ -8,10 +8,30 @@ from typing import Any, TypeVar
 
 import click
 
+from toolkit.cli.say import say
 from toolkit.errors import BadInput, Missing
+from toolkit.folders import no_file
 from toolkit.model.facts import HostFacts
+from toolkit.model.signature import FileSignature
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON")
+
+
+def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
+    """Return the file of public keys. An empty value is an error: in a script, a variable may be unset."""
+    if value is None:
+        return None
+    if not value.strip():
+        raise BadInput("--verify-key '': name a file of public keys", fix="is a variable unset?")
+    path = Path(value)
+    if not path.is_file():
+        raise BadInput(f"--verify-key {path}: {no_file(path)}")
+    return path
+
+
+VERIFY_KEY = click.option(
+    "--verify-key", metavar="FILE", callback=_key_file, help="Refuse what no public key in FILE has signed"
+)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -54,3 +74,18 @@ def _facts_of(site: str) -> Path:
             fix=f"toolkit probe --host LOGIN_NODE -o {shlex.quote(str(file))}, or toolkit init there",
         )
     return file
+
+
+def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
+    """Say on stderr who signed the lock of a recipe, unless it came with toolkit; return that.
+
+    Raises:
+        CheckFailed, BadInput, Missing: as :func:`~toolkit.image.detached.lock_signature` does.
+    """
+    from toolkit.image.detached import lock_signature
+    from toolkit.image.lock import lock_path
+
+    found = lock_signature(recipe, keyring)
+    if found is not None:
+        say(f"{lock_path(recipe)}: {found.described}", err=True)
+    return found

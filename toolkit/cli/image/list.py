@@ -4,19 +4,22 @@ import click
 
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say_json, say_text
+from toolkit.data import overridden
 from toolkit.errors import ToolkitError
 from toolkit.image.recipe import load, names
 from toolkit.image.solved import solved
 from toolkit.model.recipe import MPIS
 
-_TITLES = ("name", "tensorflow", "horovod", "mpi", "base", "title", "error", "want")
+_TITLES = ("name", "tensorflow", "horovod", "mpi", "base", "title", "error", "want", "overrides")
+
+_MINE = " (your own, in place of the shipped recipe)"
 
 
 @click.command("list")
 @JSON
 def command(as_json: bool) -> None:
     """List the recipes, and the versions that they give now."""
-    rows = [_listed(name) for name in names()]
+    rows = [(*_listed(name), _overrides(name)) for name in names()]
     if as_json:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
         say_json({"schema": "toolkit.recipes/1", "recipes": listed}, indent=True)
@@ -24,8 +27,13 @@ def command(as_json: bool) -> None:
     from toolkit.cli.styles import width_of_terminal
     from toolkit.report.table import table
 
-    shown = [(*map(str, row[:5]), str(row[6] or row[5])) for row in rows]
+    shown = [(*map(str, row[:5]), f"{row[6] or row[5]}{_MINE if row[8] else ''}") for row in rows]
     say_text(table(("recipe", *_TITLES[1:6]), shown, width_of_terminal()))
+
+
+def _overrides(name: str) -> str:
+    """Return the path of the user's own recipe that is used in place of a shipped one; else empty text."""
+    return str(overridden("recipes", f"{name}.toml") or "")
 
 
 def _listed(name: str) -> tuple[object, ...]:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import click
+import msgspec
 
-from toolkit.cli.image.common import JSON
+from toolkit.cli.image.common import JSON, VERIFY_KEY, say_lock_signature
 from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput
 from toolkit.image.build import files_of
@@ -33,9 +34,12 @@ _JOBS = 2
     help="A Dockerfile, or a definition for apptainer build",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all that it needs")
+@VERIFY_KEY
 @JSON
 @click.pass_context
-def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context, recipe: str, kind: str, output: Path | None, verify_key: Path | None, as_json: bool
+) -> None:
     """Print the Dockerfile of RECIPE, or its Singularity definition, as its lock gives it.
 
     With -o, a folder is written that holds every file that it needs, so that it builds without a network.
@@ -47,6 +51,7 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
       apptainer build my.sif ctx/Singularity.def
     """
     named = load(recipe)
+    signature = msgspec.to_builtins(say_lock_signature(recipe, verify_key))
     lock = (
         outline(named, solved(named), stacks()) if named.recipe.unbuildable else fitting_lock(named, recipe)
     )
@@ -54,15 +59,18 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
     singularity = kind == "singularity"
     if output is not None and named.recipe.unbuildable:
         raise BadInput(f"-o: {named.name} cannot be built here: {named.recipe.unbuildable}")
+    said = {
+        "schema": "toolkit.rendered/1",
+        "recipe": named.name,
+        "format": kind,
+        "lock_signature": signature,
+    }
     if output is None:
         text = (
             definition(making, labels(making), context="", jobs=_JOBS) if singularity else dockerfile(making)
         )
         if as_json:
-            say_json(
-                {"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "text": text},
-                indent=True,
-            )
+            say_json({**said, "text": text}, indent=True)
         else:
             say_exact(text)
         return
@@ -71,9 +79,6 @@ def command(ctx: click.Context, recipe: str, kind: str, output: Path | None, as_
         files = fetched(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)
     if as_json:
-        say_json(
-            {"schema": "toolkit.rendered/1", "recipe": named.name, "format": kind, "path": str(target)},
-            indent=True,
-        )
+        say_json({**said, "path": str(target)}, indent=True)
         return
     say(target)

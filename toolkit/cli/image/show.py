@@ -5,6 +5,8 @@ import msgspec
 
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
+from toolkit.data import overridden
+from toolkit.image.lock import SUFFIX
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
 from toolkit.model.recipe import Recipe
@@ -18,20 +20,24 @@ def command(recipe: str, as_json: bool) -> None:
     """Show what RECIPE asks for and the stack that it gives; `toolkit image solve` says why."""
     named = load(recipe)
     solution = solved(named)
+    files = (overridden("recipes", f"{recipe}{ending}") for ending in (".toml", SUFFIX))
+    own = [file for file in files if file]
     if as_json:
         say_json(
             {
                 "schema": "toolkit.shown/1",
                 "name": named.name,
                 "tag": named.tag,
+                "overrides": [str(file) for file in own],
                 "recipe": msgspec.to_builtins(named.recipe),
                 "solution": msgspec.to_builtins(solution),
             },
             indent=True,
         )
         return
-    lines = (f"  {line}" for line in _lines(named.recipe, solution))
-    say(f"{named.name}: {named.recipe.title}", *lines)
+    say(f"{named.name}: {named.recipe.title}")
+    say(*(f"  {file} is used in place of the shipped {file.name}" for file in own))
+    say(*(f"  {line}" for line in _lines(named.recipe, solution)))
 
 
 def _lines(recipe: Recipe, solution: Solution) -> list[str]:

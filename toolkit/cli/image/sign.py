@@ -1,41 +1,84 @@
-"""``toolkit image sign``: say by a PGP signature that a SIF is yours."""
+"""``toolkit image sign``: say by a PGP signature that a SIF, a bundle or a lock is yours."""
 
 from pathlib import Path
 
 import click
+import msgspec
 
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import BadInput
+from toolkit.files import open_given, read_given
+from toolkit.image.bundle_format import MOST_TEXT, SUMS
+from toolkit.image.detached import sign_file, signature_file
+from toolkit.image.lock import SUFFIX
 from toolkit.image.papers import full_object
-from toolkit.image.signing import sign
+from toolkit.image.signing import SignedFile, sign
+from toolkit.model.lock import Lock
+from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 
 
 @click.command("sign")
-@click.argument("sif", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("--key", required=True, metavar="FINGERPRINT|EMAIL", help="Key of yours that gpg has")
 @click.option(
     "--provenance",
     type=click.Choice(["lock", "full"]),
     default="lock",
     show_default=True,
-    help="full: add who built it, with what and when, from SIF.provenance.json",
+    help="full: add who built a SIF, with what and when, from SIF.provenance.json",
 )
 @JSON
 @click.pass_context
-def command(ctx: click.Context, sif: Path, key: str, provenance: str, as_json: bool) -> None:
-    """Sign all that is in SIF, and write its new checksum beside it.
+def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: bool) -> None:
+    """Sign FILE: a SIF, a bundle or a lock.
 
-    gpg signs; its agent asks for the passphrase. `toolkit image verify` and `apptainer verify` check it.
+    gpg signs; its agent asks for the passphrase. The signature of a SIF is put into the SIF, and the new
+    checksum is written beside it. `toolkit image verify` and `apptainer verify` check it. The signature of a
+    bundle or a lock is FILE.asc. `toolkit image unbundle`, `build` and `render` check it.
 
     \b
     Examples:
       toolkit image sign my.sif --key me@example.org
+      toolkit image sign toolkit.tar --key me@example.org
     """
-    extra = (full_object(sif),) if provenance == "full" else ()
+    beside = _is_bundle(file) or _is_lock(file)
+    if beside and provenance == "full":
+        raise BadInput(f"--provenance full: {file} is not a SIF file")
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        made = sign(sif, key, tell, extra=extra)
+        made = sign_file(file, key) if beside else _signed_sif(file, key, provenance, tell)
     if as_json:
         say_json(made, indent=True)
         return
-    say(f"{made.path}  signed by {made.user} ({made.fingerprint})  sha256:{made.sha256}")
+    place = signature_file(file) if beside else made.path
+    say(f"{place}  signed by {made.user} ({made.fingerprint})  sha256:{made.sha256}")
+
+
+def _signed_sif(file: Path, key: str, provenance: str, tell: Tell) -> SignedFile:
+    extra = (full_object(file),) if provenance == "full" else ()
+    return sign(file, key, tell, extra=extra)
+
+
+def _is_bundle(file: Path) -> bool:
+    """Tell whether the first member of a tar is the list of hashes of a bundle."""
+    if not file.is_file():
+        return False
+    with open_given(file) as opened:
+        return opened.read(100).rstrip(b"\0") == SUMS.encode()
+
+
+def _is_lock(file: Path) -> bool:
+    """Tell whether a file has the name of a lock.
+
+    Raises:
+        BadInput: if the name is that of a lock, and the content is not.
+    """
+    if not file.name.endswith(SUFFIX):
+        return False
+    try:
+        msgspec.json.decode(read_given(file, most=MOST_TEXT), type=Lock)
+    except UNDECODABLE as error:
+        raise BadInput(f"{file}: this is not a lock: {error}", fix="toolkit image lock RECIPE") from error
+    return True

@@ -1,44 +1,59 @@
-"""``toolkit image unbundle``: put what a bundle holds in its places."""
+"""``toolkit image unbundle``: install what is in a bundle."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.image.common import JSON
+from toolkit.cli.image.common import JSON, VERIFY_KEY
 from toolkit.cli.say import say, say_json
-from toolkit.data import config_dir
 from toolkit.errors import Missing
 from toolkit.image.unbundle import unbundle
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 
+if TYPE_CHECKING:
+    from docker import DockerClient
+
 
 @click.command("unbundle")
 @click.argument("source", type=click.Path(path_type=Path))
+@VERIFY_KEY
+@click.option("--replace", is_flag=True, help="Install recipes that would be used in place of others")
 @JSON
 @click.pass_context
-def command(ctx: click.Context, source: Path, as_json: bool) -> None:
-    """Put what is in SOURCE in its places: a bundle, or the folder that it was unpacked into.
+def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: bool, as_json: bool) -> None:
+    """Install what is in SOURCE: a bundle, or the folder that it was unpacked into.
 
-    Every file is checked. install.sh, which comes in the bundle, does this too. Where no Docker engine
-    answers, the images wait: run it again once one does.
+    Every file is compared with its hash before anything is installed. A recipe that would be used in place of
+    another one, of yours or of toolkit, is refused without --replace. install.sh, which is in the bundle,
+    runs this command too. If no Docker engine answers, the images wait: run the command again later.
+
+    \b
+    Examples:
+      toolkit image unbundle toolkit.tar --verify-key centre.asc
     """
-    try:
-        client = connect()
-    except Missing as error:
-        client, why = None, error.message
+    why = ""
+
+    def engine() -> "DockerClient | None":
+        nonlocal why
+        try:
+            return connect()
+        except Missing as error:
+            why = error.message
+            return None
+
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        done = unbundle(source, client, tell)
+        done = unbundle(source, engine, tell, keyring=verify_key, replace=replace)
     if as_json:
         say_json(done, indent=True)
         return
-    own = config_dir() / "recipes"
+    say(f"{source}: {done.signature.described}")
     say(f"{done.files} files are in place, {len(done.images)} images are in the engine")
     for name in done.recipes:
         say(f"  recipe: {name}")
-    for name in done.kept:
-        say(f"  kept: your own {name} in {own}, which differs from the bundle's", err=True)
-        say(f"  fix: to take the bundle's, move yours away, then: toolkit image unbundle {source}", err=True)
+    for name in done.replaced:
+        say(f"  replaced: {name}; toolkit uses the bundle's")
     if done.waiting:
         say(f"  not loaded: {', '.join(done.waiting)}: {why}", err=True)
         say(f"  fix: start an engine, then: toolkit image unbundle {source}", err=True)

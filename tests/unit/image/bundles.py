@@ -1,0 +1,115 @@
+"""Bundles for tests: sound ones, as small as they can be, and archives of any members."""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tests.unit.image.locks import lock
+from toolkit.data import shipped
+from toolkit.image.build import files_of
+from toolkit.image.recipe import parse, recipe_sha256
+from toolkit.model.lock import encoded
+
+SUMS, INDEX = "SHA256SUMS", "bundle.json"
+Member = tuple[tarfile.TarInfo, bytes]
+
+
+def recipe(title: str = "A recipe of a test") -> bytes:
+    text = (shipped("recipes") / "mpi-only.toml").read_text()
+    return text.replace("Open MPI and mpi4py, to try a cluster with", title).encode()
+
+
+def contents(name: str = "mine", title: str = "A recipe of a test", **changed: object) -> dict[str, bytes]:
+    """Return the files of a bundle of one recipe, without its list of hashes.
+
+    ``changed`` are fields of the index.
+    """
+    text = recipe(title)
+    locked = lock(recipe=name, recipe_sha256=recipe_sha256(parse(text.decode(), name)))
+    index = {
+        "schema": "toolkit.bundle/1",
+        "toolkit": "0.3.0",
+        "pythons": ["3.11"],
+        "machine": "x86_64",
+        "recipes": [name],
+        "images": [],
+        "sifs": [],
+        **changed,
+    }
+    return {
+        INDEX: json.dumps(index).encode(),
+        **{f"files/{file.sha256}/{file.file}": file.file.encode() for file in files_of(locked)},
+        "install.sh": b"#!/bin/sh\n",
+        f"recipes/{name}.lock.json": encoded(locked),
+        f"recipes/{name}.toml": text,
+        "wheels/toolkit-0.3.0-py3-none-any.whl": b"a wheel",
+    }
+
+
+def sums(files: dict[str, bytes]) -> bytes:
+    lines = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def members(files: dict[str, bytes]) -> list[Member]:
+    """Return the members of a bundle in their order, the list of hashes first."""
+    return [plain(SUMS, sums(files)), *(plain(name, files[name]) for name in sorted(files))]
+
+
+def plain(name: str, content: bytes, **fields: object) -> Member:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    for field, value in fields.items():
+        setattr(entry, field, value)
+    return entry, content
+
+
+def special(name: str, kind: bytes, target: str = "") -> Member:
+    """Return a link, a device or a folder."""
+    return plain(name, b"", type=kind, linkname=target)
+
+
+def packed(found: Iterable[Member], form: int = tarfile.PAX_FORMAT) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for entry, content in found:
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def write_bundle(path: Path, files: dict[str, bytes]) -> Path:
+    path.write_bytes(packed(members(files)))
+    return path
+
+
+def changed_lock(files: dict[str, bytes], name: str = "mine", **fields: object) -> dict[str, bytes]:
+    """Return the files of a bundle with other values in its lock."""
+    path = f"recipes/{name}.lock.json"
+    values = {**msgspec.json.decode(files[path]), **fields}
+    return {**files, path: msgspec.json.encode(values)}
+
+
+def escape(target: str) -> list[Member]:
+    """Return members that ``extractall(filter="data")`` follows out of its folder (CVE-2025-4517).
+
+    Links that lead deeper than PATH_MAX are not resolved by its check, and by the kernel they are. ``target``
+    is a folder, relative to the one that is unpacked into.
+    """
+    steps, deep = "abcdefghijklmnop", "d" * 247
+    found, folder = list[Member](), ""
+    for step in steps:
+        found += [
+            special(f"{folder}{deep}", tarfile.DIRTYPE),
+            special(f"{folder}{step}", tarfile.SYMTYPE, deep),
+        ]
+        found[-2][0].mode = 0o755
+        folder += f"{deep}/"
+    link = f"{'/'.join(steps)}/{'l' * 254}"
+    found.append(special(link, tarfile.SYMTYPE, "../" * len(steps)))
+    found.append(special("escape", tarfile.SYMTYPE, f"{link}/{target}"))
+    return [*found, plain("escape/written", b"by a bundle", mode=0o755)]
