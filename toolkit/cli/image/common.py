@@ -10,9 +10,17 @@ import click
 import msgspec
 
 from toolkit.errors import BadInput, Missing
+from toolkit.image.origins import ACCEPT
 from toolkit.model.facts import HostFacts
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON")
+ACCEPTED = click.option(
+    ACCEPT,
+    "accepted",
+    multiple=True,
+    metavar="HOST",
+    help="Accept files of the lock from this foreign host; may be given more than once",
+)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
