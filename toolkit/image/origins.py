@@ -51,7 +51,7 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         return
     options = " ".join(f"{ACCEPT} {host}" for host in sorted(foreign))
     raise BadInput(
-        f"{where}: takes files from {', '.join(sorted(foreign)[:_NAMED])}: neither your mirror nor your index",
+        f"{where}: takes files from {', '.join(sorted(foreign)[:_NAMED])}: not your mirror, not your index",
         detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
         fix=f"if you trust whoever made this lock with code in your image: {options}",
     )

@@ -86,7 +86,7 @@ def command(
         )
         return
     click.echo(target)
-    if not lock.base.published:
+    if not lock.base.published and not ctx.obj["quiet"]:
         click.echo(
             f"next: sh {shlex.quote(str(output / SCRIPT))}  # makes base.tar of locked packages", err=True
         )
