@@ -10,14 +10,33 @@ import jinja2
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 
+_SHOWN = 80
 
-def render(kind: str, template: str, values: Mapping[str, object]) -> str:
+
+def render(kind: str, template: str, values: Mapping[str, object], *, one_line: bool = False) -> str:
     """Fill ``template`` of the shipped folder ``kind`` with ``values``.
 
+    ``one_line`` refuses a value that would end its line: in a Dockerfile, the next line is an instruction.
+
     Raises:
+        BadInput: for a control character in a value, with ``one_line``.
         jinja2.UndefinedError: if the template asks for a value that is not given.
     """
-    return _environment(kind).get_template(template).render(values)
+    return _environment(kind, one_line=one_line).get_template(template).render(values)
+
+
+def _printable(value: object) -> object:
+    """Return what a template prints as it is.
+
+    Raises:
+        BadInput: if it has a control character or a line break of any kind.
+    """
+    text = str(value)
+    if not text.isprintable():
+        raise BadInput(
+            f"{text[:_SHOWN]!a}: a control character or a line break cannot be part of a build file"
+        )
+    return value
 
 
 def quoted(word: object) -> str:
@@ -62,7 +81,7 @@ def with_variables(text: str) -> str:
 
 
 @cache
-def _environment(kind: str) -> jinja2.Environment:
+def _environment(kind: str, *, one_line: bool) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shipped(kind)),
         undefined=jinja2.StrictUndefined,
@@ -71,6 +90,8 @@ def _environment(kind: str) -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - shell and Dockerfiles, where HTML escapes would be wrong; words go through `sh`
     )
+    if one_line:
+        environment.finalize = _printable
     environment.filters["sh"] = quoted
     environment.filters["sh_words"] = quoted_words
     return environment

@@ -13,9 +13,8 @@ from tests.unit.trainers.digits import idx
 from toolkit.cluster import virtual
 from toolkit.data import cache_dir
 from toolkit.errors import Missing
-from toolkit.image.build import files_of
 from toolkit.image.fetch import fetched
-from toolkit.image.lock import load_lock
+from toolkit.image.lock import files_of, load_lock
 from toolkit.model.progress import Silent
 from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import connect

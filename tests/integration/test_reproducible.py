@@ -7,8 +7,8 @@ import pytest
 
 from toolkit.image import recipe
 from toolkit.image.build import build
-from toolkit.image.compiled import _Reading
 from toolkit.model.progress import Silent
+from toolkit.run.copy_out import ChunkReader
 
 pytestmark = pytest.mark.integration
 
@@ -23,7 +23,7 @@ def tree(engine, image):
     made = engine.api.create_container(image, ["true"], entrypoint=[], labels={"toolkit": "run"})["Id"]
     found = {}
     try:
-        stream = _Reading(iter(engine.api.export(made, chunk_size=1 << 20)))
+        stream = ChunkReader(iter(engine.api.export(made, chunk_size=1 << 20)))
         with tarfile.open(fileobj=stream, mode="r|") as tar:
             for entry in tar:
                 content = tar.extractfile(entry) if entry.isreg() else None

@@ -9,8 +9,8 @@ from toolkit.image.emit import base_name
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.run.base import pull_digest
-from toolkit.run.bootstrap import imported, rootfs
-from toolkit.run.engine import find_image
+from toolkit.run.bootstrap import base_files, imported, rootfs
+from toolkit.run.engine import Files, find_image
 from toolkit.run.folders import in_cache
 from toolkit.run.mirrors import Mirrors, of_image
 
@@ -26,8 +26,8 @@ def ensure_locked_base(
     ``fresh`` makes it anew.
 
     Raises:
-        Missing: if no registry answers, or mmdebstrap is not installed.
-        CheckFailed: if it cannot be made.
+        Missing: if no registry answers, or the engine cannot make the image that has mmdebstrap.
+        CheckFailed: if the base cannot be made.
     """
     if lock.base.published:
         if find_image(client, lock.base.published) is None:
@@ -37,7 +37,7 @@ def ensure_locked_base(
     if fresh or find_image(client, name) is None:
         with tempfile.TemporaryDirectory(prefix="base.", dir=in_cache()) as work:
             tar = Path(work) / "base.tar"
-            write_base(lock, files, tar, tell)
+            write_base(client, lock, files, tar, tell)
             imported(client, tar, name, tell)
     return name
 
@@ -51,12 +51,32 @@ def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
     return of_image(client, ensure_locked_base(client, lock, {}, tell)) if lock.base.published else {}
 
 
-def write_base(lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell) -> None:
+def write_base(
+    client: "DockerClient", lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell
+) -> None:
     """Write the root file system that a lock's packages make, as a tar.
 
     Raises:
-        Missing: if mmdebstrap is not installed.
-        CheckFailed: if it fails.
+        Missing: if the engine cannot make the image that has mmdebstrap.
+        CheckFailed: if mmdebstrap fails.
     """
-    tell.step(f"Bootstrapping {lock.base.name} from {len(lock.base.packages)} locked packages")
-    rootfs(lock.base.release, lock.base.packages, files, lock.epoch, target, tell)
+    base = lock.base
+    context = context_of_base(lock, files)
+    tell.step(f"Bootstrapping {base.name} from {len(base.packages)} locked packages, in a container")
+    rootfs(client, base.release, context, target, tell)
+
+
+def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
+    """Return what makes ``base.tar`` of a lock's packages: a script and the packages.
+
+    A published base needs nothing. ``archive`` asks for the form that ``docker save`` writes.
+    """
+    if lock.base.published:
+        return {}
+    return base_files(
+        lock.base.release,
+        lock.base.packages,
+        files,
+        lock.epoch,
+        archive=lock.solution.architecture if archive else "",
+    )

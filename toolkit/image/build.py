@@ -17,8 +17,9 @@ from toolkit.image.context import image_context, stack_context
 from toolkit.image.emit import Making
 from toolkit.image.fetch import fetched
 from toolkit.image.identity import labels, source_hash, stack_hash
+from toolkit.image.lock import files_of
 from toolkit.image.recipe import Named
-from toolkit.model.lock import Lock, LockedFile
+from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.model.solution import Component
 from toolkit.run.engine import (
@@ -93,12 +94,6 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 def find(client: "DockerClient", named: Named) -> Built | None:
     """Return the image of a recipe as the engine has it, from whatever sources; ``None`` if it has none."""
     return None if find_image(client, named.tag) is None else _described(client, named, reused=True)
-
-
-def files_of(lock: Lock) -> tuple[LockedFile, ...]:
-    """Return all files of a lock."""
-    stages = (lock.build, lock.run)
-    return (*lock.base.packages, *(f for s in stages for f in (*s.debian, *s.wheels, *s.sources)))
 
 
 def _stack(client: "DockerClient", making: Making, tell: Tell, options: BuildOptions) -> str:

@@ -5,7 +5,7 @@ import platform
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,12 +16,11 @@ from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.image import workspace
 from toolkit.image.based import ensure_locked_base
-from toolkit.image.build import files_of
 from toolkit.image.bundle_format import INDEX, INSTALL, NAME, SUMS, BundledImage, Index
 from toolkit.image.detached import signature_file
 from toolkit.image.digest import check_digest, digest_file, sha256
 from toolkit.image.fetch import fetched
-from toolkit.image.lock import fitting_lock, lock_path
+from toolkit.image.lock import files_of, fitting_lock, lock_path
 from toolkit.image.recipe import load
 from toolkit.image.sif import full_disks
 from toolkit.image.siffile import read_sif
@@ -59,10 +58,12 @@ def bundle(
     sifs: tuple[Path, ...] = (),
     pythons: tuple[str, ...] = (),
     builder: bool = True,
+    accepted: Collection[str] = (),
 ) -> Bundled:
     """Write the bundle of some recipes to ``target``, and its checksum beside it.
 
     ``pythons`` are the versions that toolkit will run with there; this one's where none is named.
+    ``accepted`` are foreign hosts that the user trusts with files.
 
     Raises:
         BadInput: if a recipe has no lock that fits it, a file is not what it should be, or two have one name.
@@ -76,7 +77,7 @@ def bundle(
     known = {place: load(place) for place in recipes}
     _require_names("--sif", tuple(sif.name for sif in sifs))
     _require_names("RECIPES", tuple(named.name for named in known.values()))
-    locks = {place: (named, fitting_lock(named, place)) for place, named in known.items()}
+    locks = {place: (named, fitting_lock(named, place, accepted)) for place, named in known.items()}
     for place, (_, lock) in locks.items():
         if lock.base.published:
             raise BadInput(

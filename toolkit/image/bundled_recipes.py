@@ -4,17 +4,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from toolkit.data import config_dir, shipped
-from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
-from toolkit.image.build import files_of
 from toolkit.image.bundle_format import MOST_TEXT
 from toolkit.image.bundle_reader import Staged, install
 from toolkit.image.detached import signature_file
 from toolkit.image.digest import sha256
-from toolkit.image.lock import SUFFIX, stale
+from toolkit.image.lock import SUFFIX, decode_lock, files_of, stale
 from toolkit.image.recipe import parse
 from toolkit.model.lock import Lock
 
@@ -42,9 +38,9 @@ def _lock(staged: Staged, name: str, source: Path) -> Lock:
     text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
     try:
         recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
-        lock = msgspec.json.decode(locked, type=Lock)
-    except (*UNDECODABLE, ValueError) as error:
-        raise BadInput(f"{place}: it or its recipe cannot be read: {_shown(str(error))}") from error
+    except ValueError as error:
+        raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_shown(str(error))}") from error
+    lock = decode_lock(locked, place)
     if why := stale(lock, recipe):
         raise BadInput(f"{place}: {_shown(why)}")
     return lock

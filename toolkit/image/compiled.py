@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import io
 import os
 import shutil
 import tarfile
@@ -26,6 +25,7 @@ from toolkit.image.emit import Making
 from toolkit.image.steps import Step, key_of, output_of
 from toolkit.model.progress import Tell
 from toolkit.model.solution import Component
+from toolkit.run.copy_out import ChunkReader
 from toolkit.run.engine import Abreast, BuildOptions, build_image, forget_image, taken
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
 
 
 def _taken_out(step: Step, stream: Iterator[bytes], folder: Path) -> Path:
-    with tarfile.open(fileobj=_Reading(stream), mode="r|") as tar:
+    with tarfile.open(fileobj=ChunkReader(stream), mode="r|") as tar:
         for entry in tar:
             name = PurePosixPath(entry.name).name
             if entry.isfile() and fnmatch(name, output_of(step)) and (source := tar.extractfile(entry)):
@@ -187,23 +187,3 @@ def _taken_out(step: Step, stream: Iterator[bytes], folder: Path) -> Path:
                     os.fsync(writing.fileno())
                 return folder / name
     raise CheckFailed(f"{step.component} was compiled, but made no {output_of(step)}")
-
-
-class _Reading(io.RawIOBase):
-    """A stream of chunks as a file that can be read once."""
-
-    def __init__(self, stream: Iterator[bytes]) -> None:
-        self._stream, self._rest = stream, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        while not self._rest:
-            chunk = next(self._stream, None)
-            if chunk is None:
-                return 0
-            self._rest = chunk
-        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)

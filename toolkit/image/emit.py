@@ -64,6 +64,7 @@ def dockerfile(
         "containers",
         "Dockerfile.j2",
         {**values, "compiled": compiled, "stages": stages, "stack": stack},
+        one_line=True,
     )
 
 
@@ -78,7 +79,8 @@ def definition(making: Making, labels: dict[str, str], *, context: str, jobs: in
         "jobs": jobs,
         "labels": labels,
     }
-    return render("containers", "Singularity.def.j2", {**_values(making), "compiled": waiting, **places})
+    values = {**_values(making), "compiled": waiting, **places}
+    return render("containers", "Singularity.def.j2", values, one_line=True)
 
 
 def _values(making: Making) -> dict[str, object]:

@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from toolkit.data import cache_dir
-from toolkit.errors import CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.digest import sha256
 from toolkit.image.origins import addresses
 from toolkit.model.lock import LockedFile
+from toolkit.model.lock_grammar import file_faults, shown
 from toolkit.model.progress import Tell
 from toolkit.run.folders import in_cache
 from toolkit.run.http import Body, Busy, Refused, opened, pause_before, without_login
@@ -43,11 +44,15 @@ def fetched(
     ``mirrors`` are those to try after the ones that this machine knows.
 
     Raises:
+        BadInput: if the name or the digest of a file cannot become a path.
         CheckFailed: if a source gave other bytes than it should and none gave the right ones, or the disk
             is full.
         Missing: if no source gave a file, or the cache takes none.
     """
     wanted = {file.sha256: file for file in files}
+    for file in wanted.values():  # an index names files, too, and a name becomes a path
+        for fault in file_faults(file):
+            raise BadInput(f"{shown(file.name)} {shown(file.version)}: {fault}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         right = dict(
             zip(wanted, pool.map(lambda file: is_right(path_of(file), file), wanted.values()), strict=True)

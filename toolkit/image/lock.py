@@ -1,6 +1,9 @@
 """The lock of a recipe: where it is kept, whether it still fits, and what moved in a new one."""
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -9,13 +12,20 @@ from toolkit import data
 from toolkit.ambient import require_trusted
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.files import write_whole
+from toolkit.files import read_given, write_whole
+from toolkit.image.origins import require_accepted
 from toolkit.image.recipe import Named, recipe_sha256
+from toolkit.model import lock_grammar
 from toolkit.model.lock import Lock, LockedFile, encoded
 from toolkit.model.recipe import Recipe
+from toolkit.run.mirrors import MIRROR
 
 SUFFIX = ".lock.json"
-_SCHEMA = "toolkit.lock/1"
+MOST_LOCK = 32 << 20
+"""The largest lock that is read, in bytes; shipped ones have 0.2 MB."""
+_SHOWN_FAULTS = 6
+_AT = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
+_LONGEST_FAULT = 300
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,28 +59,48 @@ def own_path(name: str) -> Path:
     return data.config_dir() / "recipes" / (Path(name).name.removesuffix(".toml") + SUFFIX)
 
 
+def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
+    """Return the lock that a file holds, every field checked: the one place where a lock is read.
+
+    Args:
+        content: JSON text.
+        name: the file as the user knows it; it begins the message.
+        fix: what to do if the lock is refused.
+
+    Raises:
+        BadInput: if the content is not a lock, or a field breaks its grammar.
+    """
+    try:
+        lock = msgspec.json.decode(content, type=Lock)
+    except UNDECODABLE as error:
+        raise BadInput(f"{name}: not a lock: {_shape(error)}", fix=fix) from error
+    wrong = tuple(islice(lock_grammar.faults(lock), _SHOWN_FAULTS))
+    if wrong:
+        raise BadInput(f"{name}: {wrong[0]}", detail=wrong[1:], fix=fix)
+    return lock
+
+
 def load_lock(name: str) -> Lock | None:
     """Return the lock of a recipe; ``None`` if it has none.
 
     Raises:
-        BadInput: if the file is no lock.
+        BadInput: if the file is not a lock.
     """
     file = lock_path(name)
-    if file.parent == own_path(name).parent and file.is_file():
-        require_trusted(file)
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Lock)
-    except FileNotFoundError:
+    if not os.path.lexists(file):
         return None
-    except UNDECODABLE as error:
-        raise BadInput(f"{file}: this is no lock: {error}", fix=mend(name)) from error
+    if file.parent == own_path(name).parent:
+        require_trusted(file)
+    return decode_lock(read_given(file, most=MOST_LOCK), str(file), fix=mend(name))
 
 
-def fitting_lock(named: Named, where: str) -> Lock:
+def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
     """Return the lock of a recipe that was found under the name or path ``where``.
 
+    ``accepted`` are foreign hosts that the user trusts with files.
+
     Raises:
-        BadInput: if it is of another recipe, or no lock.
+        BadInput: if the file is not a lock, is of another recipe, or takes files from a foreign host.
         Missing: if there is none.
     """
     lock = load_lock(where)
@@ -78,13 +108,18 @@ def fitting_lock(named: Named, where: str) -> Lock:
         raise Missing(f"{where} has no lock", fix=mend(where))
     if why := stale(lock, named.recipe):
         raise BadInput(f"{lock_path(where)}: {why}", fix=f"{mend(where)} --upgrade")
+    require_accepted(files_of(lock), str(lock_path(where)), accepted)
     return lock
+
+
+def files_of(lock: Lock) -> tuple[LockedFile, ...]:
+    """Return all files of a lock."""
+    stages = (lock.build, lock.run)
+    return (*lock.base.packages, *(f for s in stages for f in (*s.debian, *s.wheels, *s.sources)))
 
 
 def stale(lock: Lock, recipe: Recipe) -> str:
     """Return why a lock is not that of a recipe; empty text if it is."""
-    if lock.schema != _SCHEMA:
-        return f"it is of {lock.schema}, and {_SCHEMA} is read"
     if lock.recipe_sha256 != recipe_sha256(recipe):
         return "the recipe has changed since it was locked"
     return ""
@@ -107,8 +142,13 @@ def save_lock(lock: Lock, file: Path) -> None:
     """Write a lock, or nothing.
 
     Raises:
-        CheckFailed: if the folder takes no file.
+        CheckFailed: if the folder takes no file, or a source of packages gave a field that no lock may hold.
     """
+    if wrong := next(lock_grammar.faults(lock), ""):
+        raise CheckFailed(
+            f"{file}: not written: {wrong}",
+            fix=f"if an origin is wrong, set {MIRROR} to the mirror of Debian that the package comes from",
+        )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # a signature of the old one
@@ -125,6 +165,14 @@ def moved(old: Lock, new: Lock) -> tuple[Moved, ...]:
     return tuple(
         found for where, before, after in _stages(old, new) for found in _moved(where, before, after)
     )
+
+
+def _shape(error: Exception) -> str:
+    """Return what a decoder says, the field first, on one line."""
+    found = _AT.fullmatch(str(error))
+    what, path = (found["what"], found["path"]) if found else (str(error), "")
+    text = f"{path}: {what}" if path else what
+    return "".join(c if c.isprintable() else "\ufffd" for c in text[:_LONGEST_FAULT])
 
 
 def _stages(old: Lock, new: Lock) -> Iterator[tuple[str, tuple[LockedFile, ...], tuple[LockedFile, ...]]]:

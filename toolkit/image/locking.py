@@ -1,5 +1,6 @@
 """Solve a recipe and resolve what was chosen: one step from what is wanted to what it is made from."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from toolkit.errors import BadInput
@@ -40,11 +41,13 @@ def lock_of(
     return resolve(client, named, solution, tell, newer_base=newer_base)
 
 
-def ensure_lock(client: "DockerClient", named: Named, where: str, tell: Tell) -> Lock:
+def ensure_lock(
+    client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
+) -> Lock:
     """Return the lock of the recipe ``where``, made now if there is none yet.
 
     Raises:
-        BadInput: if there is one and it is of another recipe.
+        BadInput: as :func:`~toolkit.image.lock.fitting_lock` does.
     """
     if load_lock(where) is None:
         lock = lock_of(client, named, tell)
@@ -52,7 +55,7 @@ def ensure_lock(client: "DockerClient", named: Named, where: str, tell: Tell) ->
         save_lock(lock, file)
         tell.step(f"Wrote {file}")
         return lock
-    return fitting_lock(named, where)
+    return fitting_lock(named, where, accepted)
 
 
 def _in_words(versions: dict[str, str]) -> str:

@@ -1,26 +1,72 @@
 """Where the files of a lock are to be had: addresses are a matter of the site, so a lock names none.
 
 ``debian:PATH`` and ``debian-security:PATH`` are files of a mirror, ``index:PYTHON`` is one that the package
-index offers to that Python, and anything else is an address.
+index offers to that Python, and anything else is an https address. An address on another host than those of
+the mirrors and the index is foreign: its files are fetched if the user accepts the host.
 """
 
+import os
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from packaging.pylock import Pylock
 
-from toolkit.errors import CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.lock import LockedFile
+from toolkit.model.lock_grammar import address_host
 from toolkit.run import wheels
-from toolkit.run.mirrors import MIRROR, Mirrors
+from toolkit.run.http import without_login
+from toolkit.run.mirrors import MIRROR, Mirrors, of_machine
 
 INDEX = "index"
+ACCEPT = "--accept-origin"
+"""The option that names a foreign host to accept."""
+_NAMED = 8
+"""Hosts and files that a message names."""
 
 
 def of_index(python: str) -> str:
     """Return the origin of what the package index offers to a Python of a ``version`` such as 3.11."""
     return f"{INDEX}:{python}"
+
+
+def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collection[str]) -> None:
+    """Refuse files that come from foreign hosts which the user has not accepted.
+
+    Args:
+        files: the files of a lock.
+        where: the lock, for the message.
+        accepted: hosts, with their port if the address has one.
+
+    Raises:
+        BadInput: naming the hosts and the files.
+    """
+    foreign: dict[str, list[str]] = defaultdict(list)
+    known = {host.lower() for host in accepted} | _known_hosts()
+    for file in files:
+        if (host := address_host(file.origin)) and host not in known:
+            foreign[host].append(file.file)
+    if not foreign:
+        return
+    options = " ".join(f"{ACCEPT} {host}" for host in sorted(foreign))
+    raise BadInput(
+        f"{where}: takes files from {', '.join(sorted(foreign)[:_NAMED])}: not your mirror, not your index",
+        detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
+        fix=f"if you trust whoever made this lock with code in your image: {options}",
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _known_hosts() -> set[str]:
+    """Return the hosts of the mirrors and the package index that this machine is configured to use."""
+    places = [mirror for several in of_machine().values() for mirror in several]
+    places += [os.environ.get("PIP_INDEX_URL", "")]
+    return {without_login(place).partition("://")[2].partition("/")[0].lower() for place in places} - {""}
 
 
 def addresses(files: Sequence[LockedFile], mirrors: Mirrors) -> dict[str, tuple[str, ...]]:

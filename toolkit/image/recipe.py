@@ -21,6 +21,7 @@ _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
 """What a cluster decides: its PMIx which MPI starts there, its driver which CUDA."""
 
+_LONGEST_LINE = 300
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The name of a recipe, which becomes the name of its image."""
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
@@ -87,6 +88,9 @@ def recipe_sha256(recipe: Recipe) -> str:
 
 def objections(recipe: Recipe, table: Stacks) -> Iterator[Objection]:
     """Yield why this is no recipe, the most basic reason first; whether a stack fits it is for the solver."""
+    for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
+        if not text.isprintable() or len(text) > _LONGEST_LINE:
+            yield Objection(field, f"expected one line of printable text, at most {_LONGEST_LINE} characters")
     for name, wish in recipe.want.items():
         yield from _of_wish(name, wish)
     yield from _of_mpi(recipe)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from toolkit.data import shipped
+from toolkit.errors import BadInput
 from toolkit.image.ingredients import COMPILED, Ingredients, ingredients
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock, LockedFile
@@ -38,7 +39,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steps_of(lock: Lock, recipe: Recipe) -> tuple[Step, ...]:
-    """Return what a lock's image is compiled from, in an order that works."""
+    """Return what a lock's image is compiled from, in an order that works.
+
+    Raises:
+        BadInput: if the lock lacks a source archive.
+    """
     needs = ingredients(lock.solution, recipe, stacks())
     return tuple(_step(component, needs, lock, recipe) for component in needs.compiled if component != "cuda")
 
@@ -77,7 +82,12 @@ def requirement_lines(files: Sequence[LockedFile]) -> bytes:
 
 def _step(component: Component, needs: Ingredients, lock: Lock, recipe: Recipe) -> Step:
     row = needs.rows[component]
-    source = next(f for f in lock.build.sources if f.name == component)
+    source = next((f for f in lock.build.sources if f.name == component), None)
+    if source is None:
+        raise BadInput(
+            f"the lock of {lock.recipe} names no source archive of {component}",
+            fix=f"toolkit image lock {lock.recipe} --upgrade",
+        )
     wheels = _seen(component, needs, lock)
     tools = lock.build.wheels if component in needs.sdists else ()
     own = {file.name for file in wheels}

@@ -5,7 +5,6 @@ from typing import BinaryIO
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import no_file
 from toolkit.image import audit
@@ -13,6 +12,7 @@ from toolkit.image import tree as files
 from toolkit.image.bounded import Budget
 from toolkit.image.describe import describe
 from toolkit.image.digest import digest_file, noted_digest, sha256
+from toolkit.image.lock import MOST_LOCK, decode_lock
 from toolkit.image.manifest import MANIFEST_PATH, read_manifest
 from toolkit.image.siffile import read_sif
 from toolkit.image.signing import Checked, is_signed, signatures, uncovered
@@ -28,10 +28,11 @@ from toolkit.run.gpg import is_installed, verifier
 LOCK_PATH = "/opt/toolkit/lock.json"
 """Where an image built by this toolkit has its lock."""
 
+_NO_LOCK = f"the image has no {LOCK_PATH}"
+
 UNSIGNED = "it has no signature"
 """What is told of a file that nobody signed."""
 
-_MOST_LOCK = 32 << 20
 _UNPACKED = 64 << 30
 """Bytes that are unpacked for the comparison at most; every file once or twice."""
 
@@ -212,18 +213,19 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
 
 
 def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
-    text = files.read(tree, LOCK_PATH, _MOST_LOCK)
+    text = files.read(tree, LOCK_PATH, MOST_LOCK)
     if text is None:
-        return None, f"the image has no {LOCK_PATH}"
+        return None, _NO_LOCK
     try:
-        return msgspec.json.decode(text, type=Lock), ""
-    except UNDECODABLE as error:
-        return None, f"{LOCK_PATH} cannot be read: {error}"
+        return decode_lock(text, LOCK_PATH), ""
+    except BadInput as error:
+        return None, error.message
 
 
 def _lock(own: Lock | None, given: Lock | None, why: str) -> Check:
     if own is None:
-        return Check(name="lock", outcome="failed" if given else "not-checked", told=why)
+        absent = why == _NO_LOCK and given is None
+        return Check(name="lock", outcome="not-checked" if absent else "failed", told=why)
     if given is not None and encoded(given) != encoded(own):
         return Check(
             name="lock", outcome="failed", told=f"the image was built from another lock of {own.recipe}"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import behind_links
-from toolkit.image.based import write_base
+from toolkit.image.based import context_of_base
 from toolkit.image.context import whole_context
-from toolkit.image.dockerarchive import write_archive
 from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.identity import labels
 from toolkit.model.progress import Tell
@@ -40,9 +39,8 @@ def write_folder(
     part = (real if real.is_dir() else real.parent) / f".{real.name}.{os.getpid()}.part"
     tell.step(f"Writing {folder}")
     try:
-        _write_files({name: text.encode(), **whole_context(making, files)}, part)
-        if not making.lock.base.published:
-            _write_base(making, files, part / "base.tar", tell, archive=singularity)
+        base = context_of_base(making.lock, files, archive=singularity)
+        _write_files({name: text.encode(), **whole_context(making, files), **base}, part)
         _settle(part, real)
     except OSError as error:
         raise CheckFailed(f"{folder} cannot be written: {error.strerror or error}") from error
@@ -83,17 +81,3 @@ def _write_files(files: Files, folder: Path) -> None:
             path.write_bytes(content)
         else:
             shutil.copyfile(content, path)
-
-
-def _write_base(
-    making: Making, files: Mapping[str, Path], target: Path, tell: Tell, *, archive: bool
-) -> None:
-    if not archive:
-        write_base(making.lock, files, target, tell)
-        return
-    layer = target.with_name(".base.tar")
-    try:
-        write_base(making.lock, files, layer, tell)
-        write_archive(layer, making.lock.solution.architecture, target)
-    finally:
-        layer.unlink(missing_ok=True)

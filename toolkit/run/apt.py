@@ -90,7 +90,7 @@ def files_of(
     )
     if not ran.ok:
         raise _refused(ran, release)
-    return read(ran.lines)
+    return read(ran.lines, of_machine())
 
 
 def sources_list(release: str, mirrors: Mirrors) -> str:
@@ -112,8 +112,8 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
     return "\n".join((*lines, *(f"deb {where} {release}-security {areas}" for where in security[:1])))
 
 
-def read(lines: Sequence[str]) -> Answer:
-    """Read what the package manager printed."""
+def read(lines: Sequence[str], mirrors: Mirrors) -> Answer:
+    """Read what the package manager printed; ``mirrors`` are those that this machine knows."""
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
     dates = [0]
@@ -123,26 +123,34 @@ def read(lines: Sequence[str]) -> Answer:
         elif line.startswith("@date "):
             dates.append(int(email.utils.parsedate_to_datetime(line.removeprefix("@date ")).timestamp()))
         elif found := _URI.match(line):
-            current.append(_file(found))
+            current.append(_file(found, mirrors))
     return Answer(
         sets={name: tuple(sorted(files, key=lambda f: f.file)) for name, files in sets.items()},
         date=max(dates),
     )
 
 
-def origin_of(url: str) -> str:
-    """Return an address without the mirror, where it is one of Debian's archives; else as it is."""
+def origin_of(url: str, mirrors: Mirrors) -> str:
+    """Return an address without the mirror, where it is one of Debian's archives; else as it is.
+
+    A known mirror may have another layout, as archives of a past day do.
+    """
+    for archive, addresses in mirrors.items():
+        for address in addresses:
+            path = url.removeprefix(f"{address}/")
+            if path != url and path.startswith("pool/"):
+                return f"{archive}:{path}"
     found = _ARCHIVE.match(url)
     return f"{found['archive']}:{found['path']}" if found else url
 
 
-def _file(found: re.Match[str]) -> LockedFile:
+def _file(found: re.Match[str], mirrors: Mirrors) -> LockedFile:
     name, version, _ = found["file"].removesuffix(".deb").split("_", 2)
     return LockedFile(
         name=name,
         version=unquote(version),
         file=found["file"],
-        origin=origin_of(found["url"]),
+        origin=origin_of(found["url"], mirrors),
         sha256=found["sha256"],
         size=int(found["size"]),
     )

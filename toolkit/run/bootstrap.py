@@ -1,26 +1,41 @@
-"""A base image from exactly the packages of a lock; no network, and the same files on every machine."""
+"""A base image from exactly the packages of a lock; no network, and the same files on every machine.
 
-import hashlib
-import os
+mmdebstrap runs the scripts of these packages as root, and a lock may come from anybody. So it runs in a
+container that has no network and few capabilities, never on this machine.
+"""
+
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import Missing
+from toolkit import __version__
+from toolkit.errors import CheckFailed, Missing
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
+from toolkit.render import render
+from toolkit.run import clone
 from toolkit.run.base import LEFT_OUT
-from toolkit.run.command import Command
-from toolkit.run.engine import find_image
+from toolkit.run.builder import ensure_bootstrapper
+from toolkit.run.containers import Box, run_once
+from toolkit.run.copy_out import CopyOut
+from toolkit.run.engine import Files, find_image, packed
 from toolkit.run.engine_errors import speaking
-from toolkit.run.local import LocalRunner
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-_SECONDS = 900
+SCRIPT = "make-base.sh"
+"""The file that makes ``base.tar`` of the packages beside it."""
+
+_SECONDS = 900.0
+_MEMORY = 2 << 30
+_MOST = 8 << 30
+_KEPT_LINES = 12
+_FOLDER = "toolkit-base"
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
+"""What chroot, dpkg and the device nodes of a base need (capabilities(7))."""
+
 # Before the first package: one of them does no more than to insist on it.
 _MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
 
@@ -37,59 +52,76 @@ MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
 """What else than its packages decides what is in a base."""
 
 
-def rootfs(
+def base_files(
     release: str,
     packages: Sequence[LockedFile],
     files: Mapping[str, Path],
     epoch: int,
-    target: Path,
-    tell: Tell,
-) -> None:
-    """Write the tar of a root file system made of ``packages``, whose ``files`` are here by their SHA-256.
+    *,
+    archive: str = "",
+) -> Files:
+    """Return the script that makes ``base.tar`` of ``packages``, and the packages, by their paths.
+
+    Args:
+        release: codename of the release.
+        packages: what the base consists of.
+        files: SHA-256 → file of this machine.
+        epoch: time of every file of the base, in seconds.
+        archive: a processor as ``uname -m`` names it. The tar is then an archive for that processor, as
+            ``docker save`` writes it; otherwise it is the root file system.
+    """
+    named = {_file_name(package): package for package in packages}
+    script = render(
+        "containers",
+        f"{SCRIPT}.j2",
+        {
+            "version": __version__,
+            "release": release,
+            "epoch": epoch,
+            # All by name: the archive may rate them otherwise than the packages themselves do.
+            "names": [package.name for package in packages],
+            "left_out": LEFT_OUT,
+            "merged": _MERGED,
+            "customize": _CUSTOMIZE,
+            "archive": bool(archive),
+            "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(archive, archive),
+        },
+    )
+    sums = "".join(f"{package.sha256}  {name}\n" for name, package in sorted(named.items()))
+    return {
+        SCRIPT: script.encode(),
+        "base/SHA256SUMS": sums.encode(),
+        **{f"base/{name}": files[package.sha256] for name, package in named.items()},
+    }
+
+
+def rootfs(client: "DockerClient", release: str, context: Files, target: Path, tell: Tell) -> None:
+    """Write the tar of a root file system that a script of :func:`base_files` makes, run in a container.
 
     It names no mirror: which one is within reach differs by machine, and the files are to be the same.
 
     Raises:
-        Missing: if mmdebstrap is not installed.
-        CheckFailed: if it fails.
+        Missing: if the engine cannot make the image that has mmdebstrap.
+        CheckFailed: if mmdebstrap fails.
     """
-    folder = Path(os.environ.get("TMPDIR") or target.parent)
-    with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
-        Path(work).chmod(0o755)  # mmdebstrap in a user namespace has to read and to write here
-        archive = _archive(Path(work) / "archive", release, packages, files)
-        hook = Path(work) / "customize.sh"
-        hook.write_text(f"#!/bin/sh{_CUSTOMIZE}")
-        hook.chmod(0o755)
-        tar = Path(work) / "base.tar"
-        excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
-        # All by name: the archive may rate them otherwise than the packages themselves do.
-        names = ",".join(package.name for package in packages)
-        words = (
-            *(
-                "mmdebstrap",
-                f"--include={names}",
-                "--variant=minbase",
-                "--aptopt=APT::Sandbox::User root",
-                *excluded,
-            ),
-            # The copyright files stay: whoever passes an image on has to be able to show them.
-            "--dpkgopt=path-include=/usr/share/doc/*/copyright",
-            f"--setup-hook={_MERGED}",
-            f'--customize-hook={hook} "$1"',
-            *(release, str(tar), f"deb [trusted=yes] copy://{archive} ./"),
+    box = Box(
+        ensure_bootstrapper(client, tell),
+        memory=_MEMORY,
+        timeout=_SECONDS,
+        user="0:0",
+        given=packed({f"{_FOLDER}/{name}": content for name, content in context.items()}),
+        capabilities=_CAPABILITIES,
+        scratch=_MEMORY // 2,  # dpkg waits for the disk after every file
+        taken=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
+    )
+    ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)
+    if not ran.ok:
+        how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"ended with status {ran.status}"
+        raise CheckFailed(
+            f"bootstrapping {release} from the locked packages {how}",
+            detail=ran.lines[-_KEPT_LINES:],
+            fix="read the last lines; if a package is to blame: toolkit image lock RECIPE --upgrade",
         )
-        env = {"SOURCE_DATE_EPOCH": str(epoch), "TZ": "UTC", "LC_ALL": "C.UTF-8"}
-        command = Command(words, env=env, timeout=_SECONDS)
-        try:
-            done = LocalRunner().stream(command, tell.detail)
-        except Missing as error:
-            raise Missing(
-                "mmdebstrap, which makes the base image from the locked packages, is not installed",
-                fix="sudo apt-get install mmdebstrap (Debian or Ubuntu), or lock where a registry answers",
-            ) from error
-        done.require(f"bootstrapping {release} from the locked packages", "see its last lines, and try again")
-        tar.chmod(0o644)
-        tar.replace(target)
 
 
 def imported(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
@@ -99,25 +131,11 @@ def imported(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
         client.api.import_image_from_file(
             str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
         )
-    if find_image(client, name) is None:
+    if (image := find_image(client, name)) is None:
         raise Missing(f"the Docker engine took {name} but does not have it", fix="docker system df")
+    clone.record_image(str(image.id), name)
 
 
-def _archive(folder: Path, release: str, packages: Sequence[LockedFile], files: Mapping[str, Path]) -> Path:
-    """Lay the packages out as a repository of their own, with the index that a package manager reads."""
-    folder.mkdir()
-    stanzas = []
-    for package in sorted(packages, key=lambda p: p.file):
-        name = re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)
-        (folder / name).write_bytes(files[package.sha256].read_bytes())
-        command = Command(("dpkg-deb", "--field", str(folder / name)), timeout=60)
-        control = LocalRunner().run(command).require(f"reading {package.file}").text.strip()
-        stanzas.append(f"{control}\nFilename: ./{name}\nSize: {package.size}\nSHA256: {package.sha256}\n")
-    index = "\n".join(stanzas).encode()
-    (folder / "Packages").write_bytes(index)
-    # Without a codename none of them counts as one of the release.
-    digest = hashlib.sha256(index).hexdigest()
-    (folder / "Release").write_text(
-        f"Suite: {release}\nCodename: {release}\nSHA256:\n {digest} {len(index)} Packages\n"
-    )
-    return folder
+def _file_name(package: LockedFile) -> str:
+    """Return the name of a package in ``base/``: apt takes ``%3a`` for an escape."""
+    return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

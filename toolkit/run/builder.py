@@ -27,6 +27,9 @@ RELEASE = "trixie"
 
 _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
+_BOOTSTRAP = "bootstrap.Dockerfile"
+_BOOTSTRAP_RELEASE = "bookworm"
+"""Debian release whose mmdebstrap makes the bases: another release of it writes other bytes."""
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
 """Names another Apptainer than the pinned one: ``VERSION:SHA256`` of a package in Debian's pool."""
@@ -76,13 +79,28 @@ def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
     """Return the name of the builder image, built if it is not there or its Dockerfile has changed."""
-    return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _pinned()}, tell)
+    return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _pinned()}, "Apptainer", tell)
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
     """Return the name of an image of an older ``release`` that has Apptainer with its own C library."""
     arguments = {"BUILDER": ensure_builder(client, tell)}
-    return _ensure(client, f"{BUILDER.partition(':')[0]}:{release}", _MOVED, release, arguments, tell)
+    return _ensure(
+        client, f"{BUILDER.partition(':')[0]}:{release}", _MOVED, release, arguments, "Apptainer", tell
+    )
+
+
+def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
+    """Return the name of an image with mmdebstrap, built if it is not there or its Dockerfile has changed.
+
+    apt authenticates its packages, because they come from Debian's signed archive.
+
+    Raises:
+        Missing: if there is no way to a base image of Debian.
+        CheckFailed: if the build fails.
+    """
+    name = f"{BUILDER.partition(':')[0]}:bootstrap"
+    return _ensure(client, name, _BOOTSTRAP, _BOOTSTRAP_RELEASE, {}, "mmdebstrap", tell)
 
 
 def _pinned() -> str:
@@ -100,7 +118,13 @@ def _pinned() -> str:
 
 
 def _ensure(
-    client: "DockerClient", name: str, file: str, release: str, arguments: dict[str, str], tell: Tell
+    client: "DockerClient",
+    name: str,
+    file: str,
+    release: str,
+    arguments: dict[str, str],
+    program: str,
+    tell: Tell,
 ) -> str:
     dockerfile = (shipped("containers") / "builder" / file).read_bytes()
     source = hashlib.sha256(dockerfile + arguments.get("APPTAINER", "").encode()).hexdigest()
@@ -108,7 +132,7 @@ def _ensure(
     if kept is not None and kept.labels.get(_SOURCE) == source:
         return name
     base = ensure_base(client, release, f"debian:{release}-slim", tell)
-    tell.step(f"Building {name}, which holds Apptainer, on {base}")
+    tell.step(f"Building {name}, which holds {program}, on {base}")
     options = BuildOptions(
         memory=2 << 30,
         timeout=_BUILD_SECONDS,

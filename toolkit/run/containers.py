@@ -4,7 +4,7 @@ import contextlib
 import os
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import Missing
 from toolkit.run import clone
 from toolkit.run.command import OnLine
+from toolkit.run.copy_out import CopyOut, copy_out
 from toolkit.run.engine_errors import speaking
 from toolkit.run.interrupts import undisturbed
 from toolkit.run.lines import Lines
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 _LIMIT = 2 << 30
+_PROCESSES = 4096
+"""The most processes and threads of a container with few capabilities."""
 _OWNER = "toolkit.owner"
 """The label that tells whose container it is: host and process."""
 
@@ -36,6 +39,9 @@ class Box:
     ``init`` adds a first process, which reaps what the command leaves; its program can be seen inside.
     ``network`` is ``none`` or ``host``.
     ``volumes_from`` names containers whose volumes it has too; ``given`` is a tar, unpacked at its root.
+    ``capabilities`` are all that its processes have, and no program gains more; without them, the engine's
+    default. ``taken`` is a file to copy out of the container after success. ``scratch`` keeps ``/tmp`` in
+    memory, up to that many bytes.
     """
 
     image: str
@@ -47,8 +53,11 @@ class Box:
     user: str = ""
     init: bool = True
     volumes_from: tuple[str, ...] = ()
-    given: bytes = b""
+    given: bytes | Iterable[bytes] = b""
     network: str = "none"
+    capabilities: tuple[str, ...] | None = None
+    taken: CopyOut | None = None
+    scratch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,7 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
 
     Raises:
         Missing: if the program is not in the image, or the engine went away.
+        CheckFailed: if the file to copy is not a regular file, or too large.
     """
     what = f"running {words[0]} in {box.image}"
     with speaking(what), made(client, box.image, words, what, _settings(client, box)) as name:
@@ -83,7 +93,10 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
             timer.start()
             lines = _collect(container, on_line)
             status = int(container.wait()["StatusCode"])
-            return Ran(status, tuple(lines), timed_out=expired.is_set())
+            ran = Ran(status, tuple(lines), timed_out=expired.is_set())
+            if box.taken and ran.ok:
+                copy_out(container, box.taken)
+            return ran
         finally:
             timer.cancel()
 
@@ -167,6 +180,8 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         volumes_from=list(box.volumes_from),
         mem_limit=box.memory,
         memswap_limit=box.memory,
+        # Without these options Docker forbids programs and device nodes there.
+        tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - in the container
         **_rights(box),
     )
     if box.nested:
@@ -176,6 +191,13 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
 
 
 def _rights(box: Box) -> dict[str, Any]:
+    if box.capabilities is not None:
+        return {
+            "cap_drop": ["ALL"],
+            "cap_add": list(box.capabilities),
+            "security_opt": ["no-new-privileges"],
+            "pids_limit": _PROCESSES,
+        }
     if not box.nested:
         return {}
     # Docker's default capabilities are enough: Apptainer mounts in user namespaces of its own (see nodes.py).

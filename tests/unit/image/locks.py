@@ -29,7 +29,7 @@ def lock(**changes: object) -> Lock:
             recipe="small",
             architecture="x86_64",
             chosen=(
-                chosen("base", "12", "base"),
+                chosen("base", "debian:bookworm", "base"),
                 chosen("python", "3.11.2", "debian"),
                 chosen("openmpi", "4.1.6", "source"),
                 chosen("pmix", "4.2.2", "debian"),
@@ -40,7 +40,7 @@ def lock(**changes: object) -> Lock:
         ),
         "epoch": 1_700_000_000,
         "base": LockedBase(
-            name="debian:bookworm", release="12", packages=(file("dash", "0.5.12-2", "_amd64.deb"),)
+            name="debian:bookworm", release="bookworm", packages=(file("dash", "0.5.12-2", "_amd64.deb"),)
         ),
         "build": Stage(debian=(file("g++", "4:12.2.0-3", "_amd64.deb"),)),
         "run": Stage(

@@ -21,7 +21,7 @@ Get:1 http://mirror.example/debian bookworm InRelease [151 kB]
 
 
 def test_the_files_of_each_set_are_read():
-    answer = read(SAID)
+    answer = read(SAID, {})
     (dash,), (hello, libx) = answer.sets["base"], answer.sets["run"]
     assert (dash.name, dash.version, dash.size, dash.sha256) == ("dash", "0.5.12-2", 98, "0a" * 32)
     assert (libx.name, libx.version, libx.file) == ("libx", "2:1.8-1", "libx_2%3a1.8-1_amd64.deb")
@@ -31,7 +31,7 @@ def test_the_files_of_each_set_are_read():
 
 
 def test_the_date_is_that_of_the_newest_list():
-    assert read(SAID).date == 1795140670
+    assert read(SAID, {}).date == 1795140670
 
 
 def test_security_fixes_are_among_the_sources_where_a_mirror_has_them():

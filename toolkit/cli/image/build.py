@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolkit.cli.image.common import JSON, VERIFY_KEY, say_lock_signature
+from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
 from toolkit.cli.say import say, say_json
 from toolkit.image.build import Built, build
+from toolkit.image.lock import fitting_lock, lock_path
 from toolkit.image.locking import ensure_lock
 from toolkit.image.recipe import load
 from toolkit.model.signature import FileSignature
@@ -18,20 +19,31 @@ from toolkit.run.engine import connect
 @click.command("build")
 @click.argument("recipe")
 @click.option("--fresh", is_flag=True, help="Compile and build although nothing has changed")
+@ACCEPTED
 @VERIFY_KEY
 @JSON
 @click.pass_context
-def command(ctx: click.Context, recipe: str, fresh: bool, verify_key: Path | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    recipe: str,
+    fresh: bool,
+    accepted: tuple[str, ...],
+    verify_key: Path | None,
+    as_json: bool,
+) -> None:
     """Build the image of RECIPE from its lock, try it, and tag it toolkit/RECIPE:latest.
 
     What the lock names is fetched and verified first; no step of the build has a network. A recipe without a
-    lock is locked now. If the lock did not come with toolkit, the command says who signed it.
+    lock is locked now. If the lock did not come with toolkit, the command says who signed it. The scripts of
+    packages run in containers of the engine, never on this machine.
     """
     named = load(recipe)
+    if lock_path(recipe).is_file():
+        fitting_lock(named, recipe, accepted)  # a wrong lock is refused before the engine is asked
     signature = say_lock_signature(recipe, verify_key)
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        lock = ensure_lock(client, named, recipe, tell)
+        lock = ensure_lock(client, named, recipe, tell, accepted)
         built = build(client, named, lock, tell, fresh=fresh)
     _print_built(built, signature, as_json=as_json)
 

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.image.common import JSON
+from toolkit.cli.image.common import ACCEPTED, JSON
 from toolkit.cli.say import say, say_json
 from toolkit.image.bundle import bundle
+from toolkit.image.lock import fitting_lock
+from toolkit.image.recipe import load
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 
@@ -17,6 +19,7 @@ from toolkit.run.engine import connect
 @click.option("--python", "pythons", multiple=True, metavar="3.N", help="Python there; this one's by default")
 @click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="A SIF to take along")
 @click.option("--builder/--no-builder", default=True, help="Take along the image that makes SIFs")
+@ACCEPTED
 @JSON
 @click.pass_context
 def command(
@@ -26,6 +29,7 @@ def command(
     pythons: tuple[str, ...],
     sifs: tuple[Path, ...],
     builder: bool,
+    accepted: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Write one archive that installs toolkit and builds RECIPES on a machine without any network.
@@ -40,9 +44,13 @@ def command(
     Example:
       toolkit image bundle tf2.15-cpu -o toolkit.tar --python 3.11 --python 3.12
     """
+    for recipe in recipes:
+        fitting_lock(load(recipe), recipe, accepted)  # a wrong lock is refused before the engine is asked
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        made = bundle(client, recipes, output, tell, sifs=sifs, pythons=pythons, builder=builder)
+        made = bundle(
+            client, recipes, output, tell, sifs=sifs, pythons=pythons, builder=builder, accepted=accepted
+        )
     if as_json:
         say_json(made, indent=True)
         return

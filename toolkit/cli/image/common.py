@@ -11,10 +11,18 @@ import click
 from toolkit.cli.say import say
 from toolkit.errors import BadInput, Missing
 from toolkit.folders import no_file
+from toolkit.image.origins import ACCEPT
 from toolkit.model.facts import HostFacts
 from toolkit.model.signature import FileSignature
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON")
+ACCEPTED = click.option(
+    ACCEPT,
+    "accepted",
+    multiple=True,
+    metavar="HOST",
+    help="Accept files of the lock from this foreign host; may be given more than once",
+)
 
 
 def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:

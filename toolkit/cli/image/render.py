@@ -1,24 +1,25 @@
 """``toolkit image render``: the text that an image is built from, and the folder that goes with it."""
 
+import shlex
 from pathlib import Path
 
 import click
 import msgspec
 
-from toolkit.cli.image.common import JSON, VERIFY_KEY, say_lock_signature
+from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
 from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput
-from toolkit.image.build import files_of
 from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.fetch import fetched
 from toolkit.image.identity import labels
-from toolkit.image.lock import fitting_lock
+from toolkit.image.lock import files_of, fitting_lock
 from toolkit.image.outline import outline
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
 from toolkit.image.written import new_folder, write_folder
 from toolkit.knowledge.stacks import stacks
 from toolkit.report.progress import Progress
+from toolkit.run.bootstrap import SCRIPT
 
 _JOBS = 2
 
@@ -34,26 +35,38 @@ _JOBS = 2
     help="A Dockerfile, or a definition for apptainer build",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all that it needs")
+@ACCEPTED
 @VERIFY_KEY
 @JSON
 @click.pass_context
 def command(
-    ctx: click.Context, recipe: str, kind: str, output: Path | None, verify_key: Path | None, as_json: bool
+    ctx: click.Context,
+    recipe: str,
+    kind: str,
+    output: Path | None,
+    accepted: tuple[str, ...],
+    verify_key: Path | None,
+    as_json: bool,
 ) -> None:
     """Print the Dockerfile of RECIPE, or its Singularity definition, as its lock gives it.
 
     With -o, a folder is written that holds every file that it needs, so that it builds without a network.
+    Nothing of a package runs. make-base.sh in the folder makes the base of its packages: run it as an
+    ordinary user, or in a container with --in-container.
 
     \b
     Examples:
-      toolkit image render tf2.15-cpu -o ctx && docker build ctx
+      toolkit image render tf2.15-cpu -o ctx
+      sh ctx/make-base.sh && docker build ctx
       toolkit image render tf2.15-cpu --format singularity -o ctx
-      apptainer build my.sif ctx/Singularity.def
+      sh ctx/make-base.sh && apptainer build my.sif ctx/Singularity.def
     """
     named = load(recipe)
     signature = msgspec.to_builtins(say_lock_signature(recipe, verify_key))
     lock = (
-        outline(named, solved(named), stacks()) if named.recipe.unbuildable else fitting_lock(named, recipe)
+        outline(named, solved(named), stacks())
+        if named.recipe.unbuildable
+        else fitting_lock(named, recipe, accepted)
     )
     making = Making(named=named, lock=lock, base=lock.base.published)
     singularity = kind == "singularity"
@@ -82,3 +95,5 @@ def command(
         say_json({**said, "path": str(target)}, indent=True)
         return
     say(target)
+    if not lock.base.published and not ctx.obj["quiet"]:
+        say(f"next: sh {shlex.quote(str(output / SCRIPT))}  # makes base.tar of locked packages", err=True)

@@ -3,19 +3,16 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
-from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
 from toolkit.files import open_given, read_given
-from toolkit.image.bundle_format import MOST_TEXT, SUMS
+from toolkit.image.bundle_format import SUMS
 from toolkit.image.detached import sign_file, signature_file
-from toolkit.image.lock import SUFFIX
+from toolkit.image.lock import MOST_LOCK, SUFFIX, decode_lock
 from toolkit.image.papers import full_object
 from toolkit.image.signing import SignedFile, sign
-from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 
@@ -77,8 +74,5 @@ def _is_lock(file: Path) -> bool:
     """
     if not file.name.endswith(SUFFIX):
         return False
-    try:
-        msgspec.json.decode(read_given(file, most=MOST_TEXT), type=Lock)
-    except UNDECODABLE as error:
-        raise BadInput(f"{file}: this is not a lock: {error}", fix="toolkit image lock RECIPE") from error
+    decode_lock(read_given(file, most=MOST_LOCK), str(file), fix="toolkit image lock RECIPE")
     return True

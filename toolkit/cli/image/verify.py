@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
-from toolkit.decoding import UNDECODABLE
-from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.errors import CheckFailed, Missing
+from toolkit.files import read_given
+from toolkit.image.lock import MOST_LOCK, decode_lock
 from toolkit.image.verify import UNSIGNED, verify
 from toolkit.model.lock import Lock
 from toolkit.model.verified import Check
@@ -67,9 +67,5 @@ def _fix(failed: list[Check]) -> str:
 
 
 def _lock(file: Path) -> Lock:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Lock)
-    except OSError as error:
-        raise BadInput(f"--lock {file}: {error.strerror}") from error
-    except UNDECODABLE as error:
-        raise BadInput(f"--lock {file}: not a lock: {error}", fix="toolkit image lock RECIPE") from error
+    content = read_given(file, most=MOST_LOCK, label="--lock")
+    return decode_lock(content, f"--lock {file}", fix="toolkit image lock RECIPE")

@@ -1,0 +1,163 @@
+"""The grammar of a lock: what each field may hold.
+
+A lock comes from anybody, and its fields become paths, command words and lines of a Dockerfile.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+from toolkit.model.lock import Lock, LockedFile
+from toolkit.model.solution import Solution
+
+SCHEMA = "toolkit.lock/1"
+
+_MOST_BYTES = 1 << 40
+_LAST_SECOND = 1 << 32
+"""Times in squashfs have 32 bits."""
+_LONGEST_TEXT = 2000
+_SHOWN = 60
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+# Names of bundles and caches: one path component that is no option and no hidden file.
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,199}")
+_RECIPE = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:[._-][a-z0-9]+)*")
+_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{1,99}")
+_DEBIAN_VERSION = re.compile(r"(?:[0-9]{1,9}:)?[0-9][A-Za-z0-9.+~-]{0,99}")
+_PYTHON_NAME = re.compile(r"(?=.{1,100}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_PYTHON_VERSION = re.compile(r"[A-Za-z0-9.!+_-]{1,100}")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:~!_-]{0,99}")
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,49}")
+_BASE = re.compile(r"[a-z0-9][a-z0-9.-]{0,49}:[a-z0-9][a-z0-9._-]{0,49}")
+_PART = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?=.{{1,400}}\Z)(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?@sha256:[0-9a-f]{64}"
+)
+_POOL = re.compile(r"(?=.{1,400}\Z)debian(?:-security)?:pool(?:/[A-Za-z0-9][A-Za-z0-9._+~:%-]*)+")
+_INDEX = re.compile(r"index:[0-9]{1,2}\.[0-9]{1,3}")
+_HTTPS = re.compile(
+    r"(?=.{1,2000}\Z)https://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
+    r"/[A-Za-z0-9._~%!&'()*+,;=:@/?-]*"
+)
+
+
+class _Rule(NamedTuple):
+    """What a field may hold: a test, and what it expects in words."""
+
+    test: Callable[[str], object]
+    expected: str
+
+
+def _is_python_version(text: str) -> bool:
+    try:
+        return bool(_PYTHON_VERSION.fullmatch(text)) and bool(Version(text))
+    except InvalidVersion:
+        return False
+
+
+def _is_origin(text: str) -> bool:
+    return any(pattern.fullmatch(text) for pattern in (_POOL, _INDEX, _HTTPS))
+
+
+_SHA256 = _Rule(_HEX.fullmatch, "64 lower-case hexadecimal digits")
+_FILE_NAME = _Rule(_FILE.fullmatch, "a file name of letters, digits and ._+~:%@=-")
+_ORIGIN = _Rule(_is_origin, "debian:pool/…, debian-security:pool/…, index:PYTHON or an https:// address")
+_RECIPE_NAME = _Rule(_RECIPE.fullmatch, "the name of a recipe")
+_ANY_VERSION = _Rule(_VERSION.fullmatch, "a version")
+_TEXT = _Rule(lambda text: len(text) <= _LONGEST_TEXT and text.isprintable(), "one line of printable text")
+
+# Debian Policy 5.6.1 and 5.6.12; PyPA's rules for names, and PEP 440.
+_DEBIAN = (
+    _Rule(_DEBIAN_NAME.fullmatch, "the name of a Debian package"),
+    _Rule(_DEBIAN_VERSION.fullmatch, "the version of a Debian package"),
+    ".deb",
+)
+_WHEEL = (
+    _Rule(_PYTHON_NAME.fullmatch, "the name of a Python package"),
+    _Rule(_is_python_version, "the version of a Python package (PEP 440)"),
+    ".whl",
+)
+_SOURCE = (_Rule(_PYTHON_NAME.fullmatch, "the name of a component"), _ANY_VERSION, "")
+
+
+def faults(lock: Lock) -> Iterator[str]:
+    """Yield what is wrong with a lock, one line for each field: ``base.packages[3].sha256: …``."""
+    base = lock.base
+    yield from _wrong("schema", lock.schema, _Rule(SCHEMA.__eq__, SCHEMA))
+    yield from _wrong("recipe", lock.recipe, _RECIPE_NAME)
+    yield from _wrong("recipe_sha256", lock.recipe_sha256, _SHA256)
+    yield from _of_solution(lock.solution)
+    yield from _number("epoch", lock.epoch, _LAST_SECOND)
+    yield from _wrong("base.name", base.name, _Rule(_BASE.fullmatch, "a base such as debian:bookworm"))
+    yield from _wrong("base.release", base.release, _Rule(_WORD.fullmatch, "the codename of a release"))
+    if base.published or not base.packages:
+        reference = _Rule(
+            _REFERENCE.fullmatch, "an image reference with its digest, if there are no packages"
+        )
+        yield from _wrong("base.published", base.published, reference)
+    if base.name not in [c.version for c in lock.solution.chosen if c.component == "base"]:
+        yield f"base.name: expected the base that the solution names, found {shown(base.name)}"
+    for number, file in enumerate(base.packages):
+        yield from _of_file(f"base.packages[{number}]", file, *_DEBIAN)
+    for name, stage in (("build", lock.build), ("run", lock.run)):
+        kinds = (("debian", stage.debian, _DEBIAN), ("wheels", stage.wheels, _WHEEL))
+        for kind, files, rules in (*kinds, ("sources", stage.sources, _SOURCE)):
+            for number, file in enumerate(files):
+                yield from _of_file(f"{name}.{kind}[{number}]", file, *rules)
+
+
+def file_faults(file: LockedFile) -> Iterator[str]:
+    """Yield what is wrong with a file whose kind is not known: what a path and an address are made of."""
+    yield from _wrong("file", file.file, _FILE_NAME)
+    yield from _wrong("sha256", file.sha256, _SHA256)
+    yield from _number("size", file.size, _MOST_BYTES)
+
+
+def address_host(origin: str) -> str:
+    """Return host and port of an origin that is an https address, in small letters; else empty text."""
+    found = _HTTPS.fullmatch(origin)
+    return found["host"].lower() if found else ""
+
+
+def shown(text: str) -> str:
+    """Return a value of a lock for a message: quoted, without control characters, and short."""
+    return ascii(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _of_solution(solution: Solution) -> Iterator[str]:
+    word = _Rule(_WORD.fullmatch, "one word")
+    yield from _wrong(
+        "solution.schema", solution.schema, _Rule("toolkit.solution/1".__eq__, "toolkit.solution/1")
+    )
+    yield from _wrong("solution.recipe", solution.recipe, _RECIPE_NAME)
+    yield from _wrong("solution.architecture", solution.architecture, word)
+    if solution.mode is not None:
+        yield from _wrong("solution.mode", solution.mode, word)
+    for number, chosen in enumerate(solution.chosen):
+        where = f"solution.chosen[{number}]"
+        yield from _wrong(f"{where}.version", chosen.version, _ANY_VERSION)
+        yield from _wrong(f"{where}.why", chosen.why, _TEXT)
+        yield from _wrong(f"{where}.source", chosen.source, _TEXT)
+
+
+def _of_file(where: str, file: LockedFile, name: _Rule, version: _Rule, ending: str) -> Iterator[str]:
+    yield from _wrong(f"{where}.name", file.name, name)
+    yield from _wrong(f"{where}.version", file.version, version)
+    yield from _wrong(f"{where}.origin", file.origin, _ORIGIN)
+    yield from (f"{where}.{fault}" for fault in file_faults(file))
+    if not file.file.endswith(ending):
+        yield f"{where}.file: expected a name that ends in {ending}, found {shown(file.file)}"
+
+
+def _wrong(where: str, text: str, rule: _Rule) -> Iterator[str]:
+    if not rule.test(text):
+        yield f"{where}: expected {rule.expected}, found {shown(text)}"
+
+
+def _number(where: str, number: int, most: int) -> Iterator[str]:
+    if not 0 <= number < most:
+        found = "a negative number" if number < 0 else "a larger one"
+        yield f"{where}: expected a number from 0 to {most - 1}, found {found}"

@@ -1,0 +1,63 @@
+"""Copy one file out of a container, whatever the programs in the container put in its place."""
+
+import io
+import shutil
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOut:
+    """A file at ``path`` of a container to copy to ``target``; ``most`` is the largest size in bytes."""
+
+    path: str
+    target: Path
+    most: int
+
+
+class ChunkReader(io.RawIOBase):
+    """A stream of chunks as a file that can be read once."""
+
+    def __init__(self, stream: Iterator[bytes]) -> None:
+        self._stream, self._rest = stream, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        while not self._rest:
+            chunk = next(self._stream, None)
+            if chunk is None:
+                return 0
+            self._rest = chunk
+        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+def copy_out(container: "Container", wanted: CopyOut) -> None:
+    """Copy a regular file out of a container.
+
+    Raises:
+        CheckFailed: if the file is not a regular file, or larger than ``most``.
+    """
+    stream, _ = container.get_archive(wanted.path, chunk_size=_CHUNK)
+    with tarfile.open(fileobj=ChunkReader(iter(stream)), mode="r|") as tar:
+        entry = tar.next()
+        content = tar.extractfile(entry) if entry is not None and entry.isreg() else None
+        if entry is None or content is None or entry.size > wanted.most:
+            raise CheckFailed(
+                f"{wanted.path} of the container is not a regular file of at most {wanted.most >> 20} MiB"
+            )
+        with wanted.target.open("wb") as file:
+            shutil.copyfileobj(content, file, _CHUNK)
