@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import check_given, open_given
 
 _MOST = 64 << 20
 """Bytes of output that are kept; causes stand at the beginning or the end, so the middle is left out."""
@@ -51,11 +52,10 @@ def _read(file: str) -> tuple[bytes, int, bytes]:
         if sys.stdin is None:
             raise BadInput("standard input is closed", fix="give the file that sbatch wrote")
         return ends(sys.stdin.buffer, _MOST // 2)
-    try:
-        with Path(file).open("rb") as opened:
-            return ends(opened, _MOST // 2)
-    except OSError as error:
-        raise BadInput(f"{file}: {error.strerror}", fix="give the file that sbatch wrote, or -") from error
+    fix = "give the file that sbatch wrote, or -"
+    check_given(Path(file), fix=fix)
+    with open_given(Path(file), fix=fix) as opened:
+        return ends(opened, _MOST // 2)
 
 
 def ends(stream: BinaryIO, half: int) -> tuple[bytes, int, bytes]:

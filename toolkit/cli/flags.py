@@ -7,7 +7,7 @@ from toolkit.cli import fixfile
 from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import check_directory
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
+from toolkit.files import check_given
 from toolkit.launch import trainers
 from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, name_of, specify
@@ -44,8 +44,8 @@ def check_words(asked: Asked, flags: Flags) -> Fix | None:
         raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
     if flags.no_verify and flags.verify_key:
         raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
-    if flags.verify_key and not Path(flags.verify_key).is_file():
-        raise BadInput(f"--verify-key {flags.verify_key}: {no_file(Path(flags.verify_key))}")
+    if flags.verify_key:
+        check_given(Path(flags.verify_key), label="--verify-key")
     if asked.site:
         places = Places("/run", "/image", "/data", "/programs/it.py")
         check_limits(specify(job, places), asked.site, job.site or "")

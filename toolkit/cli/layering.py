@@ -10,10 +10,10 @@ import msgspec
 
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
+from toolkit.files import read_given
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
-from toolkit.knowledge.strict import tables, text_of
+from toolkit.knowledge.strict import LONGEST, plain_text, tables, text_of
 from toolkit.launch import layers
 from toolkit.launch.complete import completed
 from toolkit.launch.layers import Layer
@@ -97,9 +97,7 @@ def _job_file(file: Path) -> Layer:
     # YAML is read for those alone who write a job file.
     from toolkit.launch.jobyaml import read
 
-    if file.is_dir() or not file.exists():
-        raise BadInput(f"--job {file}: {no_file(file)}")
-    text = text_of(file)
+    text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))
     found = read(text, str(file))
     return layers.checked(found.values, str(file), found.lines, strict=False)
 

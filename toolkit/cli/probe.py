@@ -62,6 +62,8 @@ def command(
     from toolkit.report.doctor import side_by_side
     from toolkit.report.nodes import machines
 
+    if output:
+        _check_output(output)
     asked = Asked(nodes, wait, partition)
     runner = open_runner(host, cluster, ssh_config)
     try:
@@ -81,3 +83,16 @@ def command(
         click.echo("\n".join(side_by_side(bundle.host, None, style, width)))
     if lines := list(machines(bundle, style, width)):
         click.echo("\n".join(["", *lines] if not output else lines))
+
+
+def _check_output(output: Path) -> None:
+    """Refuse, before a place is asked, to replace a file that is not a facts file; devices are written to.
+
+    Raises:
+        BadInput: if the file holds something else.
+    """
+    from toolkit.files import is_there, require_own
+    from toolkit.probe.bundle import MARK
+
+    if is_there(output, label="-o") and not (output.exists() and not output.is_file()):
+        require_own(output, MARK, "give another name with -o, or move it away")

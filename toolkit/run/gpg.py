@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import check_given, open_given
 from toolkit.model.signature import Signature
 from toolkit.run import gpg_status
 from toolkit.run.command import Command, Completed
@@ -131,11 +132,9 @@ class Verifier:
 
 def _isolated(keyring: Path, folder: str) -> tuple[str, ...]:
     """Return the words that let gpg see the keys of a file alone."""
-    try:
-        with keyring.open("rb") as file:
-            head = file.read(12)
-    except OSError as error:
-        raise BadInput(f"--keyring {keyring}: cannot be read: {error.strerror}") from error
+    check_given(keyring, label="--keyring")
+    with open_given(keyring, label="--keyring") as file:
+        head = file.read(12)
     home = ("--no-options", "--homedir", folder)
     if head[8:12] == _KEYBOX:
         return (*home, "--no-default-keyring", "--keyring", str(keyring.resolve()))

@@ -6,6 +6,8 @@ import click
 
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.image.bundle import bundle
+from toolkit.image.recipe import load
+from toolkit.image.startable import check_startable
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 
@@ -39,6 +41,10 @@ def command(
     Example:
       toolkit image bundle tf2.15-cpu -o toolkit.tar --python 3.11 --python 3.12
     """
+    for recipe in recipes:
+        load(recipe)  # what is wrong with a file is said before the engine is asked
+    for sif in sifs:
+        check_startable(sif, "--sif")
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = bundle(client, recipes, output, tell, sifs=sifs, pythons=pythons, builder=builder)

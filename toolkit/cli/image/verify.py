@@ -8,6 +8,7 @@ import msgspec
 from toolkit.cli.image.common import JSON, print_json
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import read_given
 from toolkit.image.verify import UNSIGNED, verify
 from toolkit.model.lock import Lock
 from toolkit.model.verified import Check
@@ -15,6 +16,7 @@ from toolkit.report.progress import Progress
 from toolkit.report.verified import lines
 
 _FILE = click.Path(path_type=Path)
+_MOST_LOCK = 32 << 20
 
 
 @click.command("verify")
@@ -67,9 +69,8 @@ def _fix(failed: list[Check]) -> str:
 
 
 def _lock(file: Path) -> Lock:
+    content = read_given(file, most=_MOST_LOCK, label="--lock", fix="toolkit image lock RECIPE")
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Lock)
-    except OSError as error:
-        raise BadInput(f"--lock {file}: {error.strerror}") from error
+        return msgspec.json.decode(content, type=Lock)
     except UNDECODABLE as error:
         raise BadInput(f"--lock {file}: not a lock: {error}", fix="toolkit image lock RECIPE") from error
