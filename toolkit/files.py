@@ -84,6 +84,17 @@ def is_there(path: Path, *, label: str = "") -> bool:
     return True
 
 
+def is_dangling(path: Path) -> bool:
+    """Return whether a path that is there is a link to a file that is not; a loop of links is not one."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write beside ``path`` and rename, so that a reader sees the old file or the new one.
 
@@ -113,33 +124,20 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
 
 
 def require_own(path: Path, mark: str, fix: str) -> None:
-    """Check that a file may be written again: it is not there, is empty, or begins with ``mark``.
-
-    A link that leads nowhere may be written through.
+    """Check that a file may be written again: it is not there, or begins with ``mark``.
 
     Raises:
         BadInput: if it is a person's own, or cannot be read; ``fix`` says how to keep it.
     """
-    if not is_there(path) or _is_dangling(path):
+    if not is_there(path):
         return
     try:
         with open_given(path) as file:
-            own = file.read(len(mark.encode())) in {b"", mark.encode()}
+            own = file.read(len(mark.encode())) == mark.encode()
     except (OSError, BadInput):
         own = False
     if not own:
         raise BadInput(f"{path} is there, and toolkit did not write it", fix=fix)
-
-
-def _is_dangling(path: Path) -> bool:
-    """Return whether a path is a link to a file that is not there; a loop of links is not."""
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:

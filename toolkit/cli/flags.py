@@ -7,7 +7,6 @@ from toolkit.cli import fixfile
 from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import check_directory
 from toolkit.errors import BadInput
-from toolkit.files import check_given
 from toolkit.launch import trainers
 from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, name_of, specify
@@ -45,7 +44,9 @@ def check_words(asked: Asked, flags: Flags) -> Fix | None:
     if flags.no_verify and flags.verify_key:
         raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
     if flags.verify_key:
-        check_given(Path(flags.verify_key), label="--verify-key")
+        from toolkit.run.gpg import check_keyring
+
+        check_keyring(Path(flags.verify_key), "--verify-key")
     if asked.site:
         places = Places("/run", "/image", "/data", "/programs/it.py")
         check_limits(specify(job, places), asked.site, job.site or "")

@@ -15,6 +15,7 @@ from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
 from toolkit.knowledge.strict import LONGEST, plain_text, tables, text_of
 from toolkit.launch import layers
+from toolkit.launch.checks import option
 from toolkit.launch.complete import completed
 from toolkit.launch.layers import Layer
 from toolkit.model.jobfile import JobFile
@@ -54,6 +55,7 @@ def asked(
         BadInput: one line with place, field and choices.
     """
     given = dict(given)
+    _check_encoding(given)
     if str(given.get("trainer") or "").endswith(_SUFFIXES):
         if job_file:
             raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
@@ -72,6 +74,26 @@ def asked(
         merged = layers.merge([*below, *above, Layer("words after --", said)])
     merged = completed(merged, site)
     return Asked(merged.job, merged.origins, site)
+
+
+def _check_encoding(given: Mapping[str, Any]) -> None:
+    """Refuse a file name that is not UTF-8: neither a job script nor a record could hold it.
+
+    Raises:
+        BadInput: naming the option.
+    """
+    for name, value in given.items():
+        if isinstance(value, str) and not _is_utf8(value):
+            raise BadInput(f"{option(name)} {value}: the name is not UTF-8", fix="rename the file")
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether a text of the command line was UTF-8: Python gives other bytes as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _settings() -> list[Layer]:

@@ -91,8 +91,16 @@ def _check_output(output: Path) -> None:
     Raises:
         BadInput: if the file holds something else.
     """
-    from toolkit.files import is_there, require_own
+    from toolkit.files import is_dangling, is_there, require_own
     from toolkit.probe.bundle import MARK
 
-    if is_there(output, label="-o") and not (output.exists() and not output.is_file()):
-        require_own(output, MARK, "give another name with -o, or move it away")
+    if not is_there(output, label="-o") or is_dangling(output) or _holds_nothing(output):
+        return
+    require_own(output, MARK, "give another name with -o, or move it away")
+
+
+def _holds_nothing(output: Path) -> bool:
+    """Return whether writing loses nothing: to an empty file of mktemp, ``/dev/stdout``, a FIFO."""
+    if output.is_file():
+        return output.stat().st_size == 0
+    return output.is_char_device() or output.is_fifo()

@@ -31,6 +31,16 @@ _MOST = 64_000_000
 _FETCH_SECONDS = 600.0
 
 
+def check_run(study: Study, point: Point, *, force: bool) -> None:
+    """Check the options and the files of a run; no other machine is asked.
+
+    Raises:
+        BadInput: for an option that cannot be, or a file that is wrong.
+        Missing: if the image or the data are not there.
+    """
+    check(asked(*sweep.asked_of(study, point)), Flags(force=force))
+
+
 def submit(
     where: Path, study: Study, point: Point, opener: Opener, tell: Tell, *, force: bool, begun: bool
 ) -> Point:

@@ -59,6 +59,7 @@ def image_here(given: str) -> Path | None:
     """
     path = at_home(given)
     if path.is_file():
+        check_given(path, label="--image")
         return path.resolve()
     if given.startswith(TRANSPORTS) or "://" in given:
         raise BadInput(
@@ -91,7 +92,7 @@ def data_folder(given: str | None, dataset: str) -> Path:
         Missing: if it was not fetched.
     """
     folder = at_home(given) if given else cache_dir() / "data" / dataset
-    if given and is_there(folder, label="--data") and folder.exists() and not folder.is_dir():
+    if given and is_there(folder, label="--data") and not folder.is_dir():
         raise BadInput(f"--data {folder}: not a folder", fix="name the folder that holds the data")
     if not folder.is_dir() and not dataset:
         raise BadInput(f"--data {folder}: there is no such folder")

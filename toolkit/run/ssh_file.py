@@ -40,10 +40,10 @@ KEYWORDS = frozenset(_MANUAL.split())
 _OLD = """
 afstokenpassing challengeresponseauthentication cipher compressionlevel dsaauthentication fallbacktorsh
 globalknownhostsfile2 gssapiclientidentity gssapikeyexchange gssapikexalgorithms gssapirenewalforcesrekey
-gssapiserveridentity gssapitrustdns hostbasedkeytypes identityfile2 keepalive kerberosauthentication kerberostgtpassing
-protocol protocolkeepalives pubkeyacceptedkeytypes rhostsauthentication rhostsrsaauthentication rsaauthentication
-setuptimeout skeyauthentication smartcarddevice tisauthentication useblacklistedkeys usekeychain useprivilegedport
-userknownhostsfile2 useroaming usersh
+gssapiserveridentity gssapitrustdns hostbasedkeytypes identityfile2 keepalive kerberosauthentication
+kerberostgtpassing protocol protocolkeepalives pubkeyacceptedkeytypes rhostsauthentication
+rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartcarddevice
+tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
 """Old names and names of vendors that OpenSSH, or one with the GSSAPI patch, reads (openssh:readconf.c)."""
@@ -53,8 +53,13 @@ def check_ssh_config(path: Path) -> None:
     """Check that each line of a file is a comment or a keyword of ssh_config(5) with a value.
 
     Raises:
-        BadInput: with file and line, if it is not text, too long, or a line is something else.
+        BadInput: with file and line, if it is not text, too long, or a line is something else. Also if the
+            name of the file is not UTF-8.
     """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:  # a job's record keeps the name
+        raise BadInput(f"--ssh-config {path}: the name is not UTF-8", fix="rename the file") from error
     content = read_given(path, most=_LARGEST, label="--ssh-config")
     ignored: list[str] = []
     for number, line in enumerate(content.splitlines(), 1):

@@ -1,6 +1,5 @@
 """Run toolkit in a child process that may reach nothing, with a time and a memory limit."""
 
-import errno
 import gc
 import importlib
 import os
@@ -8,6 +7,7 @@ import pkgutil
 import resource
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -19,6 +19,8 @@ _ALLOWED = ("gpg", "gpgconf")
 """Programs that read a file that a user gave; any other asks another place, or this machine, something."""
 _SKIPPED = ("toolkit.trainers", "toolkit.__main__")
 _SIGNALLED = 128
+_ASKED = 77
+"""Exit status of a call that asked another place; nothing that it says later counts."""
 
 
 class Outcome(NamedTuple):
@@ -74,6 +76,7 @@ def _run(words: list[str], folder: Path, errors: Path, asked: Path) -> None:
     try:
         os.setsid()
         os.chdir(folder)
+        tempfile.tempdir = None  # that of TMPDIR, not the one that the parent looked up
         _redirect(errors)
         number = os.open(asked, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         sys.addaudithook(lambda event, values: _forbid(number, event, values))
@@ -105,10 +108,10 @@ def _redirect(errors: Path) -> None:
 
 
 def _forbid(number: int, event: str, values: tuple[Any, ...]) -> None:
-    """Note and refuse a connection, a look-up of a name, and a program that is not allowed."""
+    """Note, and end the child at, a connection, a look-up of a name, and a program that is not allowed."""
     if event in {"socket.connect", "socket.getaddrinfo", "socket.sendto"}:
         os.write(number, f"{event} {values[1:] if event != 'socket.getaddrinfo' else values}\n".encode())
-        raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+        os._exit(_ASKED)
     if event == "subprocess.Popen" and Path(str(values[0])).name not in _ALLOWED:
         os.write(number, f"{event} {values[0]}\n".encode())
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), values[0])
+        os._exit(_ASKED)

@@ -120,7 +120,7 @@ def _not_files(folder: Path, suffix: str) -> list[Garbage]:
     made += [("below-a-file", f"{at('below-a-file')}/x{suffix}", "below-a-file")]
     made += [("missing", str(at("missing")), "g-missing")]
     devices = ("/dev/null", "/dev/zero", "/dev/full", "/proc/self/mem")
-    made += [(path, path, path) for path in devices]
+    made += [(path, path, path.removeprefix("/proc/self")) for path in devices]
     made += [("root", "/", "/"), ("no-name", "", "")]
     return [Garbage(*one) for one in made]
 

@@ -12,6 +12,8 @@ IMAGE = ("--image", "good.sif")
 ONCE = ("--ranks", "1", "--pattern", "(x)")
 RECIPE = "tf2.15-cpu"
 
+CHECKED = frozenset({1, 2})
+"""Exit codes of a command that checks a file: it says nothing, or cannot be read."""
 FILES = frozenset(CONTENTS) | {"name-newline", "name-escape", "name-not-utf-8", "name-shell"}
 FOLDERS = frozenset({"folder", "full-folder", "root"})
 NEW = frozenset({"missing", "dangling"})
@@ -20,6 +22,8 @@ NO_JOB = frozenset({"empty", "bom", "json-null", "json-object"})
 """A job file that sets nothing."""
 SYSTEM = frozenset({"root"})
 """The system itself is a sandbox."""
+REPLACED = NEW | FILES | {"/proc/self/mem"}
+"""What an image or a bundle takes the place of."""
 STREAMS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
 """Devices that take what is written; ``/dev/full`` is a full disk."""
 
@@ -28,7 +32,7 @@ class Slot(NamedTuple):
     """An option or argument and a call with it.
 
     ``valid`` are kinds that are right for it: the command may go on, and ask what it needs. ``codes`` are the
-    exit codes of all others.
+    exit codes of all others. With ``writes`` the folder ``/`` is left out: root can write there.
     """
 
     command: str
@@ -38,6 +42,7 @@ class Slot(NamedTuple):
     valid: frozenset[str] = frozenset()
     codes: frozenset[int] = frozenset({2})
     case: str = ""
+    writes: bool = False
 
     @property
     def name(self) -> str:
@@ -87,7 +92,7 @@ _READING = (
     Slot("doctor", "--undo", ("--fix", "--undo", HERE), ".toml"),
     _ssh_config("doctor", "good.sif"),
     # What is not recognised is a failed check; what cannot be read is a wrong file.
-    Slot("explain", "file", (HERE,), codes=frozenset({1, 2})),
+    Slot("explain", "file", (HERE,), codes=CHECKED),
     Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".yaml", NO_JOB, case="job file"),
     Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".py", FILES, case="own"),
     Slot("launch", "--image", ("--image", HERE, *NOWHERE, "--", "true"), ".sif"),
@@ -109,10 +114,10 @@ _READING = (
     Slot("scale", "--image", (*ONCE, *NOWHERE, "--image", HERE, "--", "true"), ".sif"),
     Slot("scale", "--site", (*ONCE, "--site", HERE, *JOB), ".toml"),
     Slot("scale", "--data", ("mnist", "--ranks", "1", "--data", HERE, *NOWHERE, *IMAGE), "", FOLDERS | NEW),
-    Slot("scale", "--prove", ("mnist", "--ranks", "2", "--prove", HERE, *NOWHERE, *IMAGE)),
+    Slot("scale", "--prove", ("mnist", "--ranks", "2", "--prove", HERE, *NOWHERE, *IMAGE), codes=CHECKED),
     _ssh_config("scale", *ONCE, *JOB),
     Slot("report", "jobs", (HERE,)),
-    Slot("report", "--timeline", ("--timeline", HERE)),
+    Slot("report", "--timeline", ("--timeline", HERE), codes=CHECKED),
     Slot("site check", "name", (HERE, *NOWHERE), ".toml"),
     Slot("site check", "--facts", ("virtual", "--facts", HERE)),
     _ssh_config("site check", "virtual"),
@@ -123,17 +128,30 @@ _READING = (
 
 _WRITING = (
     Slot("init", "--output", ("--yes", "-o", HERE), ".toml", NEW),
-    Slot("image solve", "--output", (RECIPE, "-o", HERE), "", NEW | STREAMS | {"fifo"}),
+    Slot("image solve", "--output", (RECIPE, "-o", HERE), "", frozenset({"missing"})),
     Slot("image render", "--output", (RECIPE, "-o", HERE), "", NEW | {"folder"}),
-    Slot("image sif", "--output", (RECIPE, "-o", HERE), ".sif", NEW | FILES),
-    Slot("image pull", "--output", ("oras://nowhere.invalid/a/b:1", "-o", HERE), ".sif", NEW | FILES),
-    Slot("image bundle", "--output", (RECIPE, "-o", HERE), ".tar", NEW | FILES),
-    Slot("image adopt", "--output", ("good.sif", "-o", HERE), "", NEW | FOLDERS),
-    Slot("probe", "--output", ("-o", HERE), ".json", NEW | STREAMS),
+    Slot("image sif", "--output", (RECIPE, "-o", HERE), ".sif", REPLACED),
+    Slot("image pull", "--output", ("oras://nowhere.invalid/a/b:1", "-o", HERE), ".sif", REPLACED),
+    Slot("image bundle", "--output", (RECIPE, "-o", HERE), ".tar", REPLACED),
+    Slot("image adopt", "--output", ("good.sif", "-o", HERE), "", {"missing"} | FOLDERS),
+    Slot("probe", "--output", ("-o", HERE), ".json", NEW | STREAMS | {"empty", "fifo", "/proc/self/mem"}),
     Slot("doctor", "--output", ("good.sif", "--facts", "facts.txt", "--fix", "-o", HERE), ".toml", NEW),
-    Slot("scale", "--study", (*ONCE, *NOWHERE, "--study", HERE, *JOB), "", NEW | FOLDERS),
-    Slot("report", "--output", ("run", "-o", HERE), "", NEW | FOLDERS),
-    Slot("data get", "--output", ("mnist", "-o", HERE), "", NEW | FOLDERS),
+    Slot("scale", "--study", (*ONCE, *NOWHERE, "--study", HERE, *JOB), "", {"missing"} | FOLDERS),
+    Slot("report", "--output", ("run", "-o", HERE), "", {"missing"} | FOLDERS),
+    Slot("data get", "--output", ("mnist", "-o", HERE), "", {"missing"} | FOLDERS),
 )  # fmt: skip
 
-SLOTS = (*_READING, *_WRITING)
+SLOTS = (*_READING, *(slot._replace(writes=True) for slot in _WRITING))
+
+NO_FILES = frozenset(
+    {
+        *("--account", "--array", "--attach", "--begin", "--bind", "--cluster", "--compare", "--constraint"),
+        *("--cpu-bind", "--dependency", "--directory", "--env", "--error", "--exclude", "--explain"),
+        *("--folder", "--from-job", "--gpu", "--gpu-bind", "--host", "--key", "--licenses", "--listen"),
+        *("--mail-type", "--mail-user", "--memory", "--memory-per-cpu", "--min-free", "--module", "--name"),
+        *("--node", "--nodelist", "--nodes", "--output", "--packages", "--partition", "--pattern"),
+        *("--platform", "--python", "--qos", "--reservation", "--sbatch", "--since", "--site", "--strong"),
+        *("--tag", "--time", "--unit", "--user", "--weak", "--workdir", "job", "jobs", "source", "target"),
+    }
+)
+"""Options and arguments of text that name no file of this machine, or none at all."""

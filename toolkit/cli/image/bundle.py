@@ -10,6 +10,7 @@ from toolkit.image.recipe import load
 from toolkit.image.startable import check_startable
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
+from toolkit.run.folders import check_file
 
 
 @click.command("bundle")
@@ -41,6 +42,7 @@ def command(
     Example:
       toolkit image bundle tf2.15-cpu -o toolkit.tar --python 3.11 --python 3.12
     """
+    check_file(output, "-o", "toolkit.tar")
     for recipe in recipes:
         load(recipe)  # what is wrong with a file is said before the engine is asked
     for sif in sifs:
