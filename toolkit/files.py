@@ -1,6 +1,7 @@
 """Files that a user names: read with limits, and written whole or not at all."""
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -31,8 +32,7 @@ def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInput(f"{name}: {reason}", fix=fix) from error
+        raise _unreadable(path, name, error, fix) from error
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(number, "rb")
@@ -51,10 +51,7 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
     """
     name = f"{label} {path}".lstrip()
     with open_given(path, label=label, fix=fix) as file:
-        try:
-            content = file.read(most + 1)
-        except OSError as error:
-            raise BadInput(f"{name}: {error.strerror}", fix=fix) from error
+        content = _read(file, most + 1, name, fix)
     if len(content) > most:
         raise BadInput(f"{name}: longer than {_size(most)}", fix=fix)
     return content
@@ -81,6 +78,44 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
     return read_given(path, most=most, label=label)
 
 
+def check_given(path: Path, *, label: str = "", fix: str = "") -> None:
+    """Check that a regular file can be read, by its first byte; see :func:`open_given` for the arguments.
+
+    ``/proc/self/mem`` is a regular file that can be opened and not read.
+
+    Raises:
+        BadInput: if the path is not a regular file, or cannot be read.
+    """
+    with open_given(path, label=label, fix=fix) as file:
+        _read(file, 1, f"{label} {path}".lstrip(), fix)
+
+
+def is_there(path: Path, *, label: str = "") -> bool:
+    """Return whether something is at a path that a user named, a dangling link included.
+
+    Raises:
+        BadInput: if nothing can be there: the name is too long, or a file stands in place of a folder.
+    """
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, f"{label} {path}".lstrip(), error, "") from error
+    return True
+
+
+def is_dangling(path: Path) -> bool:
+    """Return whether a path that is there is a link to a file that is not; a loop of links is not one."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write beside ``path`` and rename, so that a reader sees the old file or the new one.
 
@@ -88,7 +123,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     file at any time. Whatever fails, the old file stays and nothing is left beside it.
 
     Raises:
-        OSError: if the folder is not there or takes no file, or the disk is full.
+        OSError: if the folder is not there or takes no file, or the disk is full; it names ``path``.
     """
     beside = path.parent / f".{path.name[:_SHOWN]}.{os.urandom(6).hex()}.part"
     try:
@@ -101,27 +136,45 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
         finally:
             os.close(number)
         beside.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):  # it may never have come to be
             beside.unlink()
+        if isinstance(error, OSError):  # of a full disk it has no name, else that of the temporary file
+            error.filename, error.filename2 = str(path), None
         raise
 
 
 def require_own(path: Path, mark: str, fix: str) -> None:
-    """See that a file may be written again: it is not there, or begins with ``mark``, as those of toolkit do.
+    """Check that a file may be written again: it is not there, or begins with ``mark``.
 
     Raises:
         BadInput: if it is a person's own, or cannot be read; ``fix`` says how to keep it.
     """
-    if not os.path.lexists(path):
+    if not is_there(path):
         return
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             own = file.read(len(mark.encode())) == mark.encode()
-    except OSError:
+    except (OSError, BadInput):
         own = False
     if not own:
         raise BadInput(f"{path} is there, and toolkit did not write it", fix=fix)
+
+
+def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:
+    try:
+        return file.read(count)
+    except OSError as error:
+        raise BadInput(f"{name}: {error.strerror}", fix=fix) from error
+
+
+def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) -> BadInput:
+    """Return the error for a file that cannot be opened; Linux says the least of a socket."""
+    if isinstance(error, OSError) and error.errno == errno.ENXIO:
+        with contextlib.suppress(OSError):
+            return BadInput(f"{name}: {_kind(path.stat().st_mode)}, not a regular file", fix=fix)
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return BadInput(f"{name}: {reason}", fix=fix)
 
 
 def _fill(number: int, content: bytes) -> None:

@@ -9,7 +9,7 @@ from toolkit.cli.keys import key_options
 from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.cli.say import say_json, say_text
 from toolkit.errors import BadInput
-from toolkit.model.facts import HostFacts
+from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
 from toolkit.near import near
 
@@ -101,22 +101,20 @@ def command(
         return
     if live and image is not None:
         from toolkit.cli import doctor_live
+        from toolkit.image.startable import check_startable
 
+        check_startable(Path(image), "IMAGE")
         queue = (partition, account, as_json, verify_key, no_verify)
         trial = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, *queue)
         ctx.exit(doctor_live.command(trial, Where(host, cluster, ssh_config), ctx.obj))
     from toolkit.engine.predict import examine, predict
 
+    inside = _inside(ctx, image) if image is not None else None
     known = _host(facts, host, cluster, ssh_config, partition)
-    if image is None:
+    if image is None or inside is None:
         found = examine(known)
         _show_host(known, found, as_json=as_json)
         ctx.exit(1 if any(f.severity == "error" for f in found) else 0)
-    from toolkit.image.inspect import inspect
-    from toolkit.report.progress import Progress
-
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        inside = inspect(image, tell=tell)
     request = Request(nodes=nodes, ranks_per_node=ranks_per_node, mode=modes[0] if modes else None)
     verdict = predict(known, inside, request)
     # Facts of a file are of another place than this one; which word of SSH leads there, nobody has said.
@@ -135,6 +133,15 @@ def command(
     asked = Asked(known, inside, request, tuple(place), ("--facts", str(facts)) if facts else tuple(place))
     _show(asked, verdict, as_json=as_json)
     ctx.exit(0 if verdict.chosen else 1)
+
+
+def _inside(ctx: click.Context, image: str) -> ImageFacts:
+    """Return what is in the image, which is read before a place is asked."""
+    from toolkit.image.inspect import inspect
+    from toolkit.report.progress import Progress
+
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        return inspect(image, tell=tell)
 
 
 def _check_options(

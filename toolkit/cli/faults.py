@@ -1,15 +1,19 @@
 """What a person is told of an error, whoever raised it: click, the system, or a fault of ours."""
 
+import errno
 import re
 
 import click
 
 from toolkit.cli.say import say
-from toolkit.errors import BadInput, Missing, ToolkitError
+from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.report.plain import as_shown, bounded
 
 _PACKAGES = {"yaml": "pyyaml"}
 """Modules that are not called as the package that brings them."""
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
+"""What the system says of a path that can be the path of no file."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _HELP: tuple[type[click.ClickException], ...] = tuple(
     getattr(click.exceptions, name) for name in ("NoArgsIsHelpError",) if hasattr(click.exceptions, name)
@@ -43,12 +47,22 @@ def unforeseen(error: Exception) -> ToolkitError:
         if absent != "toolkit":
             return _not_installed(_PACKAGES.get(absent, absent))
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return ToolkitError(f"{where}{error.strerror or error}")
+        return _of_system(error)
     return ToolkitError(
         f"unexpected {type(error).__name__}: {error}",
         fix="this is a fault of toolkit: run it again with --debug",
     )
+
+
+def _of_system(error: OSError) -> ToolkitError:
+    """Return an error of the system: of a full disk, of a name that cannot be a file's, or another one."""
+    where = f"{error.filename}: " if error.filename else ""
+    said = f"{where}{error.strerror or error}"
+    if error.errno in _FULL:
+        return CheckFailed(said, fix="make room on that disk, or use another one; df -h shows how full it is")
+    if error.filename and error.errno in _NO_SUCH_NAME:
+        return BadInput(said)
+    return ToolkitError(said)
 
 
 def _not_installed(package: str) -> Missing:

@@ -1,6 +1,7 @@
 """Write a result to a file that a person named, and say it in their words where that fails."""
 
 import errno
+import os
 from pathlib import Path
 
 from toolkit import files
@@ -11,6 +12,8 @@ from toolkit.report.plain import shown
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole, or not at all; where a link leads, and into a device or a pipe that is there.
+
+    A FIFO is written to if a process reads it; without one an ordinary ``open`` waits for ever.
 
     Raises:
         BadInput: if the folder is not there or cannot be written to, or if no file is named.
@@ -24,7 +27,8 @@ def write_whole(path: Path, content: bytes) -> None:
         else:
             files.write_whole(behind_links(path), content)
     except OSError as error:
-        why = f"{path}: cannot be written: {error.strerror or error}"
+        said = "no process reads it" if error.errno == errno.ENXIO else error.strerror or error
+        why = f"{path}: cannot be written: {said}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise CheckFailed(why, fix="make room there, or name a file on another disk") from error
         raise BadInput(why) from error
@@ -32,5 +36,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def _write_into(path: Path, content: bytes) -> None:
     """Write into a device or a pipe; on a terminal, such as ``/dev/stdout``, with the filter of the door."""
-    with path.open("wb") as file:
+    number = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # ENXIO for a FIFO without a reader
+    os.set_blocking(number, True)
+    with os.fdopen(number, "wb") as file:
         file.write(shown(content.decode("utf-8", "replace")).encode() if file.isatty() else content)

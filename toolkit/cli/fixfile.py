@@ -1,8 +1,6 @@
 """Read and write the files of ``toolkit doctor --fix``; a file that somebody else wrote is never touched."""
 
-import os
 import re
-import tomllib
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -10,13 +8,13 @@ import msgspec
 
 from toolkit.cli.files import write_whole
 from toolkit.errors import BadInput
+from toolkit.files import is_there, read_given
 from toolkit.knowledge.lines import line_of
-from toolkit.knowledge.strict import plain_text
+from toolkit.knowledge.strict import LONGEST, plain_text, tables
 from toolkit.launch.plan import check_variables
 from toolkit.model.fix import Fix
 from toolkit.report.fix import MARK
 
-_PLACE = re.compile(r"^(?P<what>.*) \(at line (?P<line>\d+), column \d+\)$", re.DOTALL)
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 _FIELD = re.compile(r"(?:unknown|missing required) field `(?P<field>[^`]*)`")
 
@@ -27,17 +25,10 @@ def load(file: Path) -> Fix:
     Raises:
         BadInput: one line with file, line, field and choices.
     """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{file}: {error.strerror}", fix="toolkit doctor IMAGE --fix writes one") from error
+    content = read_given(file, most=LONGEST, label="--fix", fix="toolkit doctor IMAGE --fix writes one")
     text = plain_text(content, str(file))
     try:
-        fix = msgspec.convert(tomllib.loads(text), Fix)
-    except tomllib.TOMLDecodeError as error:
-        found = _PLACE.match(str(error))
-        line = found["line"] if found else str(text.count("\n") + 1)
-        raise BadInput(f"{file}:{line}: this is not TOML: {found['what'] if found else error}") from error
+        fix = msgspec.convert(tables(text, str(file)), Fix)
     except msgspec.ValidationError as error:
         raise _refused(str(error), text, file) from error
     _check(fix, text, file)
@@ -84,11 +75,11 @@ def undo_file(file: Path) -> Path:
 
 def _own(file: Path) -> str | None:
     """Return the text of a file that this command wrote, ``None`` if there is no file."""
-    if not os.path.lexists(file):
+    if not is_there(file):
         return None
     try:
-        text = file.read_text("utf-8") if file.is_file() else ""
-    except (OSError, UnicodeDecodeError):
+        text = read_given(file, most=LONGEST).decode("utf-8")
+    except (BadInput, UnicodeDecodeError):
         text = ""
     if not text.startswith(MARK):
         raise BadInput(

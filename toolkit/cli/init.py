@@ -1,6 +1,5 @@
 """``toolkit init``: detect a cluster, ask for the rest, and write its site profile."""
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import click
 from toolkit.cli.places import open_runner, place_options
 from toolkit.cli.say import say
 from toolkit.errors import BadInput
+from toolkit.files import is_there
 from toolkit.report.plain import one_line
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _facts_of(profile: Path) -> Path:
 def _free(profile: Path, force: bool) -> None:
     """See that a profile and its facts, which may be a person's of ``toolkit probe -o``, can be written."""
     for file in (profile, _facts_of(profile)):
-        if os.path.lexists(file) and not force:
+        if is_there(file, label="-o") and not force:
             raise BadInput(f"{file} is there already", fix="--force replaces it, --name gives another name")
 
 

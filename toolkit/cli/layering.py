@@ -13,12 +13,13 @@ from toolkit.cli.keys import Required, beside
 from toolkit.cli.say import say
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
-from toolkit.files import read_private
-from toolkit.folders import at_home, no_file
+from toolkit.files import read_given, read_private
+from toolkit.folders import at_home
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
-from toolkit.knowledge.strict import LONGEST, plain_text, tables, text_of
+from toolkit.knowledge.strict import LONGEST, plain_text, tables
 from toolkit.launch import layers, variables
+from toolkit.launch.checks import option
 from toolkit.launch.complete import completed
 from toolkit.launch.layers import Layer, Merged
 from toolkit.model.jobfile import JobFile
@@ -66,6 +67,7 @@ def asked(
         BadInput: one line with place, field and choices.
     """
     given = dict(given)
+    _check_encoding(given)
     if str(given.get("trainer") or "").endswith(_SUFFIXES):
         if job_file:
             raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
@@ -166,6 +168,26 @@ class _Settings(NamedTuple):
     key: Required | None
 
 
+def _check_encoding(given: Mapping[str, Any]) -> None:
+    """Refuse a file name that is not UTF-8: neither a job script nor a record could hold it.
+
+    Raises:
+        BadInput: naming the option.
+    """
+    for name, value in given.items():
+        if isinstance(value, str) and not _is_utf8(value):
+            raise BadInput(f"{option(name)} {value}: the name is not UTF-8", fix="rename the file")
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether a text of the command line was UTF-8: Python gives other bytes as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _settings() -> list[_Settings]:
     found = (config_dir() / "config.toml", Path(PROJECT))
     return [_settings_file(file) for file in found if os.path.lexists(file)]
@@ -194,9 +216,7 @@ def _job_file(file: Path) -> Layer:
     # YAML is read for those alone who write a job file.
     from toolkit.launch.jobyaml import read
 
-    if file.is_dir() or not file.exists():
-        raise BadInput(f"--job {file}: {no_file(file)}")
-    text = text_of(file)
+    text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))
     found = read(text, str(file))
     return layers.checked(_of_caller(found.values, str(file)), str(file), found.lines, strict=False)
 

@@ -71,6 +71,7 @@ def command(
     from toolkit.cli.flags import Flags
     from toolkit.cli.notebook_job import prepared, unseen_script, wanted
     from toolkit.cli.notebook_tunnel import Session, attached, started
+    from toolkit.cli.shared import image_of
 
     if dry_run and as_json:
         raise BadInput(
@@ -89,6 +90,9 @@ def command(
             return
         host = host or (cluster is None and host_of(site)) or None
         remote = host is not None or cluster is not None
+        image_of(
+            asking.job.job.image or "", site
+        )  # a file that is no image is refused before a host is asked
         runner = open_runner(host, cluster, ssh_config)
         try:
             job = prepared(runner, asking, tell, remote=remote)

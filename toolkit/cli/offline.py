@@ -1,6 +1,5 @@
 """``launch --site S --dry-run`` from anywhere: the script for a site, before the image is there."""
 
-import tomllib
 from pathlib import Path
 
 import msgspec
@@ -12,6 +11,7 @@ from toolkit.cli.layering import Asked
 from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
+from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import trainers, unseen
 from toolkit.launch.surroundings import Around, tell_idle
 from toolkit.launch.variables import SECRETS
@@ -128,7 +128,8 @@ def _named(given: str, tell: Tell) -> ImageFacts:
         )
     make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
     tell.step(f"The image {given} is not built yet: {make}")
-    raw = tomllib.loads(find(_RECIPES, given, ".toml").read_text("utf-8"))
+    file = find(_RECIPES, given, ".toml")
+    raw = tables(text_of(file), str(file))
     wanted = raw.get("want", {})
     mpi = next((name for name in ("mpich", "intelmpi") if name in wanted), "openmpi")
     return ImageFacts(

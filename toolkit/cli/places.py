@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
 
 if TYPE_CHECKING:
     from toolkit.model.job import JobRecord
@@ -54,13 +53,15 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
     """Return what runs commands in the chosen place; this machine if none is chosen.
 
     Raises:
-        BadInput: if two places are chosen, or the SSH configuration is not there.
+        BadInput: if two places are chosen, or the SSH configuration cannot be read as one.
         Missing: if the place cannot be reached, or there is no such cluster.
     """
     if host is not None and cluster is not None:
         raise BadInput("--host and --cluster: give one of them")
-    if ssh_config is not None and not ssh_config.is_file():
-        raise BadInput(f"--ssh-config {ssh_config}: {no_file(ssh_config)}")
+    if ssh_config is not None:
+        from toolkit.run.ssh_file import check_ssh_config
+
+        check_ssh_config(ssh_config)
     if cluster is not None:
         from toolkit.cluster.virtual import find
         from toolkit.run.ssh import SshRunner

@@ -100,6 +100,7 @@ def command(
     from toolkit.cli.flags import Flags
     from toolkit.cli.scale_run import Sweep, run
     from toolkit.cli.scale_study import Wanted, print_runs, secrets_of, study_of
+    from toolkit.run.folders import check_folder
 
     said = said_by_options(given)
     if given["trainer"] is not None:
@@ -113,6 +114,7 @@ def command(
     study = study_of(wanted, flags)
     # The timeline to prove mostly lies in the folder of the study that it is of.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
+    check_folder(folder, "--study")
     if keep["dry_run"]:
         print_runs(folder, study)
         return

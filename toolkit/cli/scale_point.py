@@ -33,6 +33,16 @@ _MOST = 64_000_000
 _FETCH_SECONDS = 600.0
 
 
+def check_run(study: Study, point: Point, flags: Flags) -> None:
+    """Check the options and the files of a run; no other machine is asked.
+
+    Raises:
+        BadInput: for an option that cannot be, or a file that is wrong.
+        Missing: if the image or the data are not there.
+    """
+    check(asked(*sweep.asked_of(study, point)), flags)
+
+
 def submit(
     where: Path,
     study: Study,

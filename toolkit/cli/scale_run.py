@@ -44,8 +44,9 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
     """
     with folder.held(sweep.folder):
         study = joined(sweep.folder, study)
-        folder.save(sweep.folder, study)
         points = {file_name(point): point for point in folder.load_points(sweep.folder, study)}
+        _check_first(sweep, study, points)
+        folder.save(sweep.folder, study)
         done = sum(point.state == "measured" for point in points.values())
         tell.step(
             f"{len(points)} runs in {sweep.folder}" + (f", of which {done} are measured" if done else "")
@@ -60,6 +61,12 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
     for text in proof.verdicts(study, curves(study, points.values())):
         say(text)
     _conclude(sweep, points)
+
+
+def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
+    """Check what the next run is made of before anything of the study is written."""
+    if todo := _todo(points, sweep.retry):
+        scale_point.check_run(study, todo[0][1], sweep.flags)
 
 
 def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> None:

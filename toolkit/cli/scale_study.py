@@ -21,6 +21,7 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.study import Scaling, Study
 from toolkit.near import near
 from toolkit.report.table import table
+from toolkit.run.ssh_file import check_ssh_config
 from toolkit.study import collect, folder, proof, sweep
 from toolkit.study.advice import advise
 from toolkit.study.timeline import tallied
@@ -65,6 +66,8 @@ def study_of(wanted: Wanted, flags: Flags) -> Study:
     Raises:
         BadInput: naming the option that cannot be.
     """
+    if wanted.ssh_config:
+        check_ssh_config(wanted.ssh_config)
     compare, values = _compared(wanted.compare)
     settings = _proved(wanted)
     trainer = wanted.said.get("trainer") or compare == "trainer"

@@ -8,7 +8,8 @@ from pathlib import Path
 from toolkit.ambient import require_trusted
 from toolkit.data import cache_dir, names
 from toolkit.errors import BadInput, Missing
-from toolkit.folders import at_home, no_file
+from toolkit.files import check_given, is_there
+from toolkit.folders import at_home
 from toolkit.image.reference import TRANSPORTS
 from toolkit.launch import plan
 from toolkit.near import near
@@ -29,10 +30,14 @@ def find_image(given: str) -> Path:
     """Take a path as it is; look for the name of a recipe where ``make image`` puts its SIF.
 
     Raises:
-        BadInput: if a file is named that is not there.
+        BadInput: if a file is named that is not there, or that no job starts from.
         Missing: if the recipe's image was not made yet.
     """
     if found := image_here(given):
+        # Reading images takes its time to import, and is for commands that start one.
+        from toolkit.image.startable import check_startable
+
+        check_startable(found, "--image")
         return found
     if is_path(given):
         raise BadInput(f"--image {given}: no such file")
@@ -50,11 +55,12 @@ def image_here(given: str) -> Path | None:
     """Return the file that an image is on this machine; ``None`` where it is a path or a name of none.
 
     Raises:
-        BadInput: for what no job starts from: a folder, an image of a Docker engine or of a registry. Also
-            for a file that only its name leads to, if somebody else than the user or root may write it.
+        BadInput: for what no job starts from: a folder, a device, an image of a Docker engine or of a
+            registry. Also for a file that only its name leads to, if another user may write it.
     """
     path = at_home(given)
     if path.is_file():
+        check_given(path, label="--image")
         if not is_path(given):  # it may be meant as the name of a recipe
             require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
@@ -72,6 +78,8 @@ def image_here(given: str) -> Path | None:
     # A folder may be called as a recipe is, and nobody means it then.
     if path.is_dir() and (is_path(given) or given not in names(_RECIPES, ".toml")):
         raise BadInput(f"--image {given}: a folder; name a SIF file")
+    if is_path(given) and is_there(path, label="--image"):
+        check_given(path, label="--image")  # a device, a FIFO, a link that leads nowhere
     return None
 
 
@@ -84,9 +92,12 @@ def data_folder(given: str | None, dataset: str) -> Path:
     """Return the folder of a data set on this machine.
 
     Raises:
+        BadInput: if something else than a folder is named.
         Missing: if it was not fetched.
     """
     folder = at_home(given) if given else cache_dir() / "data" / dataset
+    if given and is_there(folder, label="--data") and not folder.is_dir():
+        raise BadInput(f"--data {folder}: not a folder", fix="name the folder that holds the data")
     if not folder.is_dir() and not dataset:
         raise BadInput(f"--data {folder}: there is no such folder")
     if not folder.is_dir():
@@ -102,8 +113,7 @@ def program_file(given: str) -> Path:
         BadInput: if it is not there, or no other machine would take its name.
     """
     path = at_home(given)
-    if not path.is_file():
-        raise BadInput(f"{given}: {no_file(path)}", fix="for a command of your own: -- COMMAND")
+    check_given(path, fix="for a command of your own: -- COMMAND")
     return path.resolve()
 
 

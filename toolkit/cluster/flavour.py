@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit.data import shipped
 from toolkit.errors import BadInput
+from toolkit.knowledge.strict import tables, text_of
 
 FILE = "flavours.toml"
 
@@ -31,8 +32,8 @@ def flavours() -> dict[str, Flavour]:
     """
     file = shipped("containers") / "cluster" / FILE
     try:
-        return msgspec.toml.decode(file.read_bytes(), type=dict[str, Flavour])
-    except (msgspec.DecodeError, OSError) as error:
+        return msgspec.convert(tables(text_of(file), str(file)), dict[str, Flavour])
+    except msgspec.ValidationError as error:
         raise BadInput(f"{file}: {error}", fix="this file came with toolkit: install it again") from error
 
 

@@ -65,6 +65,8 @@ def up(
         CheckFailed: if it does not work in the end, with what its services said.
     """
     checked_name(name)
+    if flavour is not None:
+        checked_flavour(flavour)  # before an engine is asked
     tell = tell or Silent()
     with _alone(tell), opened() as engine:
         found = engine.found(label(name))

@@ -1,6 +1,5 @@
 """Data sets as they are described in ``recipes/datasets/<name>.toml``."""
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,6 +7,7 @@ import msgspec
 
 from toolkit.data import find, names
 from toolkit.errors import BadInput
+from toolkit.knowledge.strict import tables, text_of
 
 KIND = "recipes/datasets"
 
@@ -125,7 +125,6 @@ def known() -> list[Dataset]:
 def read(path: Path) -> Dataset:
     """Read one description."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-        return msgspec.convert(values, Dataset)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        return msgspec.convert(tables(text_of(path), str(path)), Dataset)
+    except msgspec.ValidationError as error:
         raise BadInput(f"{path}: {error}") from error

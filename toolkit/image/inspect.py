@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from toolkit.errors import BadInput, Damaged
+from toolkit.files import check_given, open_given
 from toolkit.image import dockersave, oci
 from toolkit.image.assemble import HASHED_UNASKED, Chosen, assemble
 from toolkit.image.blobs import ArchiveBlobs, Blobs, FolderBlobs
@@ -28,7 +29,7 @@ from toolkit.image.tree import FileTree
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Silent, Tell
 
-_SQUASHFS = b"hsqs"
+SQUASHFS = b"hsqs"
 _HEAD = 512
 
 
@@ -103,9 +104,9 @@ def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: Exit
         raise BadInput(
             f"{ref.shown}: a file, and oci is a folder", fix="for the archive of one: oci-archive:FILE"
         )
-    if not ref.path.is_file() and ref.path.exists():
-        raise BadInput(f"{ref.shown}: neither a file nor a folder")
-    return _file(stack.enter_context(ref.path.open("rb")), ref, platform, budget)
+    fix = "give the path of an image that you may read"
+    check_given(ref.path, fix=fix)
+    return _file(stack.enter_context(open_given(ref.path, fix=fix)), ref, platform, budget)
 
 
 def _sandbox(path: Path) -> FolderTree:
@@ -119,14 +120,14 @@ def _sandbox(path: Path) -> FolderTree:
     return tree
 
 
-def _file(file: BufferedReader, ref: Reference, platform: str, budget: Budget) -> _Opened:
+def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Opened:
     head = file.read(_HEAD)
     if not head:
         raise Damaged(f"{ref.shown}: the file is empty", fix="copy or build it again")
     if ref.transport or is_tar(head) or is_packed(head):
         check_digest(ref.path)
         return _archive(file, ref, platform, budget)
-    if not is_sif(head) and not head.startswith(_SQUASHFS):
+    if not is_sif(head) and not head.startswith(SQUASHFS):
         raise BadInput(
             f"{ref.shown}: neither a SIF, a squashfs nor a sandbox folder, nor a docker or OCI archive",
             fix="convert it first: toolkit image sif, or apptainer build",
@@ -138,7 +139,7 @@ def _file(file: BufferedReader, ref: Reference, platform: str, budget: Budget) -
     return _Opened(SquashTree(file, sif.root.offset, ref.shown, budget), "sif", digest, sif.architecture)
 
 
-def _archive(file: BufferedReader, ref: Reference, platform: str, budget: Budget) -> _Opened:
+def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Opened:
     blobs = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, budget)
     # What docker save writes today is an OCI archive too.
     if ref.transport == "docker-archive" or (ref.transport is None and blobs.part(dockersave.MANIFEST)):

@@ -13,7 +13,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.files import write_whole
+from toolkit.files import check_given, read_given, write_whole
 from toolkit.image import provenance
 from toolkit.image import tree as files
 from toolkit.image.inspect import opened
@@ -100,13 +100,9 @@ def full_object(sif: Path) -> Object:
         BadInput: if there is none beside the SIF, or it is about another.
     """
     path = full_file(sif)
+    text = read_given(path, most=_MOST, label="--provenance full:", fix="toolkit image sif --fresh writes it")
     try:
-        text = path.read_bytes()
         said = msgspec.json.decode(text, type=_Statement)
-    except OSError as error:
-        raise BadInput(
-            f"--provenance full: {path}: {error.strerror}", fix="toolkit image sif --fresh writes it"
-        ) from error
     except UNDECODABLE as error:
         raise BadInput(f"--provenance full: {path}: no statement: {error}") from error
     with sif.open("rb") as file:
@@ -130,8 +126,10 @@ def sbom_of(image: str, tell: Tell) -> bytes:
     Raises:
         BadInput, CheckFailed, Missing: if it cannot be looked into.
     """
-    if Path(image).is_file() and (own := _sbom_object(Path(image))):
-        return own
+    if Path(image).is_file():
+        check_given(Path(image))
+        if own := _sbom_object(Path(image)):
+            return own
     with opened(image, tell=tell) as (tree, facts):
         return files.read(tree, SBOM_PATH, _MOST) or listed(tree, facts)
 

@@ -2,12 +2,13 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
 
 import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.image.cargo import Cargo, loaded
-from toolkit.image.reference import refer
 from toolkit.model.progress import Tell
 from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
 from toolkit.run.registry.name import RegistryName
@@ -38,16 +39,20 @@ def push(image: str, target: RegistryName, access: Access, tell: Tell, *, platfo
     """
     if target.digest:
         raise BadInput(f"{target}: an image is pushed to a tag; its digest is what it is")
-    refer(image)  # what is not here is told without a registry
-    tell.step(f"Asking {target.host}")
-    with opened(target, access) as session:
-        present = lambda digest: has_blob(session, target, digest)  # noqa: E731 - a name for three words
-        with loaded(image, platform, present, tell) as cargo:
-            if has_manifest(session, target, cargo.digest):
+    with ExitStack() as stack:
+
+        @cache
+        def session() -> Session:
+            """Open the session when it is first needed: a file that is no image is refused before."""
+            tell.step(f"Asking {target.host}")
+            return stack.enter_context(opened(target, access))
+
+        with loaded(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
+            if has_manifest(session(), target, cargo.digest):
                 tell.step(f"{target} is this image already")
                 return _told(image, target, cargo, ())
-            sent = _send(session, target, cargo, tell)
-            put_manifest(session, target, cargo.manifest, cargo.media_type)
+            sent = _send(session(), target, cargo, tell)
+            put_manifest(session(), target, cargo.manifest, cargo.media_type)
             return _told(image, target, cargo, sent)
 
 

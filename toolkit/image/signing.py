@@ -10,8 +10,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from toolkit.errors import BadInput, CheckFailed
-from toolkit.folders import behind_links, no_file
+from toolkit.errors import CheckFailed
+from toolkit.files import check_given
+from toolkit.folders import behind_links
 from toolkit.image import workspace
 from toolkit.image.digest import check_digest, publish, sha256
 from toolkit.image.filelock import held, identity
@@ -64,8 +65,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
         CheckFailed: if the SIF is damaged or is not what the checksum beside it says, or gpg does not sign.
         BadInput, Missing: if the file or the key is not there.
     """
-    if not sif.is_file():
-        raise BadInput(f"{sif}: {no_file(sif)}")
+    check_given(sif)
     real, maker = behind_links(sif), signing_key(key)
 
     def waiting() -> None:

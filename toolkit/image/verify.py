@@ -6,7 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.folders import no_file
+from toolkit.files import check_given
 from toolkit.image import audit
 from toolkit.image import tree as files
 from toolkit.image.bounded import Budget
@@ -60,8 +60,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
         Damaged: if nothing in the file can be read.
         BadInput: if there is no such file, it is no SIF, or its checksum file holds no checksum of it.
     """
-    if not sif.is_file():
-        raise BadInput(f"{sif}: {no_file(sif)}")
+    check_given(sif)
     tell.step(f"Reading {sif.name} for its checksum")
     digest = sha256(sif)
     checks = [_digest(sif, digest)]

@@ -6,6 +6,7 @@ import msgspec
 
 from toolkit.data import shipped
 from toolkit.errors import BadInput
+from toolkit.knowledge.strict import tables, text_of
 
 _T = TypeVar("_T")
 
@@ -20,6 +21,6 @@ def read(name: str, kind: type[_T]) -> _T:
     """Return ``recipes/knowledge/NAME.toml`` as values of ``kind``."""
     file = shipped("recipes") / "knowledge" / f"{name}.toml"
     try:
-        return msgspec.toml.decode(file.read_bytes(), type=kind)
-    except (msgspec.DecodeError, OSError) as error:
+        return msgspec.convert(tables(text_of(file), str(file)), kind)
+    except msgspec.ValidationError as error:
         raise BadInput(f"{file}: {error}", fix="this file came with toolkit: install it again") from error

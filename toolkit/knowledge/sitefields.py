@@ -7,6 +7,7 @@ is refused here, with the field, and not by a cluster.
 import re
 from collections.abc import Iterator
 
+from toolkit.knowledge import sbatch
 from toolkit.knowledge.strict import Objection
 from toolkit.model.site import Partition, Site
 from toolkit.near import near
@@ -95,12 +96,14 @@ def _of_lists(site: Site) -> Iterator[Objection]:
         if not line.strip() or not _line(line):
             yield Objection(f"sources[{number}]", "this is not one line of text")
     for number, option in enumerate(site.defaults.sbatch):
-        name = option.partition("=")[0].partition(" ")[0]
-        if name in _FIXED:
+        if not sbatch.is_one_option(option):
+            yield Objection(f"defaults.sbatch[{number}]", "sbatch reads this as more than one option")
+        elif sbatch.reserved(option, _FIXED):
+            name = option.partition("=")[0].partition(" ")[0]
             yield Objection(f"defaults.sbatch[{number}]", f"{name} is written by toolkit itself")
 
 
-_FIXED = frozenset({"--output", "-o", "--error", "-e", "--chdir", "-D", "--array", "-a", "--wrap"})
+_FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")
 """Options of sbatch on which following and finding a job rest."""
 
 

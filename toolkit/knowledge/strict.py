@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, get_type_hints
 import msgspec
 
 from toolkit.errors import BadInput
+from toolkit.files import read_given
 from toolkit.knowledge.lines import line_of
 from toolkit.near import near
 
@@ -36,14 +37,7 @@ def text_of(path: Path) -> str:
     Raises:
         BadInput: if it cannot be read, is no text, or longer than such files are.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(LONGEST + 1)
-        if len(content) > LONGEST:
-            raise BadInput(f"{path}: longer than {LONGEST >> 20} MiB: this is no such file")
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
-    return plain_text(content, str(path))
+    return plain_text(read_given(path, most=LONGEST), str(path))
 
 
 def plain_text(content: bytes, file: str) -> str:

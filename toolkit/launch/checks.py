@@ -1,12 +1,12 @@
 """Judge single values of a job before Slurm sees them: what it would misread, or what could leave a line."""
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from toolkit import nodelist
 from toolkit.errors import BadInput
+from toolkit.knowledge import sbatch
 from toolkit.launch import numbers
 from toolkit.model.job import JobSpec
 
@@ -116,9 +116,12 @@ _HAVE_FIELDS = {
     "n": "nodes and ranks_per_node", "ntasks-per-node": "ranks_per_node", "cpus-per-task": "cpus_per_rank",
     "c": "cpus_per_rank", "time": "time", "t": "time", "output": "output", "o": "output", "error": "error",
     "e": "error", "array": "array", "a": "array", "signal": "warning", "open-mode": "output",
-    "chdir": "directory", "D": "directory", "wrap": "command",
+    "chdir": "directory", "D": "directory", "workdir": "directory", "wrap": "command",
 }  # fmt: skip
-"""Options of sbatch on which the rest of the script rests, and the field that sets each."""
+"""Options of sbatch on which the rest of the script rests, and the field that sets each.
+
+``workdir`` is what ``chdir`` was called before Slurm 18.08.
+"""
 
 
 class Objection(NamedTuple):
@@ -231,13 +234,10 @@ def _module(item: str) -> str:
 def _sbatch(item: str) -> str:
     if not item.isprintable() or not _SBATCH.fullmatch(item):
         return "write one option of sbatch on one line, as in --comment=x or -p gpu"
-    try:
-        shlex.split(item)
-    except ValueError:
-        return "a quotation mark is not closed"
-    name = re.split(r"[= ]", item, maxsplit=1)[0].lstrip("-")
-    field = _HAVE_FIELDS.get(name)
-    return f"set this by the field {field}" if field else ""
+    if not sbatch.is_one_option(item):
+        return "sbatch reads this as more than one option; quote a value with blanks: --comment='x y'"
+    name = sbatch.reserved(item, _HAVE_FIELDS)
+    return f"set this by the field {_HAVE_FIELDS[name]}" if name else ""
 
 
 def _bind(item: str) -> str:

@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import read_given
 from toolkit.knowledge.strict import plain_text, shape
 from toolkit.model.facts import HostFacts
 from toolkit.model.sitefacts import SiteFacts
@@ -19,6 +20,10 @@ from toolkit.probe.read.site import site_facts
 from toolkit.probe.view import view
 
 _FIX = "write a new one with: toolkit probe -o FACTS.json"
+_LARGEST = 256 << 20
+"""Bytes of a facts file: the answers of ten thousand nodes of 20 kB each fit."""
+MARK = '{\n  "schema": "toolkit.facts/'
+"""The first bytes of a file that :func:`encode` writes."""
 _SLURM = ("slurm", "mpi-list", "slurm-config", "partitions")
 """Questions of Slurm's own commands, which the place answers for its nodes."""
 
@@ -87,12 +92,7 @@ def load_bundle(path: Path) -> Bundle:
     Raises:
         BadInput: if it is no such file; the message names the field that is wrong.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(
-            f"{path}: {error.strerror}", fix="write one with: toolkit probe -o FACTS.json"
-        ) from error
+    content = read_given(path, most=_LARGEST, fix="write one with: toolkit probe -o FACTS.json")
     content = content.removeprefix(codecs.BOM_UTF8)
     if not content.lstrip().startswith(b"{"):
         return _from_raw(path, content)

@@ -6,6 +6,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import is_there, read_given
 from toolkit.model.job import JobRecord
 from toolkit.model.metrics import METRICS, End, Epoch, Header, Resumed, Training, parse_metrics
 
@@ -15,6 +16,8 @@ __all__ = [
 ]  # fmt: skip
 
 RECORD = "record.json"
+_LARGEST = 256 << 20
+"""Bytes of a file of metrics: a million epochs."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,10 +63,9 @@ def read_training(folder: Path) -> Training:
         BadInput: if there are none, or no epoch was finished.
     """
     path = folder / METRICS
-    try:
-        training = parse_metrics(path.read_bytes(), str(path))
-    except FileNotFoundError:
-        raise BadInput(f"{folder}: holds no {METRICS}; only trainers of toolkit write it") from None
+    if not is_there(path):
+        raise BadInput(f"{folder}: holds no {METRICS}; only trainers of toolkit write it")
+    training = parse_metrics(read_given(path, most=_LARGEST), str(path))
     if not training.epochs:
         raise CheckFailed(f"{path}: not one epoch was finished", fix="see why: toolkit jobs logs")
     return training
@@ -72,10 +74,11 @@ def read_training(folder: Path) -> Training:
 def read_record(folder: Path) -> JobRecord | None:
     """Return the record of the job in a folder, ``None`` if there is none."""
     path = folder / RECORD
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=JobRecord)
-    except FileNotFoundError:
+    if not is_there(path):
         return None
+    content = read_given(path, most=_LARGEST)
+    try:
+        return msgspec.json.decode(content, type=JobRecord)
     except UNDECODABLE as error:
         raise BadInput(f"{path}: not a job record: {error}") from error
 

@@ -1,11 +1,11 @@
 """Folders that a person named, and the cache: seen to take files before any work is done for them."""
 
-import contextlib
 import tempfile
 from pathlib import Path
 
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput, Missing
+from toolkit.files import is_dangling, is_there
 
 PRIVATE = 0o700
 
@@ -31,6 +31,7 @@ def would_take(folder: Path, option: str) -> Path:
     Raises:
         BadInput: if it could not be made, or nothing can be written to it.
     """
+    check_folder(folder, option)
     try:
         there = next((one for one in (folder, *folder.absolute().parents) if one.exists()), folder)
         with tempfile.TemporaryFile(dir=there):
@@ -49,9 +50,8 @@ def check_file(target: Path, option: str, example: str) -> None:
     """
     if target.is_dir():
         raise BadInput(f"{option} {target}: a folder; name the file to write, as in {target / example}")
-    with contextlib.suppress(OSError):  # what cannot be looked at is told where it is written to
-        if target.exists() and not target.is_file():
-            raise BadInput(f"{option} {target}: not a file", fix=f"name a file with {option}")
+    if is_there(target, label=option) and not is_dangling(target) and not target.is_file():
+        raise BadInput(f"{option} {target}: not a file", fix=f"name a file with {option}")
 
 
 def in_cache(*below: str) -> Path:
@@ -76,12 +76,11 @@ def check_folder(folder: Path, option: str) -> None:
     Raises:
         BadInput: if it is there and is no folder, be it a device.
     """
-    with contextlib.suppress(OSError):  # what cannot be looked at is told where it is written to
-        if folder.exists() and not folder.is_dir():
-            raise BadInput(
-                f"{option}: {folder} cannot be written to: it is no folder",
-                fix=f"name a folder of yours with {option}",
-            )
+    if is_there(folder, label=option) and not folder.is_dir():
+        raise BadInput(
+            f"{option}: {folder} cannot be written to: it is no folder",
+            fix=f"name a folder of yours with {option}",
+        )
 
 
 def _made(folder: Path) -> Path:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import check_given, open_given
 from toolkit.model.signature import Signature
 from toolkit.run import gpg_status
 from toolkit.run.command import Command, Completed
@@ -111,6 +112,17 @@ def verifier(keyring: Path | None) -> Iterator["Verifier"]:
         yield Verifier(_isolated(keyring, folder), Path(folder))
 
 
+def check_keyring(keyring: Path, option: str) -> None:
+    """Check that a file holds public keys; ``option`` names it in messages.
+
+    Raises:
+        BadInput: if it cannot be read, or holds none.
+        Missing: if gpg is not installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolkit-keys-") as folder:
+        _isolated(keyring, folder, option)
+
+
 class Verifier:
     """Checks clear-signed messages; what gpg writes is kept in ``folder`` until it was read."""
 
@@ -147,20 +159,18 @@ class Verifier:
         return found
 
 
-def _isolated(keyring: Path, folder: str) -> tuple[str, ...]:
+def _isolated(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
     """Return the words that let gpg see the keys of a file alone."""
-    try:
-        with keyring.open("rb") as file:
-            head = file.read(12)
-    except OSError as error:
-        raise BadInput(f"--keyring {keyring}: cannot be read: {error.strerror}") from error
+    check_given(keyring, label=option)
+    with open_given(keyring, label=option) as file:
+        head = file.read(12)
     home = ("--no-options", "--homedir", folder)
     if head[8:12] == _KEYBOX:
         return (*home, "--no-default-keyring", "--keyring", str(keyring.resolve()))
     done = _gpg(*home, "--import", str(keyring.resolve()))
     if not _gpg(*home, "--with-colons", "--list-keys").text.count("\npub:"):
         raise BadInput(
-            f"--keyring {keyring}: there are no public keys in it",
+            f"{option} {keyring}: there are no public keys in it",
             fix="write one: gpg --export --armor FINGERPRINT > keys.asc",
             detail=done.errors.splitlines()[-2:],
         )

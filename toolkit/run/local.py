@@ -91,8 +91,15 @@ class LocalRunner:
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         goal = Path(target)
-        goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
-        write_whole(goal, content, mode)
+        absent = [folder for folder in goal.parents if not folder.exists()]
+        try:
+            goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
+            write_whole(goal, content, mode)
+        except OSError:
+            for folder in absent:  # the deepest first; one that another process uses meanwhile is not empty
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            raise
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
         try:

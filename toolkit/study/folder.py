@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import is_there, read_given
 from toolkit.model.study import Point, Study
 from toolkit.run.local import LocalRunner
 from toolkit.study.sweep import file_name, points
@@ -17,6 +19,8 @@ STUDY = "study.json"
 POINTS = "points"
 TIMELINES = "timelines"
 _SCHEMA = "toolkit.study/1"
+_LARGEST = 64 << 20
+"""Bytes of the file of a study or of a point."""
 
 
 def is_study(folder: Path) -> bool:
@@ -30,12 +34,9 @@ def load(folder: Path) -> Study:
         BadInput: if there is none, or it is not as this toolkit writes it.
     """
     file = folder / STUDY
+    content = read_given(file, most=_LARGEST, fix="toolkit scale makes a study")
     try:
-        study = msgspec.json.decode(file.read_bytes(), type=Study)
-    except OSError as error:
-        raise BadInput(
-            f"{file}: cannot be read: {error.strerror}", fix="toolkit scale makes a study"
-        ) from error
+        study = msgspec.json.decode(content, type=Study)
     except UNDECODABLE as error:
         raise BadInput(f"{file}: not a study: {error}") from error
     if study.schema != _SCHEMA:
@@ -77,22 +78,29 @@ def held(folder: Path) -> Iterator[None]:
         CheckFailed: if there is one.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as file:
+    lock = folder / ".lock"
+    with lock.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckFailed(f"{folder}: another toolkit scale runs this study") from None
         except OSError:  # some network file systems know no locks
             pass
-        yield
+        try:
+            yield
+        except BaseException:
+            if [*folder.iterdir()] == [lock]:  # nothing of the study could be written
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def _point(file: Path) -> Point | None:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Point)
-    except FileNotFoundError:
+    if not is_there(file):
         return None
-    except (OSError, *UNDECODABLE) as error:
+    content = read_given(file, most=_LARGEST)
+    try:
+        return msgspec.json.decode(content, type=Point)
+    except UNDECODABLE as error:
         raise BadInput(
             f"{file}: not a point of a study: {error}", fix="move it away to run it again"
         ) from error

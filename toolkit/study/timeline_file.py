@@ -13,6 +13,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
+from toolkit.files import open_given
 
 _CHUNK = 4 << 20
 _LONGEST = 64 << 20
@@ -43,11 +44,11 @@ def events(file: Path) -> Iterator[list[Event]]:
     Raises:
         BadInput: if it is no timeline; one line with the place.
     """
-    try:
-        with file.open("rb") as stream:
+    with open_given(file) as stream:
+        try:
             yield from _events(stream, str(file))
-    except OSError as error:
-        raise BadInput(f"{file}: cannot be read: {error.strerror}") from error
+        except OSError as error:
+            raise BadInput(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:

@@ -266,7 +266,7 @@ def test_explain_of_no_file(tmp_path):
 def test_one_place_at_a_time(tmp_path):
     with pytest.raises(BadInput, match="give one of them"):
         open_runner("login", "demo")
-    with pytest.raises(BadInput, match="no such file"):
+    with pytest.raises(BadInput, match="No such file"):
         open_runner("login", None, tmp_path / "config")
     with pytest.raises(BadInput, match="--host"):
         open_runner(None, None, EVIDENCE / "no-slurm.txt")

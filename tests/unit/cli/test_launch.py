@@ -344,7 +344,7 @@ def test_a_trainer_of_ones_own_takes_data_where_they_are_named(image, tmp_path):
 def test_a_file_or_folder_that_is_not_there_ends_in_2(image, tmp_path):
     error = run("--image", str(image), "none.py").exception
     assert isinstance(error, BadInput)
-    assert "none.py: no such file" in str(error)
+    assert "none.py: No such file" in str(error)
     (tmp_path / "net.py").write_text("")
     error = run("--image", str(image), "--data", "/nowhere", "net.py").exception
     assert "--data /nowhere: there is no such folder" in str(error)

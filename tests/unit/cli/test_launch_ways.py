@@ -20,6 +20,7 @@ from toolkit.launch import records
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.job import ImageCheck
 
+TINY = sif((DATA / "tiny.gzip").read_bytes())
 SITE = """\
 schema = "toolkit.site/1"
 title = "My cluster"
@@ -97,7 +98,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nope.yaml"], "--job nope.yaml: no such file"),
+        (["nope.yaml"], "--job nope.yaml: No such file"),
         (["--job", "."], "--job .: a folder"),
         (["a.yaml", "--job", "b.yaml"], "give one job file"),
         (["mnist", "--site", "nowhere"], "there is no site 'nowhere'"),
@@ -172,7 +173,7 @@ def test_an_image_for_another_machine_is_said():
 
 
 def test_a_site_without_slurm_at_hand_and_without_host_is_missing_one(tmp_path):
-    (tmp_path / "x.sif").write_bytes(b"")
+    (tmp_path / "x.sif").write_bytes(TINY)
     error = refused("--site", "mine", "--image", "x.sif", "--", "true")
     assert isinstance(error, Missing)
     assert "names no host" in error.message
@@ -359,12 +360,12 @@ def test_the_image_here_that_was_copied_there_counts(record, tmp_path, monkeypat
     facts = ImageFacts(path="it.sif", format="sif", libraries=("libiomp5.so",))
     monkeypatch.setattr(gate, "inspect", lambda *_, **__: facts)
     monkeypatch.setattr(gate, "before_launch", lambda *_: ImageCheck(signature="none"))
-    digest = hashlib.sha256(b"an image").hexdigest()
+    digest = hashlib.sha256(TINY).hexdigest()
     kept = msgspec.structs.replace(record, image_digest=f"sha256:{digest}")
     kept_with(kept, cpus_per_rank=4, image=f"/work/images/mine-{digest[:12]}.sif")
-    (tmp_path / "mine.sif").write_bytes(b"an image")
+    (tmp_path / "mine.sif").write_bytes(TINY)
     assert "KMP_AFFINITY=" in script("--from-job", record.key)
-    (tmp_path / "mine.sif").write_bytes(b"a newer image")
+    (tmp_path / "mine.sif").write_bytes(TINY + b"newer")
     assert "KMP_AFFINITY" not in script("--from-job", record.key)
 
 

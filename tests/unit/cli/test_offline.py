@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.cli.test_launch_ways import SITE, refused, run
 from tests.unit.image.sifs import DATA, sif
-from tests.unit.image.signed import gpg_home
+from tests.unit.image.signed import PUBLIC_KEY, gpg_home
 
 FIX = """\
 schema = "toolkit.fix/1"
@@ -30,7 +30,7 @@ def _far_away(tmp_path, monkeypatch):
     (tmp_path / "toolkit" / "sites").mkdir(parents=True)
     (tmp_path / "toolkit" / "sites" / "mine.toml").write_text(SITE)
     (tmp_path / "fix.toml").write_text(FIX)
-    (tmp_path / "key.asc").write_text("")
+    (tmp_path / "key.asc").write_text(PUBLIC_KEY)
     (tmp_path / "box").mkdir()
     (tmp_path / "d.py").mkdir()
     (tmp_path / "net.py").write_text("")
@@ -61,7 +61,7 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
     [
         (["--fix", "nope.toml"], "nope.toml: No such file", 2),
         (["--fix", "fix.toml", "--mode", "gloo"], "--mode gloo: fix.toml is for srun-pmi2", 2),
-        (["--verify-key", "nope.asc"], "--verify-key nope.asc: no such file", 2),
+        (["--verify-key", "nope.asc"], "--verify-key nope.asc: No such file", 2),
         (["--verify-key", "key.asc", "--no-verify"], "ask for opposite things", 2),
         (["--verify-key", "key.asc"], "--verify-key: tf2.15-cpu is not on this machine, and its sign", 1),
         (["--verify-key", "key.asc", "--image", "/no/x.sif"], "--verify-key: /no/x.sif is not on this", 1),
@@ -84,8 +84,8 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nosuch.py"], "nosuch.py: no such file"),
-        (["d.py"], "d.py: a folder; name a file"),
+        (["nosuch.py"], "nosuch.py: No such file"),
+        (["d.py"], "d.py: a folder, not a regular file"),
         (["net.py", "--data", "nowhere"], "--data nowhere: there is no such folder"),
         (["imagenet"], "imagenet: say where its images are with --data DIR"),
     ],

@@ -114,7 +114,7 @@ def points(tmp_path, name="mnist"):
         (["mnist", "--ranks", "1", "--time", "x;y"], "--time"),
         (["mnist", "--ranks", "1", "--prove", str(TIMELINE)], "a rank alone reduces nothing"),
         (["mnist", "--ranks", "2", "--prove", str(TIMELINE), "--compare", "mode=gloo"], "give one of them"),
-        (["mnist", "--ranks", "2", "--prove", "none.json"], "none.json: cannot be read"),
+        (["mnist", "--ranks", "2", "--prove", "none.json"], "none.json: No such file"),
         (["job.yaml", "--ranks", "1"], "job.yaml: toolkit scale takes no job file"),
         (["--ranks", "1", "--compare", "trainer=mnist,job.yml"], "job.yml: toolkit scale takes no job file"),
         (["mnist", "--ranks", "2", "--nodes", "1", "--compare", "nodes=1,2"], "a study sets this itself"),
@@ -376,13 +376,13 @@ def test_a_study_that_was_killed_while_it_submitted_finds_the_job(tmp_path, clus
     assert [(p.state, p.tries) for p in points(tmp_path)] == [("measured", 1)]
 
 
-def test_what_is_missing_ends_the_call_and_leaves_the_study(tmp_path, cluster, monkeypatch):
+def test_what_is_missing_ends_the_call_before_a_study_is_written(tmp_path, cluster, monkeypatch):
     def missing(*_):
         raise Missing("there is no image")
 
     monkeypatch.setattr(scale_point, "check", missing)
     assert isinstance(run("mnist", "--ranks", "1", "--repeat", "1").exception, Missing)
-    assert [(p.state, p.tries) for p in points(tmp_path)] == [("planned", 0)]
+    assert not (tmp_path / "studies" / "mnist").exists()
 
 
 def test_a_study_that_has_begun_waits_for_a_place_that_is_away(tmp_path, cluster, monkeypatch):

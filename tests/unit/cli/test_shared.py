@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.cli.test_launch import Cluster, Told
 from tests.unit.image.sifs import DATA, sif
+from tests.unit.image.signed import PUBLIC_KEY
 from toolkit.cli import layering, offline, prepare
 from toolkit.cli.flags import Flags
 from toolkit.cli.image.push import command as push_command
@@ -170,7 +171,7 @@ def test_an_image_that_changed_since_is_not_launched(pushed):
 
 
 def test_a_signature_that_is_asked_for_cannot_be_looked_at_from_here(pushed, tmp_path):
-    (tmp_path / "key").write_text("")
+    (tmp_path / "key").write_text(PUBLIC_KEY)
     with pytest.raises(CheckFailed, match="its signatures cannot be looked at"):
         prepared("cluster:tiny", verify_key=str(tmp_path / "key"))
 

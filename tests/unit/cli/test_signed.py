@@ -154,7 +154,7 @@ def test_files_that_are_no_sif_are_told(tmp_path: Path, keys: Keys):
     odd = tmp_path / "odd.sif"
     odd.write_bytes(b"")
     assert "not a SIF" in run("verify", str(odd)).exception.message
-    assert "no such file" in run("verify", "/nope.sif").exception.message
+    assert "No such file" in run("verify", "/nope.sif").exception.message
     assert "not a SIF" in run("sign", str(odd), "--key", USER).exception.message
 
 
@@ -210,5 +210,5 @@ def test_a_launch_where_there_is_no_gpg_says_so(signed: Path, keys: Keys, tmp_pa
 def test_opposite_wishes_and_a_file_of_keys_that_is_not_there_are_refused(signed: Path):
     with pytest.raises(BadInput, match="opposite"):
         prepared(signed, verify_key="x", no_verify=True)
-    with pytest.raises(BadInput, match="no such file"):
+    with pytest.raises(BadInput, match="No such file"):
         prepared(signed, verify_key="/nope")

@@ -22,6 +22,18 @@ from toolkit.image.sifobjects import (
     read_table,
 )
 
+PUBLIC_KEY = """-----BEGIN PGP PUBLIC KEY BLOCK-----
+
+mDMEawbLlxYJKwYBBAHaRw8BAQdAVORQqtbtsdy/H98dUfZKSVsUvKA2SgZk2Vt/
+4v02wZ+0FUFkYSA8YWRhQGV4YW1wbGUub3JnPoiQBBMWCAA4FiEEH07FtFJAyfAM
+nRwIcg0zaOY359kFAmsGy5cCGwMFCwkIBwIGFQoJCAsCBBYCAwECHgECF4AACgkQ
+cg0zaOY359lfMAEA5P3JTkuSEnXRanbIOvb5Y5bUCgTrWhEnDoHYw99xBuABANHu
+d3Fftd/UnViJzFY68qzSJZEwYyJNjWGMFnqWe/gF
+=FtDu
+-----END PGP PUBLIC KEY BLOCK-----
+"""
+"""A key for tests that sign nothing."""
+
 _SLOTS = 8
 _UNUSED = Entry(0, False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, bytes(128), bytes(384))
 _ROOT = b"\1\0\0\0\2\0\0\0" + b"02\0"

@@ -9,8 +9,10 @@ from toolkit.cli.say import say, say_json
 from toolkit.image.bundle import bundle
 from toolkit.image.lock import fitting_lock
 from toolkit.image.recipe import load
+from toolkit.image.startable import check_startable
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
+from toolkit.run.folders import check_file
 
 
 @click.command("bundle")
@@ -44,8 +46,11 @@ def command(
     Example:
       toolkit image bundle tf2.15-cpu -o toolkit.tar --python 3.11 --python 3.12
     """
+    check_file(output, "-o", "toolkit.tar")
     for recipe in recipes:
         fitting_lock(load(recipe), recipe, accepted)  # a wrong lock is refused before the engine is asked
+    for sif in sifs:
+        check_startable(sif, "--sif")
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = bundle(

@@ -75,6 +75,7 @@ def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
 def _facts_of(site: str) -> Path:
     from toolkit.knowledge import sites
 
+    sites.site(site)  # what is wrong with the profile is said before its facts are missed
     file = sites.facts_file(site)
     if not file.is_file():
         raise Missing(

@@ -13,7 +13,7 @@ from toolkit.cli.image.registry import access, registry_options
 from toolkit.cli.places import open_runner, place_options
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
-from toolkit.folders import no_file
+from toolkit.files import check_given
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
@@ -91,10 +91,11 @@ def command(
         return
     host, path = read_target(target, host, cluster)
     source = Path(image)
-    if not source.is_file():
-        raise BadInput(
-            f"{image}: {no_file(source)}; only files are copied over SSH", fix="toolkit image sif RECIPE"
-        )
+    check_given(source, fix="only files are copied over SSH; toolkit image sif RECIPE writes one")
+    if facts:
+        from toolkit.image.inspect import inspect
+
+        inspect(source)  # what is no image is refused before the host is asked
     with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
         runner = open_runner(host, cluster, ssh_config)
         try:

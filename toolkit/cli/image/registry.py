@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from toolkit.files import check_given
+
 if TYPE_CHECKING:
     from toolkit.run.registry.session import Access
 
@@ -31,7 +33,13 @@ def registry_options(function: _F) -> _F:
 
 
 def access(ca: Path | None, *, plain_http: bool) -> "Access":
-    """Return how the registry is reached."""
+    """Return how the registry is reached.
+
+    Raises:
+        BadInput: if the file of certificates cannot be read.
+    """
     from toolkit.run.registry.session import Access
 
+    if ca is not None:
+        check_given(ca, label="--ca")
     return Access(ca, plain_http)

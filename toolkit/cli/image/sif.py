@@ -13,6 +13,7 @@ from toolkit.image.reference import refer
 from toolkit.image.sif import convert
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
+from toolkit.run.folders import check_file
 
 
 @click.command("sif")
@@ -40,8 +41,9 @@ def command(
       toolkit image sif docker-daemon:some/image:latest
     """
     name, tag = named(image)
-    client = connect()
     target = output or Path(f"{name}.sif")
+    check_file(target, "-o", "image.sif")  # before the engine is asked
+    client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = convert(client, tag, target, tell, packing=packing(purpose), fresh=fresh)
     if as_json:

@@ -1,0 +1,1 @@
+"""Every command that takes a file, given every kind of garbage."""

@@ -1,0 +1,117 @@
+"""Run toolkit in a child process that may reach nothing, with a time and a memory limit."""
+
+import gc
+import importlib
+import os
+import pkgutil
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SECONDS = 5.0
+_BYTES = 3 << 30
+_ALLOWED = ("gpg", "gpgconf")
+"""Programs that read a file that a user gave; any other asks another place, or this machine, something."""
+_SKIPPED = ("toolkit.trainers", "toolkit.__main__")
+_SIGNALLED = 128
+_ASKED = 77
+"""Exit status of a call that asked another place; nothing that it says later counts."""
+
+
+class Outcome(NamedTuple):
+    """What a call came to: exit status, standard error, what it asked, and wall time in seconds."""
+
+    code: int
+    errors: str
+    asked: str
+    seconds: float
+
+
+def load() -> None:
+    """Import what commands import when they run, so that a forked child starts at once."""
+    import toolkit
+
+    for found in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
+        if not found.name.startswith(_SKIPPED):
+            importlib.import_module(found.name)
+    for name in ("docker", "fabric", "paramiko", "yaml", "zstandard", "rich.live"):
+        importlib.import_module(name)
+    gc.freeze()
+
+
+def call(words: list[str], folder: Path, seconds: float = SECONDS) -> Outcome:
+    """Run ``toolkit`` with ``words`` in a folder; what it does not end within the time is killed."""
+    errors, asked = folder / ".errors", folder / ".asked"
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        _run(words, folder, errors, asked)
+    code = _waited(child, began + seconds)
+    took = time.monotonic() - began
+    return Outcome(code, errors.read_text("utf-8", "replace"), asked.read_text("utf-8", "replace"), took)
+
+
+def _waited(child: int, deadline: float) -> int:
+    pause = 0.001
+    while time.monotonic() < deadline:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else _SIGNALLED - code
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return _SIGNALLED + signal.SIGKILL
+
+
+def _run(words: list[str], folder: Path, errors: Path, asked: Path) -> None:
+    """Be the child: never returns."""
+    code = 70
+    try:
+        os.setsid()
+        os.chdir(folder)
+        tempfile.tempdir = None  # that of TMPDIR, not the one that the parent looked up
+        _redirect(errors)
+        number = os.open(asked, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        sys.addaudithook(lambda event, values: _forbid(number, event, values))
+        resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+        from toolkit.cli.main import main
+
+        main(words)
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:  # noqa: BLE001 - whatever it is, the test is about it
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                continue
+        os._exit(code)
+
+
+def _redirect(errors: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    written = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    for goal, number in ((0, nothing), (1, nothing), (2, written)):
+        os.dup2(number, goal)
+    sys.stdin = os.fdopen(0, "r", closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+
+
+def _forbid(number: int, event: str, values: tuple[Any, ...]) -> None:
+    """Note, and end the child at, a connection, a look-up of a name, and a program that is not allowed."""
+    if event in {"socket.connect", "socket.getaddrinfo", "socket.sendto"}:
+        os.write(number, f"{event} {values[1:] if event != 'socket.getaddrinfo' else values}\n".encode())
+        os._exit(_ASKED)
+    if event == "subprocess.Popen" and Path(str(values[0])).name not in _ALLOWED:
+        os.write(number, f"{event} {values[0]}\n".encode())
+        os._exit(_ASKED)

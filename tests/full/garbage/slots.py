@@ -1,0 +1,157 @@
+"""Every place on the command line that takes a file, and a call that fills it with one."""
+
+from typing import NamedTuple
+
+from tests.full.garbage.kinds import CONTENTS
+
+HERE = "{}"
+"""Stands in a call for the garbage."""
+NOWHERE = ("--host", "nowhere.invalid")
+JOB = ("--image", "good.sif", "--", "true")
+IMAGE = ("--image", "good.sif")
+ONCE = ("--ranks", "1", "--pattern", "(x)")
+RECIPE = "tf2.15-cpu"
+
+CHECKED = frozenset({1, 2})
+"""Exit codes of a command that checks a file: it says nothing, or cannot be read."""
+FILES = frozenset(CONTENTS) | {"name-newline", "name-escape", "name-not-utf-8", "name-shell"}
+FOLDERS = frozenset({"folder", "full-folder", "root"})
+NEW = frozenset({"missing", "dangling"})
+"""What a file or folder can be written to."""
+NO_JOB = frozenset({"empty", "bom", "json-null", "json-object"})
+"""A job file that sets nothing."""
+SYSTEM = frozenset({"root"})
+"""The system itself is a sandbox."""
+REPLACED = NEW | FILES | {"/proc/self/mem"}
+"""What an image or a bundle takes the place of."""
+STREAMS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
+"""Devices that take what is written; ``/dev/full`` is a full disk."""
+
+
+class Slot(NamedTuple):
+    """An option or argument and a call with it.
+
+    ``valid`` are kinds that are right for it: the command may go on, and ask what it needs. ``codes`` are the
+    exit codes of all others. With ``writes`` the folder ``/`` is left out: root can write there.
+    """
+
+    command: str
+    parameter: str
+    words: tuple[str, ...]
+    suffix: str = ""
+    valid: frozenset[str] = frozenset()
+    codes: frozenset[int] = frozenset({2})
+    case: str = ""
+    writes: bool = False
+
+    @property
+    def name(self) -> str:
+        return " ".join(filter(None, (self.command, self.parameter, self.case)))
+
+
+def _ssh_config(command: str, *words: str) -> Slot:
+    # An empty file is a configuration that sets nothing.
+    return Slot(
+        command, "--ssh-config", ("--ssh-config", HERE, *NOWHERE, *words), valid=frozenset({"empty", "bom"})
+    )
+
+
+_READING = (
+    Slot("image show", "recipe", (HERE,), ".toml"),
+    Slot("image solve", "recipe", (HERE,), ".toml"),
+    Slot("image solve", "--facts", (RECIPE, "--facts", HERE)),
+    Slot("image solve", "--site", (RECIPE, "--site", HERE), ".toml"),
+    Slot("image render", "recipe", (HERE,), ".toml"),
+    Slot("image lock", "recipe", (HERE,), ".toml"),
+    Slot("image lock", "--facts", (RECIPE, "--own", "--facts", HERE)),
+    Slot("image lock", "--site", (RECIPE, "--own", "--site", HERE), ".toml"),
+    Slot("image build", "recipe", (HERE,), ".toml"),
+    Slot("image sif", "image", (HERE,), ".toml"),
+    Slot("image inspect", "image", (HERE,), valid=SYSTEM),
+    Slot("image sbom", "image", (HERE,), valid=SYSTEM),
+    Slot("image sign", "sif", (HERE, "--key", "nobody@nowhere.invalid"), ".sif"),
+    Slot("image verify", "sif", (HERE,), ".sif"),
+    Slot("image verify", "--keyring", ("good.sif", "--keyring", HERE)),
+    Slot("image verify", "--lock", ("good.sif", "--lock", HERE), ".lock.json"),
+    Slot("image push", "image", (HERE, "oras://nowhere.invalid/a/b:1"), case="to a registry"),
+    Slot("image push", "image", (HERE, "x/", *NOWHERE, "--facts"), case="with --facts"),
+    Slot("image push", "--ca", ("good.sif", "oras://nowhere.invalid/a/b:1", "--ca", HERE)),
+    _ssh_config("image push", "good.sif", "x/"),
+    Slot("image pull", "--ca", ("oras://nowhere.invalid/a/b:1", "-o", "new.sif", "--ca", HERE)),
+    Slot("image bundle", "recipes", (HERE, "-o", "new.tar"), ".toml"),
+    Slot("image bundle", "--sif", (RECIPE, "-o", "new.tar", "--sif", HERE), ".sif"),
+    Slot("image unbundle", "source", (HERE,), ".tar"),
+    Slot("image adopt", "image", (HERE,), valid=SYSTEM),
+    Slot("image adopt", "--facts", ("good.sif", "--facts", HERE)),
+    Slot("image adopt", "--ca", ("oras://nowhere.invalid/a/b:1", "--ca", HERE)),
+    _ssh_config("probe"),
+    _ssh_config("init", "--yes"),
+    Slot("doctor", "image", (HERE, *NOWHERE), valid=SYSTEM),
+    Slot("doctor", "image", (HERE, *NOWHERE, "--live", "--mode", "srun-pmix"), case="--live"),
+    Slot("doctor", "--facts", ("good.sif", "--facts", HERE)),
+    Slot("doctor", "--undo", ("--fix", "--undo", HERE), ".toml"),
+    _ssh_config("doctor", "good.sif"),
+    # What is not recognised is a failed check; what cannot be read is a wrong file.
+    Slot("explain", "file", (HERE,), codes=CHECKED),
+    Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".yaml", NO_JOB, case="job file"),
+    Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".py", FILES, case="own"),
+    Slot("launch", "--image", ("--image", HERE, *NOWHERE, "--", "true"), ".sif"),
+    Slot("launch", "--image", ("--image", HERE, "--site", "virtual", "--dry-run", "--", "true"), ".sif",
+         frozenset({"missing", "name-300", "name-6000"}), case="for a site"),
+    Slot("launch", "--image", ("--image", HERE, "--local", "--", "true"), ".sif", case="--local"),
+    Slot("launch", "--site", ("--site", HERE, "--dry-run", *JOB), ".toml"),
+    Slot("launch", "--job", ("--job", HERE, *NOWHERE, *IMAGE), ".yaml", NO_JOB),
+    Slot("launch", "--fix", ("--fix", HERE, *NOWHERE, *JOB), ".toml"),
+    Slot("launch", "--verify-key", ("--verify-key", HERE, *NOWHERE, *JOB), ".asc"),
+    Slot("launch", "--data", ("mnist", "--data", HERE, *NOWHERE, *IMAGE), "", FOLDERS | NEW),
+    _ssh_config("launch", *JOB),
+    Slot("notebook", "--image", ("--image", HERE, *NOWHERE), ".sif"),
+    Slot("notebook", "--image", ("--image", HERE, "--site", "virtual", "--dry-run"), ".sif",
+         frozenset({"missing", "name-300", "name-6000"}), case="for a site"),
+    Slot("notebook", "--site", ("--site", HERE, "--dry-run", *IMAGE), ".toml"),
+    _ssh_config("notebook", *IMAGE),
+    Slot("scale", "trainer", (HERE, "--ranks", "1", *NOWHERE, *IMAGE), ".py", FILES),
+    Slot("scale", "--image", (*ONCE, *NOWHERE, "--image", HERE, "--", "true"), ".sif"),
+    Slot("scale", "--site", (*ONCE, "--site", HERE, *JOB), ".toml"),
+    Slot("scale", "--data", ("mnist", "--ranks", "1", "--data", HERE, *NOWHERE, *IMAGE), "", FOLDERS | NEW),
+    Slot("scale", "--prove", ("mnist", "--ranks", "2", "--prove", HERE, *NOWHERE, *IMAGE), codes=CHECKED),
+    _ssh_config("scale", *ONCE, *JOB),
+    Slot("report", "jobs", (HERE,)),
+    Slot("report", "--timeline", ("--timeline", HERE), codes=CHECKED),
+    Slot("site check", "name", (HERE, *NOWHERE), ".toml"),
+    Slot("site check", "--facts", ("virtual", "--facts", HERE)),
+    _ssh_config("site check", "virtual"),
+    Slot("site show", "name", (HERE,), ".toml"),
+    Slot("cluster up", "--flavour", ("--flavour", HERE)),
+    Slot("data get", "name", (HERE,), ".toml"),
+)  # fmt: skip
+
+_WRITING = (
+    Slot("init", "--output", ("--yes", "-o", HERE), ".toml", NEW),
+    Slot("image solve", "--output", (RECIPE, "-o", HERE), "", frozenset({"missing"})),
+    Slot("image render", "--output", (RECIPE, "-o", HERE), "", NEW | {"folder"}),
+    Slot("image sif", "--output", (RECIPE, "-o", HERE), ".sif", REPLACED),
+    Slot("image pull", "--output", ("oras://nowhere.invalid/a/b:1", "-o", HERE), ".sif", REPLACED),
+    Slot("image bundle", "--output", (RECIPE, "-o", HERE), ".tar", REPLACED),
+    Slot("image adopt", "--output", ("good.sif", "-o", HERE), "", {"missing"} | FOLDERS),
+    Slot("probe", "--output", ("-o", HERE), ".json", NEW | STREAMS | {"empty", "fifo", "/proc/self/mem"}),
+    Slot("doctor", "--output", ("good.sif", "--facts", "facts.txt", "--fix", "-o", HERE), ".toml", NEW),
+    Slot("scale", "--study", (*ONCE, *NOWHERE, "--study", HERE, *JOB), "", {"missing"} | FOLDERS),
+    Slot("report", "--output", ("run", "-o", HERE), "", {"missing"} | FOLDERS),
+    Slot("data get", "--output", ("mnist", "-o", HERE), "", {"missing"} | FOLDERS),
+)  # fmt: skip
+
+SLOTS = (*_READING, *(slot._replace(writes=True) for slot in _WRITING))
+
+NO_FILES = frozenset(
+    {
+        *("--account", "--array", "--attach", "--begin", "--bind", "--cluster", "--compare", "--constraint"),
+        *("--cpu-bind", "--dependency", "--directory", "--env", "--error", "--exclude", "--explain"),
+        *("--folder", "--from-job", "--gpu", "--gpu-bind", "--host", "--key", "--licenses", "--listen"),
+        *("--mail-type", "--mail-user", "--memory", "--memory-per-cpu", "--min-free", "--module", "--name"),
+        *("--node", "--nodelist", "--nodes", "--output", "--packages", "--partition", "--pattern"),
+        *("--platform", "--python", "--qos", "--reservation", "--sbatch", "--since", "--site", "--strong"),
+        *("--tag", "--time", "--unit", "--user", "--weak", "--workdir", "job", "jobs", "source", "target"),
+    }
+)
+"""Options and arguments of text that name no file of this machine, or none at all."""

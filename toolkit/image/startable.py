@@ -1,0 +1,39 @@
+"""Look at the head of a file that a job is to start from, before any other machine is asked."""
+
+import shlex
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.files import check_given, open_given
+from toolkit.image.bounded import Budget
+from toolkit.image.inspect import SQUASHFS, inspect
+from toolkit.image.reference import for_apptainer
+from toolkit.image.siffile import is_sif, read_sif
+from toolkit.image.squash import SquashTree
+
+_HEAD = 512
+
+
+def check_startable(path: Path, option: str) -> None:
+    """Check that a file is a SIF or a squashfs by its head; nothing large is read.
+
+    Args:
+        path: the image.
+        option: the option that names it, for messages.
+
+    Raises:
+        BadInput: if it is not a file, not an image, or an image of another form.
+        Damaged: if its table or its superblock makes no sense.
+    """
+    check_given(path, label=option)
+    with open_given(path, label=option) as file:
+        head = file.read(_HEAD)
+        if is_sif(head) or head.startswith(SQUASHFS):
+            offset = read_sif(file, path).root.offset if is_sif(head) else 0
+            SquashTree(file, offset, str(path), Budget(str(path)))
+            return
+    facts = inspect(path)
+    raise BadInput(
+        f"{option} {path}: a job starts from a SIF, and this is {facts.format}",
+        fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(facts)])}",
+    )

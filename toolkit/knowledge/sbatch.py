@@ -1,0 +1,71 @@
+"""How sbatch reads an ``#SBATCH`` line, so that no option of one gets past a check of names.
+
+Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``; getopt_long(3).
+"""
+
+from collections.abc import Iterable
+
+_COMPONENTS = ("hetjob", "packjob")
+"""Anywhere in the line, sbatch takes one of these, in any case, as the begin of another component."""
+
+
+def words(line: str) -> list[str]:
+    """Split what stands behind ``#SBATCH`` as sbatch does.
+
+    Blanks separate words, quotes of both kinds group characters, a backslash takes the next character as it
+    is, and an unquoted ``#`` begins a comment.
+
+    Raises:
+        ValueError: if a quotation mark is not closed.
+    """
+    found: list[str] = []
+    word, begun, quote, escaped = "", False, "", False
+    for letter in line:
+        if escaped:
+            word, escaped, begun = word + letter, False, True
+        elif letter == "\\":
+            escaped = True
+        elif quote:
+            word, quote = (word, "") if letter == quote else (word + letter, quote)
+        elif letter in "\"'":
+            quote, begun = letter, True
+        elif letter == "#":
+            break
+        elif letter.isspace():
+            found += [word] * begun
+            word, begun = "", False
+        else:
+            word, begun = word + letter, True
+    if quote:
+        raise ValueError(f"no closing {quote}")
+    return found + [word] * begun
+
+
+def is_one_option(line: str) -> bool:
+    """Return whether sbatch reads a line as one option of one component of a job, with or without a value."""
+    try:
+        found = words(line)
+    except ValueError:
+        return False
+    if any(mark in line.lower() for mark in _COMPONENTS) or not found:
+        return False
+    name, *values = found
+    if len(values) > ("=" not in name):
+        return False
+    return name.startswith("-") and not any(value.startswith("-") for value in values)
+
+
+def reserved(line: str, names: Iterable[str]) -> str:
+    """Return the one of ``names`` that the option of a line sets, empty text if it sets none of them.
+
+    getopt_long(3) takes a beginning of a long option for the option if no other begins so. One that is not
+    unique is reserved, too: which options there are differs between releases.
+
+    Args:
+        line: what stands behind ``#SBATCH``, one option.
+        names: long options without dashes, and letters of short ones.
+    """
+    name = (words(line) or [""])[0].partition("=")[0]
+    if name.startswith("--"):
+        return next((one for one in names if len(one) > 1 and one.startswith(name[2:])), "")
+    return next((one for one in names if one == name[1:2]), "")

@@ -1,0 +1,90 @@
+"""Check that a file is a configuration of ssh, which paramiko does not: it takes any text, and binary too."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.files import read_given
+from toolkit.near import near
+
+_LARGEST = 1 << 20
+_LINE = re.compile(r'\s*(?P<keyword>[^\s="#]+)(?:\s*=\s*|\s+)(?P<value>\S.*)')
+"""ssh_config(5): a keyword, then blanks or one ``=`` with blanks around it, then the arguments."""
+_IGNORE = "ignoreunknown"
+
+_MANUAL = """
+addkeystoagent addressfamily batchmode bindaddress bindinterface canonicaldomains
+canonicalizefallbacklocal canonicalizehostname canonicalizemaxdots canonicalizepermittedcnames
+casignaturealgorithms certificatefile channeltimeout checkhostip ciphers clearallforwardings compression
+connectionattempts connecttimeout controlmaster controlpath controlpersist dynamicforward
+enableescapecommandline enablesshkeysign escapechar exitonforwardfailure fingerprinthash
+forkafterauthentication forwardagent forwardx11 forwardx11timeout forwardx11trusted gatewayports
+globalknownhostsfile gssapiauthentication gssapidelegatecredentials hashknownhosts host
+hostbasedacceptedalgorithms hostbasedauthentication hostkeyalgorithms hostkeyalias hostname
+identitiesonly identityagent identityfile ignoreunknown include ipqos kbdinteractiveauthentication
+kbdinteractivedevices kexalgorithms knownhostscommand localcommand localforward loglevel logverbose macs
+match nohostauthenticationforlocalhost numberofpasswordprompts obscurekeystroketiming
+passwordauthentication permitlocalcommand permitremoteopen pkcs11provider port preferredauthentications
+proxycommand proxyjump proxyusefdpass pubkeyacceptedalgorithms pubkeyauthentication refuseconnection
+rekeylimit remotecommand remoteforward requesttty requiredrsasize revokedhostkeys securitykeyprovider
+sendenv serveralivecountmax serveraliveinterval sessiontype setenv stdinnull streamlocalbindmask
+streamlocalbindunlink stricthostkeychecking syslogfacility tag tcpkeepalive tunnel tunneldevice
+updatehostkeys user userknownhostsfile verifyhostkeydns versionaddendum visualhostkey warnweakcrypto
+xauthlocation
+"""
+KEYWORDS = frozenset(_MANUAL.split())
+"""Keywords of ssh_config(5), up to OpenSSH 10."""
+
+_OLD = """
+afstokenpassing challengeresponseauthentication cipher compressionlevel dsaauthentication fallbacktorsh
+globalknownhostsfile2 gssapiclientidentity gssapikeyexchange gssapikexalgorithms gssapirenewalforcesrekey
+gssapiserveridentity gssapitrustdns hostbasedkeytypes identityfile2 keepalive kerberosauthentication
+kerberostgtpassing protocol protocolkeepalives pubkeyacceptedkeytypes rhostsauthentication
+rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartcarddevice
+tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
+"""
+_ACCEPTED = frozenset(_OLD.split())
+"""Old names and names of vendors that OpenSSH, or one with the GSSAPI patch, reads (openssh:readconf.c)."""
+
+
+def check_ssh_config(path: Path) -> None:
+    """Check that each line of a file is a comment or a keyword of ssh_config(5) with a value.
+
+    Raises:
+        BadInput: with file and line, if it is not text, too long, or a line is something else. Also if the
+            name of the file is not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:  # a job's record keeps the name
+        raise BadInput(f"--ssh-config {path}: the name is not UTF-8", fix="rename the file") from error
+    content = read_given(path, most=_LARGEST, label="--ssh-config")
+    ignored: list[str] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        place = f"--ssh-config {path}:{number}"
+        try:
+            text = line.decode("utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{place}: not UTF-8, and so not an SSH configuration") from error
+        text = text.removeprefix("\ufeff")
+        if not text or text.startswith("#"):
+            continue
+        found = _LINE.fullmatch(text)
+        keyword = (found["keyword"] if found else text.split()[0]).lower()
+        _check_keyword(keyword, ignored, place)
+        if found is None:
+            raise BadInput(f"{place}: {keyword[:40]}: there is no value; write KEYWORD VALUE")
+        if keyword == _IGNORE:
+            ignored += re.split(r"[\s,]+", found["value"].lower())
+
+
+def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
+    if keyword in KEYWORDS or keyword in _ACCEPTED or any(fnmatchcase(keyword, one) for one in ignored):
+        return
+    shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
+    raise BadInput(
+        f"{place}: {shown!r} is not a keyword of ssh_config(5){near(keyword, KEYWORDS)}",
+        fix="name an SSH configuration, or add the keyword to IgnoreUnknown in it",
+    )
