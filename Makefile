@@ -7,6 +7,7 @@
 #                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
 #                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=)
+# make garbage         every kind of garbage in place of every file that a command takes: thousands of calls
 # make check           lint, types, import rules, the documentation with its links
 # make docs            the documentation site: build/site/index.html
 # make unit            the fast tests alone
@@ -44,7 +45,7 @@ BIN    := $(VENV)/bin
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
 
-.PHONY: demo test image fuzz check docs unit integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
+.PHONY: demo test image fuzz garbage check docs unit unit-pythons integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -61,7 +62,7 @@ image: $(VENV)/ready
 	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")
 
 test: $(VENV)/ready
-	@$(MAKE) --no-print-directory check unit integration
+	@$(MAKE) --no-print-directory check unit garbage integration
 
 check: $(VENV)/ready
 	$(BIN)/ruff format --check
@@ -83,6 +84,9 @@ unit: $(VENV)/ready
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzz.run --count $(N) --seed $(SEED) --keep build/fuzz
 	HOSTILE_JOBS=$(JOBS) $(BIN)/pytest -q tests/unit/launch/test_hostile.py
+
+garbage: $(VENV)/ready
+	$(BIN)/pytest tests/full/garbage -n auto -q
 
 # Two clusters that share two cores miss a deadline now and then: what fails is run once more, and named in the end
 # as RERUN. Tests that need no services have no second try.

@@ -169,11 +169,13 @@ def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:
 
 
 def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) -> BadInput:
-    """Return the error for a file that cannot be opened; Linux says the least of a socket."""
-    if isinstance(error, OSError) and error.errno == errno.ENXIO:
-        with contextlib.suppress(OSError):
-            return BadInput(f"{name}: {_kind(path.stat().st_mode)}, not a regular file", fix=fix)
+    """Return the error for a file that cannot be opened, in words where those of the system say little."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
+    with contextlib.suppress(OSError, ValueError):
+        if isinstance(error, FileNotFoundError) and path.is_symlink():
+            reason = "a link to a file that is not there"
+        elif isinstance(error, OSError) and error.errno == errno.ENXIO:
+            reason = f"{_kind(path.stat().st_mode)}, not a regular file"
     return BadInput(f"{name}: {reason}", fix=fix)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.disks import fill
 from toolkit import files
 from toolkit.errors import BadInput
-from toolkit.files import write_whole
+from toolkit.files import check_given, is_there, write_whole
 from toolkit.image import shrink
 from toolkit.run.local import LocalRunner
 from toolkit.run.registry import memory
@@ -165,3 +165,33 @@ def test_a_regular_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
         files.read_given(tmp_path / "absent", most=4)
     with pytest.raises(BadInput, match="null byte"):
         files.read_given(tmp_path / "a\0b", most=4)
+
+
+def test_a_file_that_can_be_opened_and_not_read_is_refused():
+    with pytest.raises(BadInput, match="--facts /proc/self/mem: Input/output error"):
+        check_given(Path("/proc/self/mem"), label="--facts")
+
+
+def test_a_socket_is_called_one(tmp_path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "s"))
+        with pytest.raises(BadInput, match="s: a socket, not a regular file"):
+            check_given(tmp_path / "s")
+
+
+def test_what_is_there_is_told_from_what_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    assert is_there(tmp_path / "file")
+    assert is_there(tmp_path / "link")
+    assert not is_there(tmp_path / "gone")
+    for path in (tmp_path / ("n" * 300), tmp_path / "file" / "below"):
+        with pytest.raises(BadInput):
+            is_there(path)
+
+
+def test_a_full_disk_is_told_with_the_name_that_was_asked_for(tmp_path, monkeypatch):
+    fill(monkeypatch)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_whole(tmp_path / "file", b"content")
+    assert caught.value.filename == str(tmp_path / "file")

@@ -57,13 +57,14 @@ def command(
       toolkit probe --host login.example.org --nodes all -o facts.json
     """
     from toolkit.cli.files import write_whole
+    from toolkit.cli.outputs import check_facts_output
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
     from toolkit.probe.probe import Asked, encode, gather
     from toolkit.report.doctor import side_by_side
     from toolkit.report.nodes import machines
 
     if output:
-        _check_output(output)
+        check_facts_output(output)
     asked = Asked(nodes, wait, partition)
     runner = open_runner(host, cluster, ssh_config)
     try:
@@ -83,24 +84,3 @@ def command(
         say(*side_by_side(bundle.host, None, style, width))
     if lines := list(machines(bundle, style, width)):
         say(*([] if output else [""]), *lines)
-
-
-def _check_output(output: Path) -> None:
-    """Refuse, before a place is asked, to replace a file that is not a facts file; devices are written to.
-
-    Raises:
-        BadInput: if the file holds something else.
-    """
-    from toolkit.files import is_dangling, is_there, require_own
-    from toolkit.probe.bundle import MARK
-
-    if not is_there(output, label="-o") or is_dangling(output) or _holds_nothing(output):
-        return
-    require_own(output, MARK, "give another name with -o, or move it away")
-
-
-def _holds_nothing(output: Path) -> bool:
-    """Return whether writing loses nothing: to an empty file of mktemp, ``/dev/stdout``, a FIFO."""
-    if output.is_file():
-        return output.stat().st_size == 0
-    return output.is_char_device() or output.is_fifo()

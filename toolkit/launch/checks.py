@@ -234,6 +234,10 @@ def _module(item: str) -> str:
 def _sbatch(item: str) -> str:
     if not item.isprintable() or not _SBATCH.fullmatch(item):
         return "write one option of sbatch on one line, as in --comment=x or -p gpu"
+    try:
+        sbatch.words(item)
+    except ValueError:
+        return "a quotation mark is not closed"
     if not sbatch.is_one_option(item):
         return "sbatch reads this as more than one option; quote a value with blanks: --comment='x y'"
     name = sbatch.reserved(item, _HAVE_FIELDS)

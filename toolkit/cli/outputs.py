@@ -1,0 +1,24 @@
+"""Check where a command is to write, before it asks other places for what it writes."""
+
+from pathlib import Path
+
+from toolkit.files import is_dangling, is_there, require_own
+from toolkit.probe.bundle import MARK
+
+
+def check_facts_output(output: Path) -> None:
+    """Refuse to replace a file that is not a facts file; devices and FIFOs are written to.
+
+    Raises:
+        BadInput: if the file holds something else.
+    """
+    if not is_there(output, label="-o") or is_dangling(output) or _holds_nothing(output):
+        return
+    require_own(output, MARK, "give another name with -o, or move it away")
+
+
+def _holds_nothing(output: Path) -> bool:
+    """Return whether writing loses nothing: to an empty file of mktemp, ``/dev/stdout``, a FIFO."""
+    if output.is_file():
+        return output.stat().st_size == 0
+    return output.is_char_device() or output.is_fifo()
