@@ -11,6 +11,7 @@
 # make check           lint, types, import rules, the documentation with its links
 # make docs            the documentation site: build/site/index.html
 # make unit            the fast tests alone
+# make unit-pythons    the fast tests under Debian's python3 and the newest Python of this machine too
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
 #                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
@@ -62,7 +63,7 @@ image: $(VENV)/ready
 	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")
 
 test: $(VENV)/ready
-	@$(MAKE) --no-print-directory check unit garbage integration
+	@$(MAKE) --no-print-directory check unit unit-pythons garbage integration
 
 check: $(VENV)/ready
 	$(BIN)/ruff format --check
@@ -84,6 +85,9 @@ unit: $(VENV)/ready
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzz.run --count $(N) --seed $(SEED) --keep build/fuzz
 	HOSTILE_JOBS=$(JOBS) $(BIN)/pytest -q tests/unit/launch/test_hostile.py
+
+unit-pythons: $(VENV)/ready
+	@scripts/unit-pythons.sh $(VENV)
 
 garbage: $(VENV)/ready
 	$(BIN)/pytest tests/full/garbage -n auto -q
