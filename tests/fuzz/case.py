@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.fuzz import bundles, damage, hostile, seeds, terminal
+from tests.fuzz import bundles, damage, hostile, locks, seeds, terminal
 from tests.fuzz.kind import Kind
 from tests.unit.image.archives import PACK, oci_layout, written
 from tests.unit.image.sifs import DATA, sandbox
@@ -205,6 +205,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("facts, bytes", 12, _facts_bytes, _facts_file, "facts.json"),
     Kind("facts, values", 12, _facts_values, _facts_file, "facts.json"),
     *bundles.KINDS,
+    *locks.KINDS,
     *terminal.KINDS,
 )
 """What is made and read. A module that brings kinds of its own has a tuple ``KINDS``, which is added here."""
