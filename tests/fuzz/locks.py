@@ -66,7 +66,7 @@ def read(path: Path, _: int) -> str:
     """Read a lock, and look where its fields would go.
 
     Raises:
-        AssertionError: if a file of the lock would lie outside its folder, or a field holds a control character.
+        AssertionError: if a file would lie outside its folder, or a field holds a control character.
     """
     found = decode_lock(path.read_bytes(), "x.lock.json")
     for file in files_of(found):

@@ -60,7 +60,7 @@ def test_files_of_a_foreign_host_need_a_word_of_the_user() -> None:
             "origin": "https://evil.example/dash_1.deb",
         }
     )
-    with pytest.raises(BadInput, match="takes files from evil.example") as caught:
+    with pytest.raises(BadInput, match=r"takes files from evil\.example") as caught:
         require_accepted([foreign], "r.lock.json", ())
     assert "--accept-origin evil.example" in caught.value.fix
     require_accepted([foreign], "r.lock.json", ("evil.example",))
