@@ -207,7 +207,7 @@ def test_a_bundle_keeps_its_signature_under_another_name(keys, bundle, tmp_path)
 
 def test_only_a_sif_a_bundle_or_a_lock_is_signed(keys, tmp_path, lock, bundle):
     (tmp_path / "x.lock.json").write_text("{}")
-    assert "this is not a lock" in failed("sign", tmp_path / "x.lock.json", "--key", ADA).message
+    assert "not a lock" in failed("sign", tmp_path / "x.lock.json", "--key", ADA).message
     (tmp_path / "text").write_text("text")
     assert failed("sign", tmp_path / "text", "--key", ADA).code == 2
     assert failed("sign", tmp_path / "absent", "--key", ADA).code == 2
