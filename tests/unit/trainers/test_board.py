@@ -11,7 +11,7 @@ from toolkit.trainers.checks.board import Board
 
 def test_a_store_on_the_same_machine_has_the_same_clock():
     with served(task()) as store:
-        board = Board("127.0.0.1", store.server_address[1], time.monotonic() + 20)
+        board = Board(f"127.0.0.1/{store.path}", store.server_address[1], time.monotonic() + 20)
         board.write("a", "b")
         assert board.read("a") == "b"
     assert board.ahead == 0

@@ -18,14 +18,15 @@ def test_a_ring_of_nodes_measures_what_comes_from_the_one_before(monkeypatch, no
     monkeypatch.setattr(links, "_SECONDS", 0.1)
     speeds = {}
 
-    def run(number, port):
+    def run(number, port, path):
         deadline = time.monotonic() + 20
-        board = Board("127.0.0.1", port, deadline)
+        board = Board(f"127.0.0.1/{path}", port, deadline)
         speeds[number] = links.over_tcp(board, number, nodes, "127.0.0.1", deadline)
 
     with served(task()) as store:
         threads = [
-            threading.Thread(target=run, args=(number, store.server_address[1])) for number in range(nodes)
+            threading.Thread(target=run, args=(number, store.server_address[1], store.path))
+            for number in range(nodes)
         ]
         for thread in threads:
             thread.start()
