@@ -111,7 +111,6 @@ def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again
         r"(opal_hwloc|hwloc_)\w+.{0,40}(SIGSEGV|Segmentation)",
         r"mca_btl_tcp_endpoint\S*.{0,80}(connect\(\)|received unexpected process identifier)",
         r"ibv_\w+.{0,200}Cannot allocate memory",
-        r"HYD\w* .*execvp error on file",
     ],
 )
 def test_a_pattern_that_takes_more_is_noticed(pattern):
