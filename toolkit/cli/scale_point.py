@@ -31,14 +31,14 @@ _MOST = 64_000_000
 _FETCH_SECONDS = 600.0
 
 
-def check_run(study: Study, point: Point, *, force: bool) -> None:
+def check_run(study: Study, point: Point) -> None:
     """Check the options and the files of a run; no other machine is asked.
 
     Raises:
         BadInput: for an option that cannot be, or a file that is wrong.
         Missing: if the image or the data are not there.
     """
-    check(asked(*sweep.asked_of(study, point)), Flags(force=force))
+    check(asked(*sweep.asked_of(study, point)), Flags())
 
 
 def submit(

@@ -61,7 +61,7 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
 def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
     """Check what the next run is made of before anything of the study is written."""
     if todo := _todo(points, sweep.retry):
-        scale_point.check_run(study, todo[0][1], force=sweep.force)
+        scale_point.check_run(study, todo[0][1])
 
 
 def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> None:
