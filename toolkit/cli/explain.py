@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.files import check_given, open_given
+from toolkit.files import open_given
 
 _MOST = 64 << 20
 """Bytes of output that are kept; causes stand at the beginning or the end, so the middle is left out."""
@@ -52,9 +52,7 @@ def _read(file: str) -> tuple[bytes, int, bytes]:
         if sys.stdin is None:
             raise BadInput("standard input is closed", fix="give the file that sbatch wrote")
         return ends(sys.stdin.buffer, _MOST // 2)
-    fix = "give the file that sbatch wrote, or -"
-    check_given(Path(file), fix=fix)
-    with open_given(Path(file), fix=fix) as opened:
+    with open_given(Path(file), fix="give the file that sbatch wrote, or -") as opened:
         return ends(opened, _MOST // 2)
 
 
