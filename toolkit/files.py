@@ -34,10 +34,15 @@ def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
         raise _unreadable(path, name, error, fix) from error
     mode = os.fstat(number).st_mode
-    if stat.S_ISREG(mode):
-        return os.fdopen(number, "rb")
-    os.close(number)
-    raise BadInput(f"{name}: {_kind(mode)}, not a regular file", fix=fix)
+    if not stat.S_ISREG(mode):
+        os.close(number)
+        raise BadInput(f"{name}: {_kind(mode)}, not a regular file", fix=fix)
+    try:
+        os.pread(number, 1, 0)  # /proc/self/mem can be opened and not read
+    except OSError as error:
+        os.close(number)
+        raise _unreadable(path, name, error, fix) from error
+    return os.fdopen(number, "rb")
 
 
 def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> bytes:
@@ -79,15 +84,12 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
 
 
 def check_given(path: Path, *, label: str = "", fix: str = "") -> None:
-    """Check that a regular file can be read, by its first byte; see :func:`open_given` for the arguments.
-
-    ``/proc/self/mem`` is a regular file that can be opened and not read.
+    """Check that a path is a regular file that can be read; see :func:`open_given` for the arguments.
 
     Raises:
-        BadInput: if the path is not a regular file, or cannot be read.
+        BadInput: if it is not.
     """
-    with open_given(path, label=label, fix=fix) as file:
-        _read(file, 1, f"{label} {path}".lstrip(), fix)
+    open_given(path, label=label, fix=fix).close()
 
 
 def is_there(path: Path, *, label: str = "") -> bool:

@@ -8,7 +8,7 @@ import click
 
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.files import check_given, open_given
+from toolkit.files import open_given
 
 _MOST = 64 << 20
 """Bytes of output that are kept; causes stand at the beginning or the end, so the middle is left out."""
@@ -62,9 +62,7 @@ def _read(file: str) -> tuple[bytes, bytes, int]:
         if sys.stdin is None:
             raise BadInput("standard input is closed", fix="give the file that sbatch wrote")
         return ends(sys.stdin.buffer, _MOST // 2)
-    fix = "give the file that sbatch wrote, or -"
-    check_given(Path(file), fix=fix)
-    with open_given(Path(file), fix=fix) as opened:
+    with open_given(Path(file), fix="give the file that sbatch wrote, or -") as opened:
         return ends(opened, _MOST // 2)
 
 

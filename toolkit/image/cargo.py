@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.errors import BadInput, CheckFailed, Damaged
-from toolkit.files import check_given, open_given
+from toolkit.files import open_given
 from toolkit.image import oci, workspace
 from toolkit.image.blobs import ArchiveBlobs, Blobs, FolderBlobs, content
 from toolkit.image.bounded import Budget
@@ -98,7 +98,6 @@ def _loaded(ref: Reference, platform: str, present: Present, tell: Tell, stack: 
     if ref.path.is_dir():
         blobs = FolderBlobs(ref.path, ref.shown, Budget(ref.shown), stack)
         return _of_layout(blobs, ref, platform, "oci-layout")
-    check_given(ref.path)
     file = stack.enter_context(open_given(ref.path))
     head = file.read(_HEAD)
     if is_sif(head):

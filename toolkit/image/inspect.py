@@ -9,7 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import BadInput, Damaged
-from toolkit.files import check_given, open_given
+from toolkit.files import open_given
 from toolkit.image import dockersave, oci
 from toolkit.image.assemble import HASHED_UNASKED, Chosen, assemble
 from toolkit.image.blobs import ArchiveBlobs, Blobs, FolderBlobs
@@ -105,7 +105,6 @@ def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: Exit
             f"{ref.shown}: a file, and oci is a folder", fix="for the archive of one: oci-archive:FILE"
         )
     fix = "give the path of an image that you may read"
-    check_given(ref.path, fix=fix)
     return _file(stack.enter_context(open_given(ref.path, fix=fix)), ref, platform, budget)
 
 

@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from toolkit.errors import BadInput
-from toolkit.files import check_given, open_given
+from toolkit.files import open_given
 from toolkit.image.bounded import Budget
 from toolkit.image.inspect import SQUASHFS, inspect
 from toolkit.image.reference import for_apptainer
@@ -25,7 +25,6 @@ def check_startable(path: Path, option: str) -> None:
         BadInput: if it is not a file, not an image, or an image of another form.
         Damaged: if its table or its superblock makes no sense.
     """
-    check_given(path, label=option)
     with open_given(path, label=option) as file:
         head = file.read(_HEAD)
         if is_sif(head) or head.startswith(SQUASHFS):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.files import check_given, open_given
+from toolkit.files import open_given
 from toolkit.model.signature import Signature
 from toolkit.run import gpg_status
 from toolkit.run.command import Command, Completed
@@ -161,7 +161,6 @@ class Verifier:
 
 def _isolated(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
     """Return the words that let gpg see the keys of a file alone."""
-    check_given(keyring, label=option)
     with open_given(keyring, label=option) as file:
         head = file.read(12)
     home = ("--no-options", "--homedir", folder)
