@@ -9,6 +9,7 @@ import msgspec
 
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput
+from toolkit.files import check_given
 from toolkit.image.bundle_format import BundledImage
 from toolkit.image.bundle_reader import Staged, install, stage
 from toolkit.image.bundled_recipes import install_recipes, others, require_recipes, require_unused_names
@@ -66,6 +67,8 @@ def unbundle(
         CheckFailed: if a file is not what the list of the bundle says, its signature is wrong, or the disk
             is full.
     """
+    if not source.is_dir():
+        check_given(source)
     signature = _signature(source, keyring)
     kept = in_cache()
     with tempfile.TemporaryDirectory(prefix="unbundle.", dir=kept) as work, full_disks(kept):

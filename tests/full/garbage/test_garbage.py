@@ -9,7 +9,7 @@ import pytest
 
 from tests.full.garbage.call import load
 from tests.full.garbage.matrix import wrong
-from tests.full.garbage.slots import NO_FILES, SLOTS, Slot
+from tests.full.garbage.slots import NO_FILES, READ_ELSEWHERE, SLOTS, Slot
 from toolkit.cli.main import cli
 
 _EVERYWHERE = {"verbose", "quiet", "debug"}
@@ -28,7 +28,7 @@ def test_garbage_is_answered_with_one_line_and_exit_2(slot: Slot) -> None:
 
 
 def test_the_table_has_every_option_that_takes_a_file() -> None:
-    known = {(slot.command, slot.parameter) for slot in SLOTS}
+    known = {(slot.command, slot.parameter) for slot in SLOTS} | READ_ELSEWHERE
     missing = [
         f"{name} {called}"
         for name, parameter, called in _parameters(cli, ())

@@ -7,12 +7,13 @@ import click
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
-from toolkit.files import open_given, read_given
+from toolkit.files import check_given, open_given, read_given
 from toolkit.image.bundle_format import SUMS
 from toolkit.image.detached import sign_file, signature_file
 from toolkit.image.lock import MOST_LOCK, SUFFIX, decode_lock
 from toolkit.image.papers import full_object
 from toolkit.image.signing import SignedFile, sign
+from toolkit.image.startable import check_startable
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 
@@ -54,14 +55,14 @@ def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: 
 
 
 def _signed_sif(file: Path, key: str, provenance: str, tell: Tell) -> SignedFile:
+    check_startable(file, "FILE")
     extra = (full_object(file),) if provenance == "full" else ()
     return sign(file, key, tell, extra=extra)
 
 
 def _is_bundle(file: Path) -> bool:
     """Tell whether the first member of a tar is the list of hashes of a bundle."""
-    if not file.is_file():
-        return False
+    check_given(file)
     with open_given(file) as opened:
         return opened.read(100).rstrip(b"\0") == SUMS.encode()
 
