@@ -63,7 +63,7 @@ image: $(VENV)/ready
 	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")
 
 test: $(VENV)/ready
-	@$(MAKE) --no-print-directory check unit unit-pythons garbage integration
+	@$(MAKE) --no-print-directory check unit garbage integration
 
 check: $(VENV)/ready
 	$(BIN)/ruff format --check
