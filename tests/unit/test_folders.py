@@ -64,5 +64,5 @@ def test_wherever_a_file_is_asked_for_a_folder_is_called_one(tmp_path):
         lambda: verify(tmp_path, keyring=None, lock=None, unsigned=False, tell=Silent()),
     ]
     for ask in asked:
-        with pytest.raises(BadInput, match=f"{tmp_path}/?: a folder; name a file"):
+        with pytest.raises(BadInput, match=f"{tmp_path}/?: a folder"):
             ask()

@@ -58,6 +58,8 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
     """
     if host is not None and cluster is not None:
         raise BadInput("--host and --cluster: give one of them")
+    if ssh_config is not None and host is None and cluster is None:
+        raise BadInput("--ssh-config: give --host with it")
     if ssh_config is not None:
         from toolkit.run.ssh_file import check_ssh_config
 
@@ -76,8 +78,6 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
         from toolkit.run.ssh import SshRunner
 
         return LoginPathRunner(SshRunner(host, ssh_config))
-    if ssh_config is not None:
-        raise BadInput("--ssh-config: give --host with it")
     from toolkit.run.local import LocalRunner
 
     return LocalRunner()

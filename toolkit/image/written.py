@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.files import is_there
 from toolkit.folders import behind_links
 from toolkit.image.based import context_of_base
 from toolkit.image.context import whole_context
@@ -57,7 +56,7 @@ def new_folder(folder: Path) -> Path:
         BadInput: if there is a file of that name, the folder is not empty, or nothing can be written there.
     """
     real = behind_links(folder)
-    if is_there(real, label="-o") and not real.is_dir():
+    if real.exists() and not real.is_dir():
         raise BadInput(f"-o: {folder} is a file", fix="name a new folder")
     would_take(real, "-o")
     if real.exists() and any(real.iterdir()):

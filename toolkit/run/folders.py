@@ -1,5 +1,6 @@
 """Folders that a person named, and the cache: seen to take files before any work is done for them."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -76,7 +77,13 @@ def check_folder(folder: Path, option: str) -> None:
     Raises:
         BadInput: if it is there and is no folder, be it a device.
     """
-    if is_there(folder, label=option) and not folder.is_dir():
+    try:
+        os.lstat(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:  # its name is too long, or leads through a file
+        raise _refused(folder, option, error) from error
+    if not folder.is_dir():
         raise BadInput(
             f"{option}: {folder} cannot be written to: it is no folder",
             fix=f"name a folder of yours with {option}",

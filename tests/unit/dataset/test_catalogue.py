@@ -117,7 +117,7 @@ def test_a_description_is_read(written):
         ("https://", "file://", r"source\[0\].url"),
         ("{name}", "all", r"source\[0\].url"),
         ('schema = "toolkit.dataset/1"', 'schema = "toolkit.dataset/9"', "schema"),
-        ('name = "tiny"', "name = ", "line 3"),
+        ('name = "tiny"', "name = ", ":3: this is not TOML"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_file(written, old, new, said):

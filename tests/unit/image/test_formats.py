@@ -383,7 +383,7 @@ def test_a_pipe_in_the_place_of_a_blob_does_not_hold_us_up(tmp_path):
     with pytest.raises(CheckFailed, match="is missing"):
         inspect(layout)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="neither a file nor a folder"):
+    with pytest.raises(BadInput, match="a FIFO, not a regular file"):
         inspect(tmp_path / "pipe")
 
 

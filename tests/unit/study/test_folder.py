@@ -16,7 +16,7 @@ def test_what_is_kept_comes_back_and_the_rest_is_planned(tmp_path):
 
 def test_what_is_no_study_is_told_with_its_place(tmp_path):
     assert not folder.is_study(tmp_path)
-    with pytest.raises(BadInput, match="cannot be read"):
+    with pytest.raises(BadInput, match="No such file"):
         folder.load(tmp_path)
     for text, said in (
         ("{", "not a study"),

@@ -139,7 +139,7 @@ def test_what_is_no_timeline_is_told_with_its_place(tmp_path, text, said):
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(BadInput, match="cannot be read"):
+    with pytest.raises(BadInput, match="No such file"):
         read(tmp_path / "none.json")
 
 
