@@ -11,6 +11,7 @@ from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.study import Point, Study
 from toolkit.run.local import LocalRunner
+from toolkit.study.grammar import faults
 from toolkit.study.sweep import file_name, points
 
 STUDY = "study.json"
@@ -40,6 +41,8 @@ def load(folder: Path) -> Study:
         raise BadInput(f"{file}: not a study: {error}") from error
     if study.schema != _SCHEMA:
         raise BadInput(f"{file}: schema {study.schema} is not known; this toolkit reads {_SCHEMA}")
+    for fault in faults(study):
+        raise BadInput(f"{file}: {fault}")
     return study
 
 
