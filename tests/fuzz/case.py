@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.fuzz import damage, hostile, seeds
+from tests.fuzz import damage, hostile, locks, seeds
 from tests.unit.image.archives import PACK, oci_layout, written
 from tests.unit.image.sifs import DATA, sandbox
 from toolkit.engine.predict import examine, predict
@@ -63,7 +63,7 @@ def run(number: int, seed: int, folder: Path) -> Outcome:
     before, begun, rss = _listing(folder), time.process_time(), _peak(reset=True)
     try:
         with _within(SECONDS):
-            came = _facts_file(path, number) if kind.startswith("facts") else _image(path, number)
+            came = _read(kind, path, number)
         fault = ""
     except ToolkitError as error:
         came, fault = type(error).__name__, _unfit(error)
@@ -77,6 +77,12 @@ def run(number: int, seed: int, folder: Path) -> Outcome:
     if not fault and grown > MEMORY:
         fault = f"it took {grown >> 20} MiB of memory"
     return Outcome(number, kind, came, seconds, grown, fault)
+
+
+def _read(kind: str, path: Path, number: int) -> str:
+    if kind in locks.KINDS:
+        return locks.read(path.read_bytes())
+    return _facts_file(path, number) if kind.startswith("facts") else _image(path, number)
 
 
 def _image(path: Path, number: int) -> str:
@@ -203,4 +209,7 @@ _KINDS: dict[str, tuple[float, Callable[[random.Random, Path], bytes | Path]]] =
     "image, bomb": (2, lambda chance, _: hostile.bomb(chance)),
     "facts, bytes": (12, _facts_bytes),
     "facts, values": (12, _facts_values),
+    "lock, fields": (8, lambda chance, _: locks.made("lock, fields", chance)),
+    "lock, values": (3, lambda chance, _: locks.made("lock, values", chance)),
+    "lock, bytes": (2, lambda chance, _: locks.made("lock, bytes", chance)),
 }

@@ -18,6 +18,7 @@ def test_damaged_images_and_facts_give_facts_or_an_error_of_ours(tmp_path):
     # All that is made is of use only if some of it gets through, and some does not.
     came = {(o.kind.partition(",")[0], o.came) for o in outcomes}
     assert {("image", "facts"), ("image", "CheckFailed"), ("facts", "facts"), ("facts", "BadInput")} <= came
+    assert ("lock", "BadInput") in came
     assert not (tmp_path / "keep").exists()
 
 

@@ -15,9 +15,10 @@ import msgspec
 from toolkit.data import cache_dir, config_dir, shipped
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import read_given
 from toolkit.image.bundle import INDEX, NAME, SUMS, BundledImage, Index
 from toolkit.image.digest import sha256
-from toolkit.image.lock import SUFFIX
+from toolkit.image.lock import MOST_LOCK, SUFFIX, decode_lock
 from toolkit.image.sif import full_disks
 from toolkit.model.progress import Tell
 from toolkit.run.folders import in_cache
@@ -193,6 +194,9 @@ def _recipes(folder: Path, sums: Mapping[str, str]) -> tuple[tuple[str, ...], tu
     Return the files that were placed, and the recipes of which nothing was, as the person has another file.
     """
     names = [name for name in sums if PurePosixPath(name).parent.name == "recipes"]
+    for name in names:
+        if name.endswith(SUFFIX):
+            decode_lock(read_given(folder / name, most=MOST_LOCK), name)
     kept = _others(names, sums)
     placed = []
     for name in names:

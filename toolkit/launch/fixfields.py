@@ -21,11 +21,11 @@ def faults(fix: Fix) -> Iterator[tuple[str, str]]:
         value = before in _WITH_VALUE and not word.startswith("-")
         # A word that is neither would be taken for the image.
         if not word.isprintable() or not (value or _OPTION.fullmatch(word)):
-            yield "launch.container", f"expected an option such as --nv or --home=DIR, found {ascii(word)}"
+            yield "launch.container", f"expected an option such as --nv or --home=DIR, found {word!a}"
         before = "" if value else word
     for bind in fix.launch.binds:
         if why := bind_fault(bind):
-            yield "launch.binds", f"{ascii(bind)}: {why}"
+            yield "launch.binds", f"{bind!a}: {why}"
     for name, value in fix.launch.env.items():
         if not value.replace("\n", "").replace("\t", "").isprintable():
             yield "launch.env", f"{name}: a control character"

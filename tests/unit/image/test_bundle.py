@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.image.locks import lock
 from tests.unit.image.sifs import sif
 from toolkit.cli.image import command
 from toolkit.data import shipped
@@ -15,6 +16,7 @@ from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image import bundle as bundles
 from toolkit.image.bundle import INDEX, INSTALL, SUMS, BundledImage, Index, bundle, write
 from toolkit.image.unbundle import read_index, read_sums, unbundle
+from toolkit.model.lock import encoded
 from toolkit.model.progress import Silent
 
 QUIET = {"verbose": False, "quiet": True}
@@ -238,7 +240,7 @@ def test_a_recipe_of_ones_own_stays_and_is_told(made, own):
 
 def test_a_lock_is_not_placed_beside_another_recipe_nor_over_a_lock_of_ones_own(made, own):
     folder, files, _ = made
-    (folder / "lock").write_bytes(b"lock")
+    (folder / "lock").write_bytes(encoded(lock()))
     write(folder / "bundle.tar", {**files, "recipes/mine.lock.json": folder / "lock"}, Silent())
     (own / "mine.toml").write_bytes(b"of my own")
     assert unbundle(folder / "bundle.tar", None, Silent()).kept == ("mine",)
@@ -247,3 +249,12 @@ def test_a_lock_is_not_placed_beside_another_recipe_nor_over_a_lock_of_ones_own(
     (own / "mine.lock.json").write_bytes(b"lock of my own")
     assert unbundle(folder / "bundle.tar", None, Silent()).kept == ("mine",)
     assert [path.read_bytes() for path in own.iterdir()] == [b"lock of my own"]
+
+
+def test_a_lock_with_a_field_that_breaks_its_grammar_is_not_placed(made, own):
+    folder, files, _ = made
+    (folder / "lock").write_bytes(encoded(lock(epoch=-1)))
+    write(folder / "bundle.tar", {**files, "recipes/mine.lock.json": folder / "lock"}, Silent())
+    with pytest.raises(BadInput, match=r"recipes/mine\.lock\.json: epoch: expected a number"):
+        unbundle(folder / "bundle.tar", None, Silent())
+    assert list(own.iterdir()) == []

@@ -1,0 +1,67 @@
+"""Locks from elsewhere: a shipped lock with hostile values in its fields, read and rendered."""
+
+import json
+import random
+from pathlib import Path
+
+from tests.fuzz import damage
+from tests.unit.image.hostile import HOSTILE, MARK, RECIPE, changed, places, plain
+from toolkit.errors import ToolkitError
+from toolkit.image.based import context_of_base
+from toolkit.image.emit import Making, definition, dockerfile
+from toolkit.image.fetch import path_of
+from toolkit.image.identity import labels
+from toolkit.image.lock import decode_lock, files_of
+from toolkit.image.origins import require_accepted
+from toolkit.image.recipe import load
+
+KINDS = ("lock, fields", "lock, values", "lock, bytes")
+
+
+def made(kind: str, chance: random.Random) -> bytes:
+    """Return the bytes of a lock with some damage."""
+    if kind == "lock, bytes":
+        return damage.bytewise(plain(), chance)
+    if kind == "lock, values":
+        return damage.jsonwise(plain(), chance)
+    lock = json.loads(plain())
+    for path in chance.choices(list(places(lock)), k=chance.choice((1, 1, 1, 2, 5))):
+        lock = changed(lock, path, chance.choice(HOSTILE))
+    return json.dumps(lock).encode()
+
+
+def read(content: bytes) -> str:
+    """Read a lock and render all that is made of it; return what came of it.
+
+    Raises:
+        ToolkitError: if the lock is refused.
+        AssertionError: if something hostile got through.
+    """
+    lock = decode_lock(content, "x.lock.json")
+    require_accepted(files_of(lock), "x.lock.json", ())
+    making = Making(named=load(RECIPE), lock=lock, base=lock.base.published)
+    files = {file.sha256: Path("/nonexistent") for file in files_of(lock)}
+    base = context_of_base(lock, files)
+    texts = [
+        dockerfile(making),
+        definition(making, labels(making), context="/ctx/", jobs=2),
+        *(content.decode() for content in base.values() if isinstance(content, bytes)),
+        *base,
+        *(str(path_of(file)) for file in files_of(lock)),
+    ]
+    found = [text for text in texts if MARK in text]
+    if found:
+        raise AssertionError(f"a hostile value is in {found[0][:200]!r}")
+    roots = {path_of(file).parent.parent for file in files_of(lock)}
+    if len(roots) != 1 or any("/" in name.removeprefix("base/") for name in base):
+        raise AssertionError("a file lies outside its folder")
+    return "rendered"
+
+
+def refused(content: bytes) -> str:
+    """Return the message that refuses a lock; empty text if nothing does."""
+    try:
+        read(content)
+    except ToolkitError as error:
+        return error.message
+    return ""
