@@ -1,91 +1,79 @@
-"""Locks with one hostile field: refused in one line that names the field, or harmless where they go."""
+"""Locks from elsewhere: a shipped lock with hostile values in its fields, read and rendered."""
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
+from tests.fuzz import damage
 from tests.fuzz.kind import Kind
-from tests.unit.image.locks import lock
+from tests.unit.image.hostile import HOSTILE, MARK, RECIPE, changed, places, plain
+from toolkit.errors import ToolkitError
+from toolkit.image.based import context_of_base
+from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.fetch import path_of
+from toolkit.image.identity import labels
 from toolkit.image.lock import decode_lock, files_of
-from toolkit.model.lock import encoded
-
-HOSTILE = (
-    "",
-    "../../../../etc/passwd",
-    "/etc/passwd",
-    "x\nRUN evil",
-    "x\r\nRUN evil",
-    "x\u2028RUN evil",
-    "x\x00y",
-    "x\x1b[2J",
-    "x\u202ey",
-    "--logfile=/etc/passwd",
-    "--setup-hook=touch /evil",
-    "a,b --x",
-    "$(touch evil)",
-    "`touch evil`",
-    "x; touch evil",
-    'x" && touch evil && "',
-    "http://evil.example/x.deb",
-    "file:///etc/passwd",
-    "https://user:password@evil.example/x",
-    "debian:pool/../../x",
-    "x" * 5000,
-    "\u00e9" * 64,
-    "F" * 64,
-    "0" * 63,
-)
+from toolkit.image.origins import require_accepted
+from toolkit.image.recipe import load
 
 
-def fields(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the place of every text and number in a lock."""
-    items = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    )
-    if items is None:
-        yield path
-        return
-    for name, below in items:
-        yield from fields(below, (*path, name))
+def made(kind: str, chance: random.Random) -> bytes:
+    """Return the bytes of a lock with some damage."""
+    if kind == "lock, bytes":
+        return damage.bytewise(plain(), chance)
+    if kind == "lock, values":
+        return damage.jsonwise(plain(), chance)
+    lock = json.loads(plain())
+    for path in chance.choices(list(places(lock)), k=chance.choice((1, 1, 1, 2, 5))):
+        lock = changed(lock, path, chance.choice(HOSTILE))
+    return json.dumps(lock).encode()
 
 
-def with_value(path: tuple[str | int, ...], value: object) -> bytes:
-    """Return the JSON of a lock with another value in one place."""
-    raw = json.loads(encoded(lock()))
-    *above, last = path
-    place = raw
-    for name in above:
-        place = place[name]
-    place[last] = value
-    return json.dumps(raw).encode()
-
-
-def read(path: Path, _: int) -> str:
-    """Read a lock, and look where its fields would go.
+def read(content: bytes) -> str:
+    """Read a lock and render all that is made of it; return what came of it.
 
     Raises:
-        AssertionError: if a file would lie outside its folder, or a field holds a control character.
+        ToolkitError: if the lock is refused.
+        AssertionError: if something hostile got through.
     """
-    found = decode_lock(path.read_bytes(), "x.lock.json")
-    for file in files_of(found):
-        there = path_of(file)
-        assert there.parent.name == file.sha256, there
-        assert there.resolve().parent == there.parent.resolve(), there
-    texts = json.loads(encoded(found))
-    for place in fields(texts):
-        value = texts
-        for name in place:
-            value = value[name]
-        assert not isinstance(value, str) or value.isprintable(), place
-    return "lock"
+    lock = decode_lock(content, "x.lock.json")
+    require_accepted(files_of(lock), "x.lock.json", ())
+    making = Making(named=load(RECIPE), lock=lock, base=lock.base.published)
+    files = {file.sha256: Path("/nonexistent") for file in files_of(lock)}
+    base = context_of_base(lock, files)
+    texts = [
+        dockerfile(making),
+        definition(making, labels(making), context="/ctx/", jobs=2),
+        *(content.decode() for content in base.values() if isinstance(content, bytes)),
+        *base,
+        *(str(path_of(file)) for file in files_of(lock)),
+    ]
+    found = [text for text in texts if MARK in text]
+    if found:
+        raise AssertionError(f"a hostile value is in {found[0][:200]!r}")
+    roots = {path_of(file).parent.parent for file in files_of(lock)}
+    if len(roots) != 1 or any("/" in name.removeprefix("base/") for name in base):
+        raise AssertionError("a file lies outside its folder")
+    return "rendered"
 
 
-def _hostile(chance: random.Random, _: Path) -> bytes:
-    places = list(fields(json.loads(encoded(lock()))))
-    value = chance.choice((*HOSTILE, -1, 1 << 70, None, [], {}))
-    return with_value(chance.choice(places), value)
+def refused(content: bytes) -> str:
+    """Return the message that refuses a lock; empty text if nothing does."""
+    try:
+        read(content)
+    except ToolkitError as error:
+        return error.message
+    return ""
 
 
-KINDS: tuple[Kind, ...] = (Kind("lock, values", 6, _hostile, read, "x.lock.json"),)
+def _kind(name: str, weight: float) -> Kind:
+    return Kind(
+        name,
+        weight,
+        lambda chance, _: made(name, chance),
+        lambda path, _: read(path.read_bytes()),
+        "x.lock.json",
+    )
+
+
+KINDS = (_kind("lock, fields", 8), _kind("lock, values", 3), _kind("lock, bytes", 2))

@@ -21,6 +21,7 @@ def test_damaged_images_and_facts_give_facts_or_an_error_of_ours(tmp_path):
     came = {(o.kind.partition(",")[0], o.came) for o in outcomes}
     assert {("image", "facts"), ("image", "CheckFailed"), ("facts", "facts"), ("facts", "BadInput")} <= came
     assert {("bundle", "installed"), ("bundle", "BadInput")} <= came
+    assert ("lock", "BadInput") in came
     assert not (tmp_path / "keep").exists()
 
 

@@ -11,6 +11,7 @@ from toolkit.errors import BadInput
 from toolkit.files import is_there, read_given
 from toolkit.knowledge.lines import line_of
 from toolkit.knowledge.strict import LONGEST, plain_text, tables
+from toolkit.launch.fixfields import faults
 from toolkit.launch.plan import check_variables
 from toolkit.model.fix import Fix
 from toolkit.report.fix import MARK
@@ -97,6 +98,8 @@ def _check(fix: Fix, text: str, file: Path) -> None:
         name = next(n for n in (*fix.launch.env, *fix.launch.unset) if not (n.isidentifier() and n.isascii()))
         field = "launch.env" if name in fix.launch.env else "launch.unset"
         raise BadInput(f"{file}:{line_of(text, field)}: {field}: {name!r}: {what}") from error
+    for field, what in faults(fix):
+        raise BadInput(f"{file}:{line_of(text, field)}: {field}: {what}")
 
 
 def _refused(message: str, text: str, file: Path) -> BadInput:

@@ -244,7 +244,8 @@ def _sbatch(item: str) -> str:
     return f"set this by the field {_HAVE_FIELDS[name]}" if name else ""
 
 
-def _bind(item: str) -> str:
+def bind_fault(item: str) -> str:
+    """Return why a bind will not do; empty text if it will."""
     if not item.isprintable() or "," in item:
         return "a bind holds no comma, line break or control character"
     return "" if re.fullmatch(r"[^:]+(:[^:]+(:[a-z]+)?)?", item) else "write SRC[:DST[:ro]]"
@@ -258,6 +259,6 @@ def _variable(item: str) -> str:
 _EACH: Mapping[str, Callable[[str], str]] = {
     "modules": _module,
     "sbatch": _sbatch,
-    "binds": _bind,
+    "binds": bind_fault,
     "env": _variable,
 }

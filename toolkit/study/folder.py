@@ -13,6 +13,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import is_there, read_given
 from toolkit.model.study import Point, Study
 from toolkit.run.local import LocalRunner
+from toolkit.study.grammar import faults
 from toolkit.study.sweep import file_name, points
 
 STUDY = "study.json"
@@ -41,6 +42,8 @@ def load(folder: Path) -> Study:
         raise BadInput(f"{file}: not a study: {error}") from error
     if study.schema != _SCHEMA:
         raise BadInput(f"{file}: schema {study.schema} is not known; this toolkit reads {_SCHEMA}")
+    for fault in faults(study):
+        raise BadInput(f"{file}: {fault}")
     return study
 
 

@@ -1,0 +1,85 @@
+"""A shipped lock, and hostile values to put into its fields."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from toolkit.data import shipped
+
+RECIPE = "mpi-only"
+MARK = "EVIL"
+"""In every hostile text, so that it is found wherever it gets through."""
+
+HOSTILE: tuple[object, ...] = (
+    f"--logfile=/tmp/{MARK}",
+    f"-{MARK}",
+    f"../../../../{MARK}",
+    f"/{MARK}",
+    f"a/{MARK}",
+    f".{MARK}",
+    f"x\nRUN {MARK}",
+    f"x\r\nRUN {MARK}",
+    f"x\u2028RUN {MARK}",
+    f"x\x85RUN {MARK}",
+    f"\x1b]0;{MARK}\a",
+    f"\u202e{MARK}",
+    f"\0{MARK}",
+    f"a,b --{MARK}",
+    f"$({MARK})",
+    f"`{MARK}`",
+    f"'; {MARK} #",
+    f'"{MARK}',
+    f"${{{MARK}}}",
+    f"\\{MARK}",
+    f"a {MARK}",
+    f"{MARK}\n",
+    f"\u00fc{MARK}",
+    MARK * 4000,
+    f"http://127.0.0.1:5333/{MARK}_1_all.deb",
+    f"file:///{MARK}",
+    f"https://ada:{MARK}@host.example/x.deb",
+    f"https://host.example/{MARK}\nx",
+    f"debian:pool/../../{MARK}",
+    f"debian:/{MARK}",
+    f"index:3.11\n{MARK}",
+    "",
+    -1,
+    1 << 70,
+    1.5,
+    None,
+    True,
+    [],
+    {},
+)
+"""Values that a field may not have; a few are harmless in some field."""
+
+
+@cache
+def plain() -> bytes:
+    """Return the shipped lock that is mutated."""
+    return (shipped("recipes") / f"{RECIPE}.lock.json").read_bytes()
+
+
+def plain_recipe() -> bytes:
+    """Return the recipe of that lock."""
+    return (shipped("recipes") / f"{RECIPE}.toml").read_bytes()
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of every field of a lock; of lists the first entry alone."""
+    if isinstance(value, dict):
+        for name in value:
+            yield from places(value[name], (*path, name))
+    elif isinstance(value, list) and value:
+        yield from places(value[0], (*path, 0))
+    else:
+        yield path
+
+
+def changed(value: Any, path: tuple[str | int, ...], new: object) -> Any:
+    """Return a copy in which the field at ``path`` has another value."""
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = changed(value[path[0]], path[1:], new)
+    return copy
