@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from pathlib import Path
 
 from toolkit import files
@@ -9,11 +10,15 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import behind_links
 from toolkit.report.plain import shown
 
+_READER_SECONDS, _PAUSE = 2.0, 0.02
+"""How long a process that was started with this one may take to open a FIFO for reading."""
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole, or not at all; where a link leads, and into a device or a pipe that is there.
 
-    A FIFO is written to if a process reads it; without one an ordinary ``open`` waits for ever.
+    A FIFO is written to if a process opens it for reading within two seconds; an ordinary ``open`` waits for
+    ever.
 
     Raises:
         BadInput: if the folder is not there or cannot be written to, or if no file is named.
@@ -36,7 +41,23 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def _write_into(path: Path, content: bytes) -> None:
     """Write into a device or a pipe; on a terminal, such as ``/dev/stdout``, with the filter of the door."""
-    number = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # ENXIO for a FIFO without a reader
+    number = _opened(path)
     os.set_blocking(number, True)
     with os.fdopen(number, "wb") as file:
         file.write(shown(content.decode("utf-8", "replace")).encode() if file.isatty() else content)
+
+
+def _opened(path: Path) -> int:
+    """Return the number of a device or pipe that is open for writing.
+
+    Raises:
+        OSError: with ENXIO for a FIFO that no process reads.
+    """
+    deadline = time.monotonic() + _READER_SECONDS
+    while True:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
