@@ -43,10 +43,6 @@ def check_words(asked: Asked, flags: Flags) -> Fix | None:
     if fix and job.mode not in {None, fix.launch.mode}:
         raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
     demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, job.site)
-    if flags.verify_key:
-        from toolkit.run.gpg import check_keyring
-
-        check_keyring(Path(flags.verify_key), "--verify-key")
     if asked.site:
         places = Places("/run", "/image", "/data", "/programs/it.py")
         check_limits(specify(job, places), asked.site, job.site or "")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from toolkit.errors import BadInput
-from toolkit.folders import at_home, no_file
+from toolkit.folders import at_home
 from toolkit.model.site import Site
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -94,9 +94,9 @@ def _check_file(required: Required) -> None:
             f"{required.by}: the value is empty",
             fix="is a shell variable not set? Name a file of public keys, or leave it out",
         )
-    file = at_home(required.key)
-    if not file.is_file():
-        raise BadInput(f"{required.by} {required.key}: {no_file(file)}")
+    from toolkit.run.gpg import check_keyring  # not for those who only ask for help
+
+    check_keyring(at_home(required.key), required.by)
 
 
 def beside(file: Path, key: str) -> str:

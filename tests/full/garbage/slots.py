@@ -105,6 +105,15 @@ _READING = (
     Slot("launch", "--verify-key", ("--verify-key", HERE, *NOWHERE, *JOB), ".asc"),
     Slot("launch", "--data", ("mnist", "--data", HERE, *NOWHERE, *IMAGE), "", FOLDERS | NEW),
     _ssh_config("launch", *JOB),
+    Slot("launch", "--env-file", ("--env-file", HERE, *NOWHERE, *JOB), ".env"),
+    Slot("notebook", "--env-file", ("--env-file", HERE, *NOWHERE, *IMAGE), ".env"),
+    Slot("notebook", "--verify-key", ("--verify-key", HERE, *NOWHERE, *IMAGE), ".asc"),
+    Slot("scale", "--env-file", ("--env-file", HERE, *ONCE, *NOWHERE, *JOB), ".env"),
+    Slot("scale", "--verify-key", ("--verify-key", HERE, *ONCE, *NOWHERE, *JOB), ".asc"),
+    Slot("doctor", "--verify-key", ("good.sif", "--live", "--verify-key", HERE, *NOWHERE), ".asc"),
+    Slot("image render", "--verify-key", (RECIPE, "--verify-key", HERE), ".asc"),
+    Slot("image build", "--verify-key", (RECIPE, "--verify-key", HERE), ".asc"),
+    Slot("image unbundle", "--verify-key", ("any.tar", "--verify-key", HERE), ".asc"),
     Slot("notebook", "--image", ("--image", HERE, *NOWHERE), ".sif"),
     Slot("notebook", "--image", ("--image", HERE, "--site", "virtual", "--dry-run"), ".sif",
          frozenset({"missing", "name-300", "name-6000"}), case="for a site"),
@@ -142,15 +151,6 @@ _WRITING = (
 )  # fmt: skip
 
 SLOTS = (*_READING, *(slot._replace(writes=True) for slot in _WRITING))
-
-READ_ELSEWHERE = frozenset(
-    {
-        *((command, "--verify-key") for command in ("image render", "image build", "image unbundle")),
-        *((command, "--verify-key") for command in ("doctor", "jobs resume", "notebook", "scale")),
-        *((command, "--env-file") for command in ("launch", "notebook", "scale")),
-    }
-)
-"""Options that no slot has yet. tests/unit/cli/test_gate.py and test_secrets.py give them wrong files."""
 
 NO_FILES = frozenset(
     {

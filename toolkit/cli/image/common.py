@@ -10,7 +10,6 @@ import click
 
 from toolkit.cli.say import say
 from toolkit.errors import BadInput, Missing
-from toolkit.folders import no_file
 from toolkit.image.origins import ACCEPT
 from toolkit.model.facts import HostFacts
 from toolkit.model.signature import FileSignature
@@ -32,8 +31,9 @@ def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -
     if not value.strip():
         raise BadInput("--verify-key '': name a file of public keys", fix="is a variable unset?")
     path = Path(value)
-    if not path.is_file():
-        raise BadInput(f"--verify-key {path}: {no_file(path)}")
+    from toolkit.run.gpg import check_keyring  # not for those who only ask for help
+
+    check_keyring(path, "--verify-key")
     return path
 
 
