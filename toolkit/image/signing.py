@@ -11,7 +11,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import CheckFailed
-from toolkit.files import check_given
+from toolkit.files import open_given
 from toolkit.folders import behind_links
 from toolkit.image import workspace
 from toolkit.image.digest import check_digest, publish, sha256
@@ -65,7 +65,8 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
         CheckFailed: if the SIF is damaged or is not what the checksum beside it says, or gpg does not sign.
         BadInput, Missing: if the file or the key is not there.
     """
-    check_given(sif)
+    with open_given(sif) as file:
+        signed_groups(read_table(file, sif), sif)  # a wrong file is reported before gpg is asked for a key
     real, maker = behind_links(sif), signing_key(key)
 
     def waiting() -> None:

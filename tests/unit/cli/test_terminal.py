@@ -95,10 +95,13 @@ def test_evidence_of_a_cluster_is_shown_by_doctor_and_stays_in_its_column(tmp_pa
     shown(["doctor", image, "--facts", facts], NO_COLOR="")
 
 
-def test_the_name_of_a_study_is_shown_as_text(tmp_path):
+def test_a_study_with_a_hostile_name_is_refused_and_a_strange_one_is_shown(tmp_path):
     points = [point(n, 8 / n) for n in (1, 2, 4)]
-    folder = kept(tmp_path / "study", study([(1, 1), (2, 1), (4, 1)], name=HOSTILE), points)
-    shown(["report", folder, "--text"])
+    sizes = [(1, 1), (2, 1), (4, 1)]
+    refused = kept(tmp_path / "refused", study(sizes, name=HOSTILE), points)
+    assert b"name: expected one line of printable text" in on_a_terminal(["report", str(refused), "--text"])
+    strange = kept(tmp_path / "strange", study(sizes, name="\u00e9tude \u4e00 <b>$x$"), points)
+    assert "\u00e9tude \u4e00 <b>$x$" in on_a_terminal(["report", str(strange), "--text"]).decode()
 
 
 @pytest.mark.parametrize("field", ["trainer", "strategy"])
