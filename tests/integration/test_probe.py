@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import mounting
 from tests.integration.program import toolkit
 from toolkit.data import shipped
 from toolkit.probe.answers import separate
@@ -20,7 +21,6 @@ from toolkit.probe.evidence import parse
 from toolkit.probe.probe import gather
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
-from toolkit.run.nodes import opened
 
 pytestmark = pytest.mark.integration
 
@@ -334,11 +334,8 @@ def test_nothing_of_a_person_is_in_the_answer(tmp_path, environment, settings_fi
 
 
 def _resize(cluster, node, size):
-    with opened() as machines:
-        done = machines.run(
-            f"toolkit-{cluster.name}-{node}", Command.of("mount", "-o", f"remount,size={size}", "/dev/shm")
-        )
-    assert done.ok, done.errors
+    container = f"toolkit-{cluster.name}-{node}"
+    assert not mounting.on_node(container, "mount", "-o", f"remount,size={size}", "/dev/shm")
 
 
 def _shm(bundle) -> list[int | None]:

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests import mounting
 from tests.integration.jobs import as_root, cut, last_record
 from tests.integration.program import ROOT, toolkit
 from tests.unit.trainers.digits import idx
@@ -233,18 +234,19 @@ def test_a_disk_that_is_full_is_named_and_once_there_is_room_it_goes_on(cluster,
     folder = f"{run.record['spec']['directory']}/checkpoints"
     # A checkpoint takes 5 MB, and a new one is written before an old one goes.
     on_node(cluster, "login", f"install -d -o ada {folder}")
-    mounted = on_node(cluster, "node1", f"mount -t tmpfs -o size=12m,uid=1000 none {folder}")
-    assert not mounted
+    node = container(cluster.name, "node1")
+    size = ("-t", "tmpfs", "-o", "size=12m,uid=1000", "none")
+    assert not mounting.on_node(node, "mount", *size, folder)
     try:
         as_root(cluster, "scontrol", "update", f"JobId={run.record['id']}", "StartTime=now")
         status, said = run.end()
         assert status == 1
         assert re.search(r"checkpoints/\S+: the checkpoint cannot be written: No space left on", said), said
         assert f"toolkit jobs resume {run.record['key']}" in said
-        on_node(cluster, "node1", f"mount -o remount,size=100m {folder}")
+        assert not mounting.on_node(node, "mount", "-o", "remount,size=100m", folder)
         resume(run)
     finally:
-        on_node(cluster, "node1", f"umount {folder}")
+        mounting.on_node(node, "umount", folder)
     whole(run)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import msgspec
 
+from tests import mounting
 from tests.matrix import build
 from tests.matrix.record import place_name
 from tests.matrix.said import QUESTIONS, heard
 from toolkit.cli.places import open_runner
 from toolkit.cluster import use, virtual
+from toolkit.cluster.plan import container
 from toolkit.model.cluster import Cluster
 from toolkit.model.facts import HostFacts
 from toolkit.probe.probe import probe
@@ -72,11 +74,16 @@ class Place:
         before = [self._ask(node, words).strip() for node in nodes] if size else []
         try:
             for node in nodes if size else ():
-                self._ask(node, ("mount", "-o", f"remount,size={size}", "/dev/shm"))
+                self._resize(node, size)
             yield
         finally:
             for node, former in zip(nodes, before, strict=False):
-                self._ask(node, ("mount", "-o", f"remount,size={former}", "/dev/shm"))
+                self._resize(node, former)
+
+    def _resize(self, node: str, size: str) -> None:
+        words = ("mount", "-o", f"remount,size={size}", "/dev/shm")
+        if why := mounting.on_node(container(self.cluster.name, node), *words):
+            raise RuntimeError(f"{node}: {why}")
 
     def _ask(self, node: str, words: tuple[str, ...]) -> str:
         out = bytearray()

@@ -64,7 +64,7 @@ def built(tmp_path: Path) -> Path:
 def lock() -> Lock:
     return locks.lock(
         base=LockedBase(
-            name="debian:bookworm", release="12", packages=(locks.file("dash", "0.5.12-2", "_all.deb"),)
+            name="debian:bookworm", release="bookworm", packages=(locks.file("dash", "0.5.12-2", "_all.deb"),)
         ),
         build=Stage(),
         run=Stage(wheels=(locks.file("Demo", "1.0", ".whl"),)),
