@@ -67,19 +67,10 @@ def test_clean_removes_the_environment_and_what_was_built_and_nothing_else(check
     (checkout / "build/images").mkdir(parents=True)
     own = checkout / "mine.txt"
     own.touch()
-    done = run(checkout, env, "clean.sh", ".venv")
+    done = run(checkout, env, "clone.sh", "scripts/clean.sh", ".venv")
     assert done.returncode == 0, done.stderr
-    assert "removed .venv, build" in done.stdout
-    assert sorted(p.name for p in checkout.iterdir()) == ["mine.txt", "recipes", "scripts"]
-
-
-def test_clean_forgets_jobs_of_the_demo_and_keeps_a_persons_own(checkout, env, tmp_path):
-    for name, cluster in (("a", "demo"), ("b", "other")):
-        record = tmp_path / f".local/state/toolkit/jobs/{name}/record.json"
-        record.parent.mkdir(parents=True)
-        record.write_text(f'{{\n  "cluster": "{cluster}"\n}}\n')
-    assert run(checkout, env, "clean.sh", ".venv").returncode == 0
-    assert [p.name for p in (tmp_path / ".local/state/toolkit/jobs").iterdir()] == ["b"]
+    assert "removed .venv and build" in done.stdout
+    assert sorted(p.name for p in checkout.iterdir()) == [".toolkit-clone", "mine.txt", "recipes", "scripts"]
 
 
 def test_demo_takes_its_cluster_down_when_a_step_fails_and_notes_no_result(checkout, env):

@@ -28,8 +28,9 @@ class Door(io.TextIOBase):
     def errors(self) -> str | None:  # type: ignore[override]  # the same
         return self._below.errors
 
-    def write(self, text: str, /) -> int:
-        safe = shown(text)
+    def write(self, text: str | bytes, /) -> int:
+        # click writes shell completion as bytes, to a stream without ``buffer`` too.
+        safe = shown(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
         self._below.write(coloured(safe) if self._terminal else uncoloured(safe))
         return len(text)
 

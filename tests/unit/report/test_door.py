@@ -4,6 +4,7 @@ import io
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from toolkit.report.door import Door, unfiltered
@@ -63,3 +64,10 @@ def test_no_module_prints_around_the_door(pattern, allowed):
         if not name.startswith("trainers/") and re.search(pattern, code):
             found.add(name)
     assert found <= allowed
+
+
+def test_bytes_of_a_library_pass_the_filter_too() -> None:
+    below = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    click.echo(b"plain,show\x1b[2J", file=Door(below))
+    below.flush()
+    assert below.buffer.getvalue() == b"plain,show\\u001b[2J\n"
