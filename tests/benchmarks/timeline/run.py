@@ -1,14 +1,13 @@
 """Measure the reading of a large timeline: python -m tests.benchmarks.timeline.run [--megabytes 200]."""
 
 import argparse
-import resource
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from tests.benchmarks.timeline.made import make
+from tests.measured import measured
 
 _SECONDS, _MEMORY = 30.0, 500e6
 """What issue and documentation promise for 200 MB."""
@@ -23,14 +22,12 @@ def main():
         make(file, size)
         began = time.monotonic()
         toolkit = str(Path(sys.executable).with_name("toolkit"))
-        subprocess.run([toolkit, "report", "--timeline", str(file)], check=True)
+        took = measured([toolkit, "report", "--timeline", str(file)], quiet=False)
         seconds = time.monotonic() - began
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-        print(
-            f"\n{file.stat().st_size / 1e6:.0f} MB in {seconds:.1f} s, with {memory / 1e6:.0f} MB of memory"
-        )
+        megabytes, memory = file.stat().st_size / 1e6, took.peak / 1e6
+        print(f"\n{megabytes:.0f} MB in {seconds:.1f} s, with {memory:.0f} MB of memory")
     allowed = size / 200e6
-    return int(seconds > max(_SECONDS * allowed, 5.0) or memory > _MEMORY)
+    return int(took.code != 0 or seconds > max(_SECONDS * allowed, 5.0) or took.peak > _MEMORY)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,7 @@
 
 import lzma
 import os
-import resource
 import struct
-import subprocess
 import sys
 import tracemalloc
 import zlib
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from tests.measured import measured
 from tests.unit.image import bombs
 from tests.unit.image.sifs import elf, sif
 from toolkit.errors import Damaged
@@ -70,18 +69,10 @@ def test_a_squashfs_with_a_lying_block_is_damaged(tmp_path, codec, place):
 
 def peak(tmp_path: Path, file: Path) -> int:
     """Return the most memory that ``image inspect`` takes, in bytes; its address space has an end."""
-    limit = 1500 << 20
-    child = subprocess.Popen(
-        [sys.executable, "-m", "toolkit", "image", "inspect", str(file)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "HOME": str(tmp_path)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),  # noqa: PLW1509 - no threads
-    )
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode in {0, 2}
-    return used.ru_maxrss << 10
+    words = [sys.executable, "-m", "toolkit", "image", "inspect", str(file)]
+    took = measured(words, most=1500 << 20, env={**os.environ, "HOME": str(tmp_path)})
+    assert took.code in {0, 2}
+    return took.peak
 
 
 @pytest.mark.parametrize(("codec", "size"), [("zstd", 700 << 20), ("lz4", 300 << 20), ("lz4", 30 << 20)])

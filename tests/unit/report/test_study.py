@@ -162,8 +162,12 @@ def test_a_label_is_no_formula_in_a_spreadsheet(tmp_path, begin):
 
 
 def test_no_form_of_a_report_holds_a_hidden_character_or_a_line_of_a_label(tmp_path):
-    name = f"a\x1b[2J\u202e\x9b\u200b\n{FORGED}"
-    report = read([kept(tmp_path, study([(1, 1), (2, 1)], name=name), [point(1, 8), point(2, 4)])])
+    """Studies of one name go by their folders, and a failure by what was said: neither has a grammar."""
+    hostile = f"a\x1b[2J\u202e\x9b\u200b\n{FORGED}"
+    failed = point(2, 1, number=2, state="failed", figures=None, why=hostile)
+    sizes = study([(1, 1), (2, 1)], repeats=2)
+    folders = [kept(tmp_path / name, sizes, [point(1, 8), point(2, 4), failed]) for name in (hostile, "b")]
+    report = read(folders)
     with warnings.catch_warnings(action="ignore"):  # the font has no glyph for some of them
         drawn = plots(report)
     forms = [page(report, drawn), *(plot.svg for plot in drawn)]
