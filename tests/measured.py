@@ -1,0 +1,45 @@
+"""Run a command, and measure what it took of processor and memory."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_AROUND = """
+import json, os, resource, subprocess, sys
+most, to = int(sys.argv[1]), int(sys.argv[2])
+if most:
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+code = subprocess.run(sys.argv[3:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+os.write(to, json.dumps([code, used.ru_utime + used.ru_stime, used.ru_maxrss << 10]).encode())
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a command took: seconds of processor time, and bytes of memory at most."""
+
+    code: int
+    cpu: float
+    peak: int
+
+
+def measured(
+    words: Sequence[str], *, most: int = 0, env: Mapping[str, str] | None = None, quiet: bool = True
+) -> Measured:
+    """Run a command; ``most`` is how many bytes of address space it may have.
+
+    A small process starts it, as Linux counts the memory of a parent as its child's too, and pytest is large.
+    """
+    reading, writing = os.pipe()
+    out = subprocess.DEVNULL if quiet else None
+    with os.fdopen(reading, "rb") as told:
+        subprocess.run(
+            [sys.executable, "-S", "-c", _AROUND, str(most), str(writing), *words],
+            stdout=out, stderr=out, env=env, pass_fds=(writing,), check=True,
+        )  # fmt: skip
+        os.close(writing)
+        return Measured(*json.loads(told.read()))
