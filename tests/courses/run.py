@@ -18,8 +18,8 @@ from pathlib import Path
 from tests.courses.desk import CLASSROOM, ROOT, Desk, NoEnd, Shell, variables
 from tests.courses.likeness import difference, lasting, shortened
 from tests.courses.page import Command, File, Keep, WrongPage, steps, written
-from tests.integration.program import toolkit
-from tests.integration.registry import Registry
+from tests.services.program import toolkit
+from tests.services.registry import Registry
 from toolkit.cluster import virtual
 from toolkit.errors import Missing, ToolkitError
 

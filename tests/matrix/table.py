@@ -45,7 +45,7 @@ _TRAININGS_HEAD = """
 MNIST with Horovod, two ranks, by `toolkit launch mnist` with its preflight (`tests/matrix/trainings.toml`;
 `python -m tests.matrix.train`). **Bold** is a mode that was launched without `--mode`: the engine's choice.
 `mpirun-container` was tried here on one node; on several it has a test of its own
-(`tests/integration/test_mpirun_nodes.py`). Where a failure was predicted, it was forced.
+(`tests/full/cluster/test_mpirun_nodes.py`). Where a failure was predicted, it was forced.
 
 | cluster | image | mode | nodes | predicted | happened | test accuracy |
 |---|---|---|---|---|---|---|

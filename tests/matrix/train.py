@@ -17,11 +17,11 @@ from subprocess import TimeoutExpired
 
 import msgspec
 
-from tests.integration.program import ROOT, toolkit
 from tests.matrix.central import central
 from tests.matrix.outcome import classify, telling
 from tests.matrix.place import Place
 from tests.matrix.trainings import Trained, Wanted, load, save, wanted
+from tests.services.program import ROOT, toolkit
 from toolkit.cluster.flavour import flavours
 from toolkit.engine.predict import predict
 from toolkit.image.inspect import inspect

@@ -19,7 +19,7 @@ import msgspec
 
 from tests.benchmarks.accuracy.cases import Case, Reached, cases
 from tests.benchmarks.accuracy.page import Found, page
-from tests.integration.program import ROOT, toolkit
+from tests.services.program import ROOT, toolkit
 
 _HOURS = "02:00:00"
 _SECONDS = 7200

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from tests.integration.program import ROOT
+from tests.services.program import ROOT
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, ToolkitError
 

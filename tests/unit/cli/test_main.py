@@ -10,7 +10,7 @@ import sys
 import click
 import pytest
 
-from tests.integration.program import ROOT
+from tests.services.program import ROOT
 from toolkit.cli import main as program
 from toolkit.cli.commands import COMMANDS
 from toolkit.errors import BadInput, CheckFailed, Damaged, Interrupted, Missing

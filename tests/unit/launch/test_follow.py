@@ -1,4 +1,4 @@
-"""Following a job, against recorded answers of Slurm; the real one is in tests/integration."""
+"""Following a job, against recorded answers of Slurm; the real one is in tests/full."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Submitting, asking, cancelling, against recorded answers of Slurm; the real one is in tests/integration."""
+"""Submitting, asking, cancelling, against recorded answers of Slurm; the real one is in tests/full."""
 
 import msgspec
 import pytest

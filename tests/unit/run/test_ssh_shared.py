@@ -1,4 +1,4 @@
-"""A shared connection, with an ssh that runs the far shell here; the real one is in tests/integration."""
+"""A shared connection, with an ssh that runs the far shell here; the real one is in tests/full."""
 
 import getpass
 import os

@@ -5,6 +5,7 @@ import sys
 import zipfile
 
 import pytest
+import uv
 
 from toolkit.errors import BadInput
 from toolkit.model.progress import Silent
@@ -24,16 +25,10 @@ def test_a_wheel_is_made_again_from_what_is_installed(tmp_path):
     bytes_of_first = first.read_bytes()
     assert packed(distribution, tmp_path).read_bytes() == bytes_of_first
     target = tmp_path / "there"
-    words = (
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-index",
-        "--no-deps",
-        "--target",
-        str(target),
+    words = ("pip", "install", "--quiet", "--offline", "--no-index", "--no-deps", "--target", str(target))
+    subprocess.run(
+        [uv.find_uv_bin(), *words, "--python", sys.executable, str(first)], check=True, timeout=120
     )
-    subprocess.run([sys.executable, "-m", "pip", *words, str(first)], check=True, timeout=120)
     said = hashlib.sha256((target / "click" / "core.py").read_bytes()).hexdigest()
     assert said == hashlib.sha256(distribution.locate_file("click/core.py").read_bytes()).hexdigest()
     with zipfile.ZipFile(first) as archive:

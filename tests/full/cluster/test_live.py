@@ -1,0 +1,91 @@
+"""Trials of MPI on the virtual cluster: what was predicted is what happens."""
+
+import json
+
+import pytest
+
+from tests.services.program import toolkit
+from toolkit.run.command import Command
+from toolkit.run.nodes import opened
+
+pytestmark = pytest.mark.integration
+
+
+def live(image, cluster, *words, timeout=300):
+    done = toolkit(
+        "doctor",
+        str(image),
+        "--cluster",
+        cluster.name,
+        "--live",
+        "--json",
+        *words,
+        timeout=timeout,
+        ok=False,
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_the_chosen_mode_runs_as_predicted(cluster, training_sif):
+    status, told = live(training_sif, cluster)
+    (trial,) = told["trials"]
+    assert status == 0
+    assert (told["schema"], trial["mode"]) == ("toolkit.live/1", "srun-pmix")
+    assert (trial["predicted"], trial["observed"], trial["agrees"]) == ("ok", "ok", True)
+    seen = trial["seen"]
+    assert seen["sizes"] == [2, 2]
+    assert len(set(seen["hosts"])) == 2
+    assert seen["sums"] == [True, True]
+    assert [m["bytes"] for m in seen["messages"]] == [8, 64, 1024, 16384, 262144, 4194304]
+    assert all(m["whole"] and 0 < m["seconds"] < 10 and m["between"] == "nodes" for m in seen["messages"])
+    # The nodes of the virtual cluster have Ethernet and nothing else.
+    assert seen["transport"]["name"] == "tcp"
+    assert trial["missed_fabric"] is False
+    assert seen["program"] == "python"
+
+
+def test_two_ranks_of_a_node_send_to_each_other_too(cluster, training_sif):
+    status, told = live(training_sif, cluster, "--ranks-per-node", "2")
+    (trial,) = told["trials"]
+    assert trial["seen"]["sizes"] == [4] * 4
+    assert trial["seen"]["sums"] == [True] * 4
+    assert {m["between"] for m in trial["seen"]["messages"]} == {"nodes", "node"}
+    # Large messages too: the plan puts ranks of a node into one namespace, without which they hang.
+    assert (trial["observed"], trial["predicted"], trial["agrees"], status) == ("ok", "ok", True, 0)
+
+
+def test_modes_that_fail_fail_as_predicted_and_are_explained(cluster, training_sif):
+    status, told = live(training_sif, cluster, "--mode", "srun-pmi2", "--mode", "mpirun-host")
+    refused, right = told["trials"]
+    assert status == 1
+    assert (refused["mode"], refused["observed"], refused["agrees"]) == ("srun-pmi2", "init-failure", True)
+    assert refused["findings"][0]["id"] == "image-lacks-pmi2"
+    assert (right["mode"], right["observed"], right["agrees"]) == ("mpirun-host", "ok", True)
+
+
+@pytest.fixture
+def without_time_zone(cluster):
+    """Nodes as a minimal system has them, without the file that Apptainer binds as installed."""
+
+    def move(source, target):
+        for node in ("node1", "node2"):
+            done = machines.run(f"toolkit-{cluster.name}-{node}", Command.of("mv", source, target))
+            assert done.ok, done.errors
+
+    with opened() as machines:
+        move("/etc/localtime", "/etc/localtime.away")
+        yield
+        move("/etc/localtime.away", "/etc/localtime")
+
+
+def test_what_the_runtime_cannot_bind_is_left_out(cluster, training_sif, without_time_zone):
+    status, told = live(training_sif, cluster, "--mode", "srun-pmix", "--mode", "mpirun-host")
+    assert [trial["observed"] for trial in told["trials"]] == ["ok", "ok"]
+    assert status == 0
+
+
+def test_the_page_for_a_person(cluster, training_sif):
+    done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--live", timeout=300)
+    assert "observed       ok: 2 of 2 ranks on node" in done.stdout
+    assert "between nodes" in done.stdout
+    assert "toolkit jobs logs live-srun-pmix-" in done.stdout

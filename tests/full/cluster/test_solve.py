@@ -1,0 +1,75 @@
+"""What the solver foresees of an image, held against the image that was built from its answer."""
+
+import json
+
+import pytest
+
+from tests.services.fixtures import RECIPE
+from tests.services.program import toolkit
+from tests.services.workers import CLUSTER
+from toolkit.engine.foreseen import foreseen
+from toolkit.engine.predict import predict
+from toolkit.image.inspect import inspect
+from toolkit.image.lock import load_lock
+from toolkit.knowledge.stacks import stacks
+from toolkit.model.prediction import Request
+from toolkit.probe.probe import load
+from toolkit.versions import same
+
+pytestmark = pytest.mark.integration
+OPERATIONS = ("mpi", "gloo")
+
+
+@pytest.fixture(scope="module")
+def solution(training_sif):
+    """The stack that the image was locked and built with."""
+    return load_lock(RECIPE).solution
+
+
+@pytest.fixture(scope="module")
+def inside(training_sif):
+    return inspect(str(training_sif))
+
+
+@pytest.fixture(scope="module")
+def saved(cluster, tmp_path_factory):
+    file = tmp_path_factory.mktemp("facts") / "facts.json"
+    toolkit("probe", "--cluster", CLUSTER, "-o", str(file))
+    return file
+
+
+def test_the_image_has_the_versions_that_were_chosen(solution, inside):
+    found = {
+        "tensorflow": inside.tensorflow,
+        "horovod": inside.horovod,
+        "mpi4py": inside.mpi4py,
+        "pmix": inside.pmix,
+        "ucx": inside.ucx,
+        inside.mpi.implementation: inside.mpi.version,
+    }
+    chosen = {c.component: c.version for c in solution.chosen if c.component not in ("base", "python")}
+    assert set(found) == set(chosen)
+    assert all(same(found[name], version) for name, version in chosen.items()), (found, chosen)
+    assert inside.python.startswith(solution.versions["python"] + ".")
+
+
+def test_the_image_is_judged_as_it_was_foreseen(solution, inside, saved):
+    table = stacks()
+    taken = {
+        c.component: next(
+            r for r in table.rows(c.component) if (r.version, r.provider) == (c.version, c.provider)
+        )
+        for c in solution.chosen
+    }
+    host = load(saved)
+    guessed = predict(host, foreseen(table, "x86_64", taken, OPERATIONS), Request())
+    real = predict(host, inside, Request())
+    assert [(p.mode, p.outcome) for p in guessed.predictions] == [
+        (p.mode, p.outcome) for p in real.predictions
+    ]
+
+
+def test_the_doctor_chooses_the_way_that_the_solver_named(saved, training_sif):
+    solved = json.loads(toolkit("image", "solve", RECIPE, "--facts", str(saved), "--json").stdout)
+    judged = json.loads(toolkit("doctor", str(training_sif), "--facts", str(saved), "--json").stdout)
+    assert solved["mode"] == judged["chosen"] == "srun-pmix"

@@ -1,0 +1,55 @@
+"""All services, and how the workers of a run share them."""
+
+import os
+from pathlib import Path
+
+from xdist.scheduler.loadscope import LoadScopeScheduling
+
+from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures by their names here
+    box,
+    cluster,
+    copied,
+    engine,
+    few,
+    inside,
+    locked,
+    login,
+    mnist,
+    on,
+    training_sif,
+)  # fmt: skip
+from tests.services.workers import STATE
+
+# Files that build, tag and remove the same image: one worker runs them all.
+IMAGES = ("test_image", "test_reproducible", "test_bundle", "test_registry", "test_sif", "test_signatures")
+# What takes longest comes first, so that workers end together.
+LONG = ("test_courses", "test_survive_slurm", *IMAGES, "test_strategies", "test_options", "test_classroom")
+
+
+def pytest_configure():
+    """Keep the clusters and job records of tests apart from a person's own."""
+    os.environ["XDG_STATE_HOME"] = str(STATE)
+
+
+def pytest_collection_modifyitems(items):
+    order = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
+class Files(LoadScopeScheduling):
+    """Give a file to one worker, as its tests share a fixture or the state of the cluster."""
+
+    def _split_scope(self, nodeid):
+        name = Path(nodeid.partition("::")[0]).stem
+        return "images" if name in IMAGES else name
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Files(config, log)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say why a test was tried again: that it passed then is no reason to know nothing of it."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"tried again: {report.nodeid}")
+        terminalreporter.line("\n".join(report.longreprtext.splitlines()[-40:]))

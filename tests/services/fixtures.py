@@ -1,0 +1,169 @@
+"""Real services for the tests that need them, each started once for a run."""
+
+import contextlib
+import os
+
+import pytest
+
+from tests.services.jobs import as_root
+from tests.services.program import ROOT, toolkit
+from tests.services.workers import CLUSTER, one_at_a_time
+from tests.unit.trainers.digits import idx
+from toolkit.cluster import virtual
+from toolkit.data import cache_dir
+from toolkit.errors import Missing
+from toolkit.image.fetch import fetched
+from toolkit.image.lock import files_of, load_lock
+from toolkit.model.progress import Silent
+from toolkit.run.containers import Box, run_once
+from toolkit.run.engine import connect
+from toolkit.run.ssh import SshRunner
+
+RECIPE = "tf2.15-cpu"
+IMAGE = f"toolkit/{RECIPE}:latest"
+
+
+# The smallest system that a job can run in: a shell, four programs and the libraries that they need.
+_BOX = r"""
+set -e
+cd "$(mktemp -d)"
+mkdir -p box/bin box/etc box/tmp box/proc box/sys box/dev box/home box/work box/var/tmp
+for program in /bin/sh /bin/cat /bin/sleep /bin/touch /usr/bin/env; do
+    cp -L "$program" box/bin/
+    ldd "$program" | grep -o '/[^ ]*' | while read -r library; do cp --parents -L "$library" box/; done
+done
+apptainer -s build -F /work/jobs-box.sif box
+"""
+
+
+@pytest.fixture(scope="session")
+def engine():
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def cluster(engine):
+    """A cluster of two nodes; TOOLKIT_KEEP_CLUSTER=1 leaves it up for the next try."""
+    try:
+        virtual.status(CLUSTER)
+        virtual.find(CLUSTER)
+    except Missing:
+        # Left by a run that was killed, and its keys are gone with the folder that it ran in.
+        with contextlib.suppress(Missing):
+            virtual.down(CLUSTER)
+    yield virtual.up(CLUSTER, 2)
+    if not os.environ.get("TOOLKIT_KEEP_CLUSTER"):
+        virtual.down(CLUSTER)
+
+
+@pytest.fixture(scope="module")
+def login(cluster):
+    """A connection to the cluster's login node."""
+    runner = SshRunner("login", cluster.ssh_config)
+    yield runner
+    runner.close()
+
+
+@pytest.fixture(scope="session")
+def locked(engine, tmp_path_factory):
+    """Return the lock of a shipped recipe: the committed one while its files are to be had.
+
+    Mirrors of Debian keep a package only until the next one comes. Years later the recipe is locked anew,
+    into a folder of settings that goes with the tests, where this and every command of theirs finds it.
+    """
+
+    def lock(name):
+        found = load_lock(name)
+        try:
+            fetched(files_of(found), Silent())
+        except Missing:
+            os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))
+            toolkit("image", "lock", name, "--upgrade", "--own", timeout=900)
+            found = load_lock(name)
+        return found
+
+    return lock
+
+
+@pytest.fixture(scope="session")
+def training_sif(engine, locked):
+    """The default recipe as a SIF file; both steps do nothing where nothing has changed."""
+    sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
+    with one_at_a_time(RECIPE):
+        locked(RECIPE)
+        toolkit("image", "build", RECIPE, timeout=3600)
+        toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
+    return sif
+
+
+@pytest.fixture(scope="session")
+def on(cluster, training_sif):
+    """Options of ``toolkit launch`` that name the cluster and the image, which has Open MPI 4.1.4."""
+    return ["--cluster", cluster.name, "--image", str(training_sif)]
+
+
+@pytest.fixture(scope="session")
+def box(cluster, tmp_path_factory):
+    """Options of ``toolkit launch`` that name the cluster and the smallest image, for jobs without MPI."""
+    status, said = as_root(cluster, "sh", "-c", _BOX)
+    assert status == 0, said
+    image = tmp_path_factory.mktemp("image") / "box.sif"
+    runner = SshRunner("login", cluster.ssh_config)
+    try:
+        image.write_bytes(runner.read("/work/jobs-box.sif"))
+    finally:
+        runner.close()
+    return ["--cluster", cluster.name, "--image", str(image), "--no-preflight", "--force"]
+
+
+@pytest.fixture
+def copied(cluster, tmp_path):
+    """A copy of the cluster's SSH files, to be changed."""
+    for name in ("ssh_config", "known_hosts", "id_ecdsa"):
+        content = (cluster.ssh_config.parent / name).read_text()
+        (tmp_path / name).write_text(content.replace(str(cluster.ssh_config.parent), str(tmp_path)))
+        (tmp_path / name).chmod(0o600)
+    return tmp_path / "ssh_config"
+
+
+@pytest.fixture(scope="session")
+def mnist():
+    with one_at_a_time("mnist"):
+        toolkit("data", "get", "mnist")
+    return cache_dir() / "data" / "mnist"
+
+
+@pytest.fixture(scope="session")
+def few(mnist, tmp_path_factory):
+    """The first 640 images to train on, 20 steps of 32, and 200 to test with."""
+    folder = tmp_path_factory.mktemp("few")
+    for part, count in (("train", 640), ("t10k", 200)):
+        images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
+        pixels = (mnist / images).read_bytes()[16 : 16 + count * 784]
+        (folder / images).write_bytes(idx((count, 28, 28), pixels))
+        (folder / labels).write_bytes(idx((count,), (mnist / labels).read_bytes()[8 : 8 + count]))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def inside(engine):
+    """Run words in the training image, with the trainers of this checkout in place of the image's."""
+    with one_at_a_time(RECIPE):
+        toolkit("image", "build", RECIPE, timeout=3600)
+
+    def run(*words, binds=None, env=None, timeout=300.0):
+        here = {str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro"}
+        settings = {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            # Docker's seccomp profile forbids the system call that it uses.
+            "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+        }
+        mounts = {str(host): place for host, place in (binds or {}).items()}
+        box = Box(IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=timeout)
+        return run_once(engine, box, words)
+
+    return run

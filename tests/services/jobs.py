@@ -1,0 +1,49 @@
+"""Jobs on the virtual cluster, as a person launches them, and as the machine's owner disturbs them."""
+
+import json
+import subprocess
+
+from tests.services.program import toolkit
+from toolkit.cluster import use
+
+# Stops as a trainer does when it is asked to, and goes on when it is started again.
+STOPS_ONCE = """
+mark="$TOOLKIT_JOB_DIR/mark"
+if [ -e "$mark" ]; then echo second; else touch "$mark"; echo first; exit 75; fi
+"""
+
+
+def launched(on, *words, ok=True, **more):
+    return toolkit("launch", *on, *words, ok=ok, **more)
+
+
+def in_background(on, line, *words):
+    """Launch a shell line without following it, and return its record."""
+    done = toolkit("launch", *on, "--no-follow", "--json", *words, "--", "sh", "-c", line)
+    return json.loads(done.stdout)
+
+
+def record_of(key):
+    return json.loads(toolkit("jobs", "show", key, "--json").stdout)
+
+
+def last_record():
+    return json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"][-1]
+
+
+def on_login(cluster, line, stdin=""):
+    """Return what a shell line says on the login node, to the person's own ssh."""
+    words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
+    done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=120)
+    return done.stdout + done.stderr
+
+
+def as_root(cluster, *words):
+    said = bytearray()
+    status = use.execute(cluster, "login", "root", words, lambda out, err: said.extend(out + err))
+    return status, said.decode()
+
+
+def cut(cluster):
+    """End every SSH session of the person, as a network that breaks does."""
+    as_root(cluster, "pkill", "-KILL", "-f", "^sshd-session: ada")

@@ -1,0 +1,27 @@
+"""What keeps the workers of a run in parallel out of each other's way."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+
+from tests.services.program import ROOT
+
+_SHARED = ROOT / "build" / "tests"
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+
+STATE = _SHARED / _WORKER
+"""Clusters and job records of this worker, apart from a person's own."""
+
+CLUSTER = "test-" + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[:6]
+"""Two checkouts can be tested at once, and neither meets what a killed run of the other left behind."""
+
+
+@contextlib.contextmanager
+def one_at_a_time(what: str) -> Iterator[None]:
+    """Keep other workers from making the same thing meanwhile."""
+    _SHARED.mkdir(parents=True, exist_ok=True)
+    with (_SHARED / f"{what}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield

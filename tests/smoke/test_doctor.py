@@ -1,0 +1,64 @@
+"""What runs there, and how: image and cluster are read, and the answer is tried."""
+
+import json
+import re
+
+import pytest
+
+from tests.services.jobs import as_root
+from tests.services.program import toolkit
+from toolkit.errors import Missing
+from toolkit.run.ssh import SshRunner
+
+pytestmark = pytest.mark.integration
+
+
+def test_the_doctor_reads_image_and_cluster_and_chooses(cluster, training_sif):
+    done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--json")
+    found = json.loads(done.stdout)
+    assert found["chosen"] == "srun-pmix"
+    assert found["host"]["pmix"] == "5.0.7"
+    assert found["host"]["place"] == f"cluster {cluster.name}"
+
+
+def test_facts_that_were_saved_give_the_same_verdict(cluster, training_sif, tmp_path):
+    facts = tmp_path / "facts.json"
+    toolkit("probe", "--cluster", cluster.name, "-o", str(facts))
+    done = toolkit("doctor", str(training_sif), "--facts", str(facts), "--mode", "srun-pmi2", ok=False)
+    assert done.returncode == 1
+    assert "speaks neither PMI-1 nor PMI-2" in done.stdout
+
+
+def test_a_cluster_that_is_not_up_is_missing(training_sif):
+    done = toolkit("doctor", str(training_sif), "--cluster", "nosuch", ok=False)
+    assert done.returncode == 3
+    assert "toolkit cluster up" in done.stderr
+
+
+def test_doctor_predicts_each_mode(cluster, training_sif):
+    done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--json")
+    verdict = json.loads(done.stdout)
+    assert verdict["chosen"] == "srun-pmix"
+    outcomes = {p["mode"]: p["outcome"] for p in verdict["predictions"]}
+    assert outcomes["srun-pmi2"] == "init-failure"
+
+
+def test_an_unknown_host_is_refused_with_the_fingerprint_that_its_operators_see(cluster, copied, tmp_path):
+    (tmp_path / "known_hosts").write_text("")
+    with pytest.raises(Missing, match=r"127\.0\.0\.1 port \d+: unknown host; its key") as caught:
+        SshRunner("login", copied)
+    shown = re.search(r"ssh-keygen -lf (/etc/ssh/\S+\.pub)", caught.value.fix)
+    # The nodes keep the private half only.
+    line = f"ssh-keygen -yf {shown[1].removesuffix('.pub')} | ssh-keygen -lf -"
+    assert as_root(cluster, "sh", "-c", line)[1].split()[1] in caught.value.message
+    told = toolkit("probe", "--host", "login", "--ssh-config", str(copied), ok=False)
+    assert told.returncode == 3
+    assert "unknown host" in told.stderr
+
+
+def test_the_mode_that_the_doctor_chose_runs_as_predicted(cluster, training_sif):
+    words = ("doctor", str(training_sif), "--cluster", cluster.name, "--live", "--json")
+    (trial,) = json.loads(toolkit(*words).stdout)["trials"]
+    assert (trial["mode"], trial["predicted"], trial["observed"]) == ("srun-pmix", "ok", "ok")
+    assert trial["seen"]["sizes"] == [2, 2]
+    assert len(set(trial["seen"]["hosts"])) == 2
