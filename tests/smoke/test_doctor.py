@@ -10,8 +10,6 @@ from tests.services.program import toolkit
 from toolkit.errors import Missing
 from toolkit.run.ssh import SshRunner
 
-pytestmark = pytest.mark.integration
-
 
 def test_the_doctor_reads_image_and_cluster_and_chooses(cluster, training_sif):
     done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--json")

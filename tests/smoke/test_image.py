@@ -3,12 +3,8 @@
 import json
 import time
 
-import pytest
-
 from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
-
-pytestmark = pytest.mark.integration
 
 
 def test_nothing_is_built_or_packed_where_nothing_has_changed(training_sif):

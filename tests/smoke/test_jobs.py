@@ -7,12 +7,8 @@ import signal
 import subprocess
 import time
 
-import pytest
-
 from tests.services.jobs import STOPS_ONCE, in_background, last_record, record_of
 from tests.services.program import ROOT, toolkit
-
-pytestmark = pytest.mark.integration
 
 
 def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(box):
@@ -45,11 +41,7 @@ def test_one_that_stopped_and_is_not_started_again_says_how_to_go_on_and_does(bo
 
 
 def test_several_are_waited_for_listed_and_cancelled(box):
-    quick, bad, slow = (
-        in_background(box, "true"),
-        in_background(box, "exit 4"),
-        in_background(box, "sleep 300"),
-    )
+    quick, bad, slow = (in_background(box, line) for line in ("true", "exit 4", "sleep 300"))
     first = toolkit("jobs", "wait", slow["key"], quick["key"], "--any")
     assert first.stdout == f"{quick['key']} completed\n"
     both = toolkit("jobs", "wait", quick["key"], bad["key"], ok=False)

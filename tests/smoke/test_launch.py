@@ -11,8 +11,6 @@ import pytest
 from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
 
-pytestmark = pytest.mark.integration
-
 # A script of one's own: it knows nothing of toolkit, takes an option, and averages something over its ranks.
 TRAIN = """
 import argparse
@@ -63,18 +61,21 @@ def test_a_trainer_of_ones_own_is_launched_by_its_file(on):
     assert "spirals: horovod, 2 ranks on 2 nodes" in toolkit("jobs", "logs", record["key"]).stdout
 
 
+JOB = """
+name: from-a-file
+nodes: 2
+time: 5:00
+command: [sh, -c, 'echo here is $SLURM_PROCID']
+"""
+
+
 def test_a_job_file_says_all_of_a_job(box, tmp_path):
-    job = tmp_path / "job.yaml"
-    job.write_text(
-        "name: from-a-file\nnodes: 2\ntime: 5:00\ncommand: [sh, -c, 'echo here is $SLURM_PROCID']\n"
-    )
-    launched(box, str(job))
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    launched(box, str(file))
     record = last_record()
-    assert (record["state"], record["spec"]["name"], record["spec"]["nodes"]) == (
-        "completed",
-        "from-a-file",
-        2,
-    )
+    assert record["state"] == "completed"
+    assert (record["spec"]["name"], record["spec"]["nodes"]) == ("from-a-file", 2)
     assert "here is 1" in toolkit("jobs", "logs", record["key"]).stdout
 
 

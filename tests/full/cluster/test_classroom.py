@@ -20,8 +20,6 @@ from toolkit.cluster.access import Access
 from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import Cluster
 
-pytestmark = pytest.mark.integration
-
 CLASS = f"{CLUSTER}-class"
 LEARNERS = 20
 SPIRALS = ROOT / "docs" / "examples" / "spirals.py"

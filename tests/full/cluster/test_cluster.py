@@ -25,8 +25,6 @@ from toolkit.run.engine import connect, machine
 from toolkit.run.nodes import Nodes
 from toolkit.run.ssh import SshRunner
 
-pytestmark = pytest.mark.integration
-
 # Real MPI without a compiler: Open MPI's C functions called from Python.
 WORLD = """
 import ctypes

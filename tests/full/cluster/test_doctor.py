@@ -20,8 +20,6 @@ from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.ssh import SshRunner
 
-pytestmark = pytest.mark.integration
-
 SCRIPT = shipped("containers") / "probe.sh"
 RANK = """\
 from mpi4py import MPI

@@ -13,8 +13,6 @@ from toolkit.launch.script import PREFLIGHT, job_script
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 
-pytestmark = pytest.mark.integration
-
 WRAPPER = ("python", "-m", "toolkit.trainers.gloo", "--")
 
 

@@ -10,8 +10,6 @@ from tests.services.jobs import last_record, on_login
 from tests.services.program import toolkit
 from tests.unit.launch.site_scripts import FOLDER
 
-pytestmark = pytest.mark.integration
-
 # What a program of one's own does to take part: the second run finds what the first one left.
 STOPS = (
     'if [ -e "$TOOLKIT_JOB_DIR/half" ]; then echo "goes on"; exit 0; fi; '

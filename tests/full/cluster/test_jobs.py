@@ -21,8 +21,6 @@ from toolkit.run.ssh import SshRunner
 from toolkit.run.ssh_shared import SharedRunner, shared
 from toolkit.run.stage import Parcel, stage
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture(scope="module")
 def login(cluster):

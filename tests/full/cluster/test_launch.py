@@ -7,12 +7,8 @@ import signal
 import subprocess
 import time
 
-import pytest
-
 from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import ROOT, toolkit
-
-pytestmark = pytest.mark.integration
 
 
 def run_folder(script):

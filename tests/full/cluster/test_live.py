@@ -8,8 +8,6 @@ from tests.services.program import toolkit
 from toolkit.run.command import Command
 from toolkit.run.nodes import opened
 
-pytestmark = pytest.mark.integration
-
 
 def live(image, cluster, *words, timeout=300):
     done = toolkit(

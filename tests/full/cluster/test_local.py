@@ -8,8 +8,6 @@ import pytest
 from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
 
-pytestmark = pytest.mark.integration
-
 PRINT = "import os; print('rank', os.environ.get('OMPI_COMM_WORLD_RANK', os.environ.get('HOROVOD_RANK')))"
 
 

@@ -13,8 +13,6 @@ from tests.services.jobs import last_record, launched
 from tests.services.program import toolkit
 from toolkit.report.progress import Progress
 
-pytestmark = pytest.mark.integration
-
 MODE = ("--mode", "mpirun-container", "--nodes", "2")
 
 

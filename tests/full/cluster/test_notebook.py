@@ -18,8 +18,6 @@ from tests.services.program import ROOT, toolkit
 from tests.services.workers import STATE
 from toolkit.image.inspect import inspect
 
-pytestmark = pytest.mark.integration
-
 JUPYTER = "jupyter-server==2.17.0"
 
 

@@ -22,8 +22,6 @@ from toolkit.probe.probe import gather
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 
-pytestmark = pytest.mark.integration
-
 PROBE = (shipped("containers") / "probe.sh").read_bytes()
 SHELLS = [("dash",), ("bash", "--posix"), ("bash",), ("busybox", "sh")]
 ASKED = Asked("all", 2)

@@ -6,12 +6,8 @@ import signal
 import subprocess
 import time
 
-import pytest
-
 from tests.services.jobs import cut, on_login
 from tests.services.program import ROOT, toolkit
-
-pytestmark = pytest.mark.integration
 
 
 def points(folder):

@@ -15,8 +15,6 @@ import pytest
 
 from tests.services.program import ROOT
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def checkout(tmp_path):

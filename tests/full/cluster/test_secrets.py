@@ -11,8 +11,6 @@ from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
 from tests.services.workers import STATE
 
-pytestmark = pytest.mark.integration
-
 CANARY = "c4n4ry-$HOME-`x`"
 TOLD = 'echo "arrived $(printf %s "$MY_SECRET" | sha256sum | cut -c1-16) $PLAIN"; sleep 20'
 

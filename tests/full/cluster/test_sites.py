@@ -6,8 +6,6 @@ import pytest
 
 from tests.services.program import toolkit
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def profile(cluster, tmp_path, monkeypatch):

@@ -16,7 +16,6 @@ from toolkit.model.prediction import Request
 from toolkit.probe.probe import load
 from toolkit.versions import same
 
-pytestmark = pytest.mark.integration
 OPERATIONS = ("mpi", "gloo")
 
 

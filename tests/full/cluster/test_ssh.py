@@ -21,8 +21,6 @@ from toolkit.run.keys import new_key_pair
 from toolkit.run.ssh import SshRunner
 from toolkit.run.stage import Parcel, stage
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture(scope="module")
 def there(cluster):

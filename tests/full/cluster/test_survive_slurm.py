@@ -18,8 +18,6 @@ from tests.unit.trainers.digits import idx
 from toolkit.cluster import use, virtual
 from toolkit.cluster.plan import container
 
-pytestmark = pytest.mark.integration
-
 TRAIN, TEST = 6_400, 1_000
 EPOCHS = 8
 """Of each rank; two ranks go through the data twice in one."""

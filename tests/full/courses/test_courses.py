@@ -5,8 +5,6 @@ import pytest
 from tests.courses import run as courses
 from tests.services.program import ROOT
 
-pytestmark = pytest.mark.integration
-
 PAGES = sorted((ROOT / "docs" / "courses").glob("*.md"))
 
 

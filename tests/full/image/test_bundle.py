@@ -4,11 +4,7 @@ import json
 import os
 import subprocess
 
-import pytest
-
 from tests.services.program import toolkit
-
-pytestmark = pytest.mark.integration
 
 SMALL = "mpi-only"
 

@@ -12,8 +12,6 @@ from tests.services.program import toolkit
 from toolkit.image.inspect import inspect
 from toolkit.run.engine import saved
 
-pytestmark = pytest.mark.integration
-
 TAG = f"toolkit/{RECIPE}:latest"
 
 

@@ -26,9 +26,6 @@ exit 0
 """
 
 
-pytestmark = pytest.mark.integration
-
-
 @pytest.fixture
 def target(tmp_path):
     """A folder of this machine that everybody may write to."""

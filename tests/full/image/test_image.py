@@ -38,8 +38,6 @@ from toolkit.run.engine import (
 )
 from toolkit.run.owner import alive
 
-pytestmark = pytest.mark.integration
-
 SMALL = "mpi-only"
 SMALL_TEXT = (ROOT / "recipes" / f"{SMALL}.toml").read_text()
 

@@ -11,8 +11,6 @@ from toolkit.errors import CheckFailed
 from toolkit.image.inspect import inspect
 from toolkit.versions import same
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture(scope="module")
 def facts(training_sif):

@@ -12,8 +12,6 @@ import pytest
 
 from tests.services.program import ROOT
 
-pytestmark = pytest.mark.integration
-
 
 def python(*words, folder=ROOT, **env):
     words = [sys.executable, *words]

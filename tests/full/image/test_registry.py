@@ -16,8 +16,6 @@ from toolkit.image.daemon import taken
 from toolkit.model.progress import Silent
 from toolkit.run.builder import ensure_builder
 
-pytestmark = pytest.mark.integration
-
 MIB = 1 << 20
 
 

@@ -3,14 +3,10 @@
 import hashlib
 import tarfile
 
-import pytest
-
 from toolkit.image import recipe
 from toolkit.image.build import build
 from toolkit.model.progress import Silent
 from toolkit.run.copy_out import ChunkReader
-
-pytestmark = pytest.mark.integration
 
 SMALL = "mpi-only"
 

@@ -15,8 +15,6 @@ from toolkit.run.builder import BUILDER, contained
 from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import BuildOptions, build_image, forget_image, tag_image
 
-pytestmark = pytest.mark.integration
-
 TAG = "toolkit/odd-one:latest"
 ODD = r"""
 FROM {base} AS whole

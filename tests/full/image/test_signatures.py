@@ -23,8 +23,6 @@ from toolkit.model.progress import Silent
 from toolkit.run.builder import BUILDER, ensure_builder
 from toolkit.run.containers import Box, run_once
 
-pytestmark = pytest.mark.integration
-
 USER = "Builder <builder@example.org>"
 MAKE = """
 set -e

@@ -10,8 +10,6 @@ import pytest
 
 from tests.services.training import TRAIN, TWO, metrics
 
-pytestmark = pytest.mark.integration
-
 PROGRAMS = Path(__file__).parent / "learning"
 
 SHARED = ("plain", "lars", "lamb", "xla", "accumulated", "corrected", "ahead", "embedded", "shared norms")

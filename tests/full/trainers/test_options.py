@@ -7,8 +7,6 @@ import pytest
 
 from tests.services.training import TWO
 
-pytestmark = pytest.mark.integration
-
 PROGRAMS = Path(__file__).parent / "learning"
 SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": "/opt/toolkit/lib"}
 

@@ -7,8 +7,6 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.integration
-
 COUNT = 23
 
 READ = """

@@ -3,14 +3,11 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.services.program import ROOT
-
-pytestmark = pytest.mark.integration
-
-SCRIPTS = ROOT / "tests" / "integration" / "strategies"
+SCRIPTS = Path(__file__).parent / "strategies"
 
 BUSY = 1200.0
 """Seconds for many starts of up to four ranks each, on a machine that does other things as well."""

@@ -9,8 +9,6 @@ import pytest
 
 from toolkit.trainers.training import checkpoint
 
-pytestmark = pytest.mark.integration
-
 TRAIN = ("python", "-m", "toolkit.trainers.mnist", "--data", "/data", "--batch-size", "8", "--epochs", "2")
 ONE = (*TRAIN, "--output", "/out")
 TWO = ("mpirun", "--bind-to", "none", "-n", "2", *ONE, "--strategy", "horovod")

@@ -12,8 +12,6 @@ from tests.services.program import toolkit
 from tests.services.training import TRAIN, TWO, metrics
 from tests.unit.trainers.digits import idx, write_digits
 
-pytestmark = pytest.mark.integration
-
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
 
 COMPARE = """

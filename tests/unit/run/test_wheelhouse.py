@@ -26,9 +26,8 @@ def test_a_wheel_is_made_again_from_what_is_installed(tmp_path):
     assert packed(distribution, tmp_path).read_bytes() == bytes_of_first
     target = tmp_path / "there"
     words = ("pip", "install", "--quiet", "--offline", "--no-index", "--no-deps", "--target", str(target))
-    subprocess.run(
-        [uv.find_uv_bin(), *words, "--python", sys.executable, str(first)], check=True, timeout=120
-    )
+    there = ("--python", sys.executable)
+    subprocess.run([uv.find_uv_bin(), *words, *there, str(first)], check=True, timeout=120)
     said = hashlib.sha256((target / "click" / "core.py").read_bytes()).hexdigest()
     assert said == hashlib.sha256(distribution.locate_file("click/core.py").read_bytes()).hexdigest()
     with zipfile.ZipFile(first) as archive:
