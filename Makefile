@@ -1,8 +1,10 @@
 # Everything starts here: `make demo` shows the product, `make test` proves it. Both can be repeated.
 #
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
-# make test            all checks and tests, the integration tests against real Docker, Apptainer and Slurm included,
-#                      on two clusters at once (WORKERS=1: one after the other)
+# make test            what to run before a push: check, unit and smoke, in about ten minutes (CHANGED=1: only what
+#                      the change since the main branch can reach)
+# make test-all        everything: make test, and each shard of the tests with services. A shard runs alone too:
+#                      make test-image, test-cluster, test-trainers, test-courses (WORKERS=1: one test at a time)
 # make image           the training image and its SIF (RECIPE=name for another; for a cluster: SITE=name of its
 #                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
@@ -11,6 +13,7 @@
 # make check           lint, types, import rules, the documentation with its links
 # make docs            the documentation site: build/site/index.html
 # make unit            the fast tests alone
+# make smoke           a test for each promise of the README, with real Docker, Apptainer, Slurm and sshd
 # make unit-pythons    the fast tests under Debian's python3 and the newest Python of this machine too
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
@@ -40,13 +43,15 @@ STARTS ?= 5
 COLD   ?=
 ALL    ?=
 WORKERS ?= 2
+CHANGED ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
+SHARDS := test-image test-cluster test-trainers test-courses
 # With a Docker engine, and what is made in it marked as this clone's.
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
 
-.PHONY: demo test image fuzz garbage check docs unit unit-pythons integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
+.PHONY: demo test test-all $(SHARDS) image fuzz garbage check lint docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -62,17 +67,29 @@ demo: $(VENV)/ready
 image: $(VENV)/ready
 	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")
 
+ifeq ($(CHANGED),)
 test: $(VENV)/ready
-	@$(MAKE) --no-print-directory check unit garbage integration
+	@$(MAKE) --no-print-directory check unit smoke
+else
+test: $(VENV)/ready
+	@$(MAKE) --no-print-directory lint
+	@$(BIN)/python -m tests.changed
+endif
+
+test-all: $(VENV)/ready
+	@$(MAKE) --no-print-directory test CHANGED=
+	@$(MAKE) --no-print-directory unit-pythons garbage $(SHARDS)
 
 check: $(VENV)/ready
+	@$(MAKE) --no-print-directory lint docs
+
+lint: $(VENV)/ready
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/mypy -p docs.generate
 	$(BIN)/lint-imports
 	shellcheck scripts/*.sh containers/*.sh containers/cluster/*.sh containers/parts/*.sh
-	@$(MAKE) --no-print-directory docs
 
 # Links and anchors are checked twice: those of the pages by MkDocs, those of the finished site by ours.
 docs: $(VENV)/ready
@@ -92,11 +109,12 @@ unit-pythons: $(VENV)/ready
 garbage: $(VENV)/ready
 	$(BIN)/pytest tests/full/garbage -n auto -q
 
-# Two clusters that share two cores miss a deadline now and then: what fails is run once more, and named in the end
-# as RERUN. Tests that need no services have no second try.
-integration: $(VENV)/ready
-	$(ENGINE) $(BIN)/pytest tests/integration -q -raR --durations=15 --reruns 1 \
-	    -n $(WORKERS) --no-loadscope-reorder
+smoke: $(VENV)/ready
+	$(ENGINE) $(BIN)/pytest tests/smoke -q --durations=5
+
+# Each worker has a cluster of its own.
+$(SHARDS): test-%: $(VENV)/ready
+	$(ENGINE) $(BIN)/pytest tests/full/$* -q --durations=15 -n $(WORKERS) --no-loadscope-reorder
 
 # The clusters stay up for the next run; make clean removes them.
 matrix: $(VENV)/ready

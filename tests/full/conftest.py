@@ -46,10 +46,3 @@ class Files(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config, log):
     return Files(config, log)
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Say why a test was tried again: that it passed then is no reason to know nothing of it."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"tried again: {report.nodeid}")
-        terminalreporter.line("\n".join(report.longreprtext.splitlines()[-40:]))
