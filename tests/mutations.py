@@ -1,0 +1,134 @@
+"""Change rows, rules and templates at random, and see that the unit tests notice: python -m tests.mutations.
+
+Each edit is made in the working tree, the tests that it reaches run until one fails, and the file is restored.
+What nothing notices is printed; the exit status is 1 then. Prose (titles, reasons, sources) is left alone.
+"""
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grimp
+
+from tests.changed import ROOT, reach
+
+_PROSE = re.compile(r"^(source|title|why|because|fix|evidence|general|name|origin|file|todo|#)")
+_SWAPS = (
+    (" == ", " != "), (" != ", " == "), (" <= ", " > "), (" >= ", " < "), (" < ", " >= "), (" > ", " <= "),
+    (" is not None", " is None"), (" is None", " is not None"), (" not in ", " in "), (" in ", " not in "),
+    ("if not ", "if "), (" and ", " or "), (" or ", " and "), ("True", "False"), ("False", "True"),
+)  # fmt: skip
+# The first to run: where a mistake of such a file shows soonest.
+_FIRST = {"recipes": "tests/unit/matrix", "toolkit": "tests/unit/engine", "slurm": "tests/unit/launch"}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One line of a file, as it is and as it becomes; an empty one is taken out."""
+
+    file: str
+    number: int
+    before: str
+    after: str
+
+
+def rows(file: Path) -> Iterator[Edit]:
+    """Yield edits of the values of a data file: a word is another word, a number another number."""
+    for number, line in enumerate(file.read_text().splitlines()):
+        if " = " not in line or _PROSE.match(line):
+            continue
+        key, _, value = line.partition(" = ")
+        if key in {"pattern", "sample"}:
+            changed = re.sub(r"[A-Za-z]{4}", "zzzz", value, count=1)
+        elif value in {"true", "false"}:
+            changed = "false" if value == "true" else "true"
+        else:
+            changed = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), value, count=1)
+        if changed != value:
+            yield Edit(_name(file), number, line, f"{key} = {changed}")
+
+
+def rules(file: Path) -> Iterator[Edit]:
+    """Yield edits of conditions."""
+    for number, line in enumerate(file.read_text().splitlines()):
+        if '"' in line or line.lstrip().startswith(("#", "from ", "import ", "for ", "def ")):
+            continue
+        for word, other in _SWAPS:
+            if word in line:
+                yield Edit(_name(file), number, line, line.replace(word, other, 1))
+
+
+def templates(file: Path) -> Iterator[Edit]:
+    """Yield lines that are taken out of a template."""
+    for number, line in enumerate(file.read_text().splitlines()):
+        if line.strip() and not line.lstrip().startswith(("#", "{#", "{%")):
+            yield Edit(_name(file), number, line, "")
+
+
+def edits() -> dict[str, list[Edit]]:
+    """Return all edits by their kind."""
+    found: dict[str, list[Edit]] = {"row": [], "rule": [], "template": []}
+    for file in sorted((ROOT / "recipes" / "knowledge").glob("*.toml")):
+        if file.name not in {"examples.toml", "licences.toml"}:
+            found["row"] += rows(file)
+    for file in sorted((ROOT / "toolkit" / "engine" / "rules").glob("*.py")):
+        found["rule"] += rules(file)
+    for file in sorted(ROOT.glob("slurm/**/*.j2")):
+        found["template"] += templates(file)
+    return found
+
+
+def noticed(edit: Edit, graph: grimp.ImportGraph) -> str:
+    """Make an edit, run the tests that it reaches, and undo it; return the test that failed, or nothing."""
+    file = ROOT / edit.file
+    whole = file.read_text()
+    lines = whole.splitlines()
+    lines[edit.number] = edit.after
+    first = _FIRST[edit.file.partition("/")[0]]
+    others = [test for test in reach([edit.file], graph).unit if not test.startswith(first)]
+    try:
+        file.write_text("\n".join(lines) + "\n")
+        for tests in ([first], others):
+            words = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "auto", "--no-header", *tests]
+            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+            if done.returncode:
+                return next(
+                    (x for x in done.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))), "failed"
+                )
+    finally:
+        file.write_text(whole)
+    return ""
+
+
+def _name(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def main() -> int:
+    """Make ``--count`` edits, as many of each kind; return 1 if one was not noticed."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--count", type=int, default=30)
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    chance = random.Random(chosen.seed)
+    graph = grimp.build_graph("toolkit", "tests", cache_dir=None)
+    kinds = edits()
+    missed = 0
+    for turn in range(chosen.count):
+        kind = list(kinds)[turn % len(kinds)]
+        edit = chance.choice(kinds[kind])
+        test = noticed(edit, graph)
+        missed += not test
+        print(f"{kind} {edit.file}:{edit.number + 1}: {edit.before.strip()!r} -> {edit.after.strip()!r}")
+        print(f"    {test[:160] or 'NOT NOTICED'}", flush=True)
+    print(f"{chosen.count - missed} of {chosen.count} edits were noticed")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
