@@ -35,7 +35,7 @@ def there(on):
 @pytest.mark.parametrize("mode", ["srun-pmix", "mpirun-container", "gloo"])
 def test_mnist_is_trained_on_two_nodes(on, few, mode, tmp_path):
     data = ("--data", str(few), "--mode", mode)
-    done = launched(on, "mnist", "--nodes", "2", *data, "--", "--epochs", "1", "--batch", "32")
+    done = launched(on, "mnist", "--nodes", "2", *data, "--", "--epochs", "1")
     assert "2 ranks on 2 nodes" in done.stdout
     record = last_record()
     assert (record["state"], record["mode"], record["predicted"]) == ("completed", mode, "ok")
@@ -49,8 +49,8 @@ def test_mnist_is_trained_on_two_nodes(on, few, mode, tmp_path):
 def test_a_script_of_ones_own_runs_with_its_options(cluster, there):
     folder = f"/work/{cluster.user}/mine"
     on_login(cluster, f"mkdir -p {folder} && cat > {folder}/train.py", TRAIN)
-    words = ["toolkit", "launch", "--image", there, "--nodes", "2", "--", "python", f"{folder}/train.py"]
-    said = on_login(cluster, f"cd {folder} && {shlex.join([*words, '--lr', '0.5'])}")
+    words = ["toolkit", "launch", "--image", there, "--nodes", "2", "--bind", folder]
+    said = on_login(cluster, shlex.join([*words, "--", "python", f"{folder}/train.py", "--lr", "0.5"]))
     assert {f"rank {rank} of 2: 0.25" for rank in (0, 1)} <= set(re.findall(r"rank \d of .*", said)), said
 
 
@@ -69,10 +69,10 @@ command: [sh, -c, 'echo here is $SLURM_PROCID']
 """
 
 
-def test_a_job_file_says_all_of_a_job(box, tmp_path):
+def test_a_job_file_says_all_of_a_job(on, tmp_path):
     file = tmp_path / "job.yaml"
     file.write_text(JOB)
-    launched(box, str(file))
+    launched(on, "--no-preflight", str(file))
     record = last_record()
     assert record["state"] == "completed"
     assert (record["spec"]["name"], record["spec"]["nodes"]) == ("from-a-file", 2)
