@@ -9,6 +9,7 @@
 #                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=)
 # make garbage         every kind of garbage in place of every file that a command takes: thousands of calls
 # make check           lint, types, import rules, the documentation with its links
+# make words           the vocabulary of docs/writing.md in all text that people read, and spelling
 # make docs            the documentation site: build/site/index.html
 # make unit            the fast tests alone
 # make unit-pythons    the fast tests under Debian's python3 and the newest Python of this machine too
@@ -46,7 +47,7 @@ BIN    := $(VENV)/bin
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
 
-.PHONY: demo test image fuzz garbage check docs unit unit-pythons integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
+.PHONY: demo test image fuzz garbage check words docs unit unit-pythons integration matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -72,7 +73,12 @@ check: $(VENV)/ready
 	$(BIN)/mypy -p docs.generate
 	$(BIN)/lint-imports
 	shellcheck scripts/*.sh containers/*.sh containers/cluster/*.sh containers/parts/*.sh
-	@$(MAKE) --no-print-directory docs
+	@$(MAKE) --no-print-directory words docs
+
+# The vocabulary of docs/writing.md, and spelling. After a fix: .venv/bin/python -m tests.words --shrink
+words: $(VENV)/ready
+	$(BIN)/python -m tests.words
+	$(BIN)/codespell
 
 # Links and anchors are checked twice: those of the pages by MkDocs, those of the finished site by ours.
 docs: $(VENV)/ready
