@@ -3,8 +3,8 @@
     python -m tests.words [--shrink] [--all] [FILE…]
 
 Exits with status 1 if a file has a word of ``words.toml`` more often than ``baseline.txt`` says, or less
-often. ``--shrink`` lowers the baseline to what is there; it never raises a count. ``--all`` prints every
-word, those in the baseline too. With FILE only these files are read.
+often. ``--shrink`` lowers the baseline to what is there and follows moved files; it never raises a count.
+``--all`` prints every word, those in the baseline too. With FILE only these files are read.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.words.baseline import BASELINE, Counts, counted, grown, read, shrunk, stale, write
+from tests.words.baseline import BASELINE, Counts, counted, followed, grown, read, shrunk, stale, write
 from tests.words.find import Found, Words, find, load
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,8 @@ def main(arguments: Sequence[str], root: Path = ROOT, baseline: Path = BASELINE)
     if options.files:
         base = _only(base, names)
     elif options.shrink:
-        base = shrunk(base, counted(found))
+        unread = {name for name in names if name not in words.clean}
+        base = shrunk(followed(base, unread), counted(found))
         write(base, baseline)
     lines = report(found, base, words)
     print(*lines, sep="\n", end="\n" if lines else "")

@@ -4,8 +4,8 @@ One line a file and word, sorted: ``docs/launch.md: mend: 3``.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Collection, Iterable
+from pathlib import Path, PurePosixPath
 
 from tests.words.find import Found
 
@@ -37,6 +37,25 @@ def write(counts: Counts, path: Path = BASELINE) -> None:
 def shrunk(base: Counts, now: Counts) -> Counts:
     """Return the smaller of both counts for each entry of the baseline; nothing is added."""
     return Counter({key: min(number, now[key]) for key, number in base.items() if now[key]})
+
+
+def followed(base: Counts, files: Collection[str]) -> Counts:
+    """Return the baseline with the entries of a file that was moved under its new path.
+
+    A file was moved if its path is gone and one file of the same name has no entry yet.
+    """
+    known = {name for name, _ in base}
+    new: dict[str, list[str]] = {}
+    for name in set(files) - known:
+        new.setdefault(PurePosixPath(name).name, []).append(name)
+    gone = known - set(files)
+    names = Counter(PurePosixPath(name).name for name in gone)
+    place = {
+        name: found[0]
+        for name in gone
+        if len(found := new.get(last := PurePosixPath(name).name, [])) == names[last] == 1
+    }
+    return Counter({(place.get(name, name), word): number for (name, word), number in base.items()})
 
 
 def grown(base: Counts, now: Counts) -> Counts:

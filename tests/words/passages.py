@@ -6,7 +6,7 @@ Python                  docstrings and comments; in toolkit/ also every string o
 TOML                    comments; the values of the keys in ``fields`` of ``words.toml``
 shell, Make, Docker,    lines that are comments
 Jinja, YAML
-``.gitmessage``         all
+``.gitmessage``         all; issue templates are read as Markdown
 ======================  ==============================================================================
 
 Strings of three words or more are nearly always messages, help or findings. Raw strings are patterns and are
@@ -33,6 +33,7 @@ _HIDDEN = re.compile(
     r"<!--.*?-->|</?[a-zA-Z][^<>\n]*>|\]\([^()\s]*\)|\]: *\S+|\bhttps?://[^\s)>]+", re.DOTALL
 )
 _CODE = re.compile(r"(?<!`)(`+)(?!`)((?:(?!\n[ \t]*\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
+_ITEM = re.compile(r" {0,3}(?:[-*+] |\d+[.)] |!!! |\?\?\?\+? |=== |\[\^)")
 _COMMENT = re.compile(r"(?:^[ \t]*#(?!!|SBATCH\b|PBS\b)[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _WORDS = re.compile(r"[A-Za-z']{2,} +(?:[^\s]+ +)*?[A-Za-z']{2,} +(?:[^\s]+ +)*?[A-Za-z']{2,}")
 
@@ -52,7 +53,7 @@ Reader = Callable[[str], Iterator[tuple[int, str]]]
 
 
 def _reader(path: PurePosixPath, fields: Collection[str]) -> Reader:
-    if path.suffix == ".md":
+    if path.suffix == ".md" or "ISSUE_TEMPLATE" in path.parts:
         return _markdown
     if path.suffix == ".py":
         messages = path.parts[0] == "toolkit"
@@ -76,9 +77,23 @@ def is_message(text: str) -> bool:
 
 
 def _markdown(source: str) -> Iterator[tuple[int, str]]:
-    text = _FENCE.sub(lambda match: _blank(match[0]), source)
+    text = _without_indented(_FENCE.sub(lambda match: _blank(match[0]), source))
     # A closing bracket stays, so that the words before and after an address remain apart.
     yield 0, _HIDDEN.sub(lambda match: _blank(match[0]), without_code(text))
+
+
+def _without_indented(text: str) -> str:
+    """Return the text without blocks of code by four blanks; text of list items and notes stays."""
+    lines, item, before, code = text.split("\n"), False, "", False
+    for number, line in enumerate(lines):
+        indented = line.startswith("    ")
+        if line.strip() and not indented:
+            item = _ITEM.match(line) is not None or (item and (bool(before.strip()) or line[0] == " "))
+        code = indented and not item and (code or not before.strip())
+        before = line
+        if code:
+            lines[number] = ""
+    return "\n".join(lines)
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:

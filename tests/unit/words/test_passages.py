@@ -53,6 +53,33 @@ def test_the_text_of_a_page_keeps_its_lines():
     assert lines[7] == "five"
 
 
+def test_blocks_that_are_indented_are_code_but_not_in_lists_and_notes():
+    page = """Text:
+
+    code one
+
+    code two
+goes on
+
+- item
+  lazy
+
+    of the item
+
+After it:
+
+    code three
+
+!!! note
+
+    in the note
+"""
+    ((_, text),) = read("docs/a.md", page)
+    assert text == "Text: goes on - item lazy of the item After it: !!! note in the note"
+    (passage,) = passages("docs/a.md", page, FIELDS)
+    assert passage.text.splitlines()[15:18] == ["", "!!! note", ""]
+
+
 MODULE = '''"""The module, `with code` in it."""
 
 import re  # a comment of
@@ -167,6 +194,11 @@ def test_every_shown_value_of_the_signatures_is_read():
 def test_lines_that_are_comments_are_read_of_shell_and_its_like(name: str):
     text = "#!/bin/bash\n#SBATCH --nodes=2\n# first\n  # second\necho '# no comment'\n\n# third\n"
     assert read(name, text) == [(3, "first second"), (7, "third")]
+
+
+def test_an_issue_template_is_read_with_its_values():
+    ((line, text),) = read(".github/ISSUE_TEMPLATE/fault.yml", "name: Report\ndescription: what `broke`\n")
+    assert (line, text) == (1, "name: Report description: what XXXXXXX")
 
 
 def test_a_commit_template_is_read_whole_and_data_is_not():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.words.__main__ import ROOT, main, tracked
-from tests.words.baseline import BASELINE, counted, read, shrunk, write
+from tests.words.baseline import BASELINE, counted, followed, read, shrunk, write
 from tests.words.find import find, load
 
 WORDS = load()
@@ -77,6 +77,7 @@ def test_every_row_of_the_data_has_an_example_above():
         "Tell Slurm to end the job; the path ends with a slash; hold the job.",
         "It says that of two images one is newer.",
         "what is asked for",
+        "Bring your own image",
         "docs/mend.md, mend.py and mend() are names",
         "papers by other authors; an indoor network",
     ],
@@ -162,6 +163,24 @@ def test_to_shrink_never_raises_a_count(project: Path, capsys: pytest.CaptureFix
     assert check(project, "--shrink") == 1
     assert (project / "baseline").read_text() == "docs/a.md: mend: 2\n"
     assert "new.md:1: mend" in capsys.readouterr().out
+
+
+def test_to_shrink_follows_a_file_that_was_moved(project: Path, capsys: pytest.CaptureFixture[str]):
+    (project / "docs" / "a.md").rename(project / "a.md")
+    (project / "b.md").write_text("mend\n")
+    assert check(project, "--shrink") == 1
+    assert (project / "baseline").read_text() == "a.md: anew: 1\na.md: mend: 2\n"
+    assert capsys.readouterr().out.splitlines() == ["b.md:1: mend -> fix, repair (not the field's word)"]
+
+
+def test_a_moved_file_is_followed_only_if_one_file_can_be_meant():
+    base = Counter({("x/a.md", "mend"): 1})
+    assert followed(base, ["y/a.md", "z/b.md"]) == {("y/a.md", "mend"): 1}
+    assert followed(base, ["y/a.md", "z/a.md"]) == base
+    assert followed(base, ["x/a.md", "y/a.md"]) == base
+    assert followed(base + Counter({("w/a.md", "mend"): 1}), ["y/a.md"]) == base + Counter(
+        {("w/a.md", "mend"): 1}
+    )
 
 
 def test_a_file_that_must_be_clean_may_have_no_baseline(project: Path, capsys: pytest.CaptureFixture[str]):
