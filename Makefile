@@ -11,6 +11,7 @@
 #                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=)
 # make garbage         every kind of garbage in place of every file that a command takes: thousands of calls
 # make check           lint, types, import rules, the documentation with its links
+# make words           the vocabulary of docs/writing.md in all text that people read, and spelling
 # make docs            the documentation site: build/site/index.html
 # make unit            the fast tests alone
 # make smoke           a test for each promise of the README, with real Docker, Apptainer, Slurm and sshd
@@ -51,7 +52,7 @@ SHARDS := test-image test-cluster test-trainers test-courses
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
 
-.PHONY: demo test test-all $(SHARDS) image fuzz garbage check lint docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
+.PHONY: demo test test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -72,7 +73,7 @@ test: $(VENV)/ready
 	@$(MAKE) --no-print-directory check unit smoke
 else
 test: $(VENV)/ready
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory lint words
 	@$(BIN)/python -m tests.changed
 endif
 
@@ -81,7 +82,7 @@ test-all: $(VENV)/ready
 	@$(MAKE) --no-print-directory unit-pythons garbage $(SHARDS)
 
 check: $(VENV)/ready
-	@$(MAKE) --no-print-directory lint docs
+	@$(MAKE) --no-print-directory lint words docs
 
 lint: $(VENV)/ready
 	$(BIN)/ruff format --check
@@ -90,6 +91,11 @@ lint: $(VENV)/ready
 	$(BIN)/mypy -p docs.generate
 	$(BIN)/lint-imports
 	shellcheck scripts/*.sh containers/*.sh containers/cluster/*.sh containers/parts/*.sh
+
+# The vocabulary of docs/writing.md, and spelling. After a fix: .venv/bin/python -m tests.words --shrink
+words: $(VENV)/ready
+	$(BIN)/python -m tests.words
+	$(BIN)/codespell
 
 # Links and anchors are checked twice: those of the pages by MkDocs, those of the finished site by ours.
 docs: $(VENV)/ready

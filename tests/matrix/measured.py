@@ -152,7 +152,7 @@ _BRINGS_MUNGE = {
     "5.0.9": True,
     "7.0.0~rc1": False,
 }
-"""Whether the package libpmix2 of Debian or Ubuntu brings libmunge, as the images of truth.json have it."""
+"""Whether the package libpmix2 of Debian or Ubuntu brings libmunge, as the images of truth/ have it."""
 
 
 def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:

@@ -1,7 +1,12 @@
-"""``truth.json``: facts of hosts and images, and what really happened, cell by cell."""
+"""``truth/``: facts of hosts and images, and what really happened, cell by cell.
+
+``truth/clusters/NAME.json`` holds the facts of one cluster and its cells, ``truth/images.json`` the facts
+of all images. A launch that is recorded again changes the file of its cluster alone.
+"""
 
 import fcntl
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +17,8 @@ import msgspec
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Plan, Request
 
-TRUTH = Path(__file__).parent / "truth.json"
-SCHEMA = "toolkit.truth/1"
+TRUTH = Path(__file__).parent / "truth"
+SCHEMA = "toolkit.truth/2"
 
 
 def place_name(flavour: str, central: str = "") -> str:
@@ -66,36 +71,117 @@ class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
 class Truth(msgspec.Struct, kw_only=True):
     """The whole record."""
 
-    schema: str = SCHEMA
     hosts: dict[str, HostFacts] = {}
     images: dict[str, ImageRecord] = {}
     cells: list[Cell] = []
 
 
-def load(path: Path = TRUTH) -> Truth:
-    """Return the record, an empty one where there is no file yet."""
-    return msgspec.json.decode(path.read_bytes(), type=Truth) if path.exists() else Truth()
+class _Cluster(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One file of ``clusters``; cells are sorted by name."""
+
+    schema: str
+    name: str
+    host: HostFacts
+    cells: list[Cell]
+
+
+class _Images(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The file ``images.json``."""
+
+    schema: str
+    images: dict[str, ImageRecord] = {}
+
+
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'\\]*")
+
+
+def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
+    """Return what is recorded of an image, without the address in the version text of an MPICH wheel."""
+    asked = said | {
+        name: _without_addresses(said[name]) for name in ("mpichversion", "probe") if name in said
+    }
+    return ImageRecord(facts=without_address(facts), said=asked)
+
+
+def without_address(facts: ImageFacts) -> ImageFacts:
+    """Return facts whose library string names no address.
+
+    MPICH wheels carry the address of a package index there. It says nothing about the library.
+    """
+    if facts.mpi is None or facts.mpi.library_string is None:
+        return facts
+    text = _without_addresses(facts.mpi.library_string)
+    return msgspec.structs.replace(facts, mpi=msgspec.structs.replace(facts.mpi, library_string=text))
+
+
+def _without_addresses(answer: Any) -> Any:
+    """Return a text, or a list of lines, without the addresses in it."""
+    if isinstance(answer, list):
+        return [_without_addresses(line) for line in answer]
+    return _ADDRESS.sub("", answer) if isinstance(answer, str) else answer
+
+
+def load(folder: Path = TRUTH) -> Truth:
+    """Return the record; an empty one if the folder does not exist."""
+    found = sorted((folder / "clusters").glob("*.json"))
+    clusters = [msgspec.json.decode(path.read_bytes(), type=_Cluster) for path in found]
+    clusters.sort(key=lambda cluster: cluster.name)
+    path = folder / "images.json"
+    images = msgspec.json.decode(path.read_bytes(), type=_Images).images if path.exists() else {}
+    cells = [cell for cluster in clusters for cell in cluster.cells]
+    return Truth(
+        hosts={cluster.name: cluster.host for cluster in clusters},
+        images=images,
+        cells=sorted(cells, key=lambda cell: cell.name),
+    )
 
 
 @contextmanager
-def changed(path: Path = TRUTH) -> Iterator[Truth]:
-    """Lend the record to be changed, and write it whole; one process at a time."""
-    lock = path.with_name(f".{path.name}.lock")
+def changed(folder: Path = TRUTH) -> Iterator[Truth]:
+    """Lend the record to be changed, and write the files that differ; one process at a time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = folder.with_name(f".{folder.name}.lock")
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        truth = load(path)
+        truth = load(folder)
         yield truth
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(encoded(truth))
-        part.replace(path)
+        _write(folder, encoded(truth))
     lock.unlink(missing_ok=True)
 
 
-def encoded(truth: Truth) -> str:
-    """Return the text of the record: one line a cell, so that changes can be read."""
-    plain = msgspec.to_builtins(truth)
-    cells = sorted(plain["cells"], key=lambda cell: cell["name"])
-    hosts = json.dumps(plain["hosts"], indent=1, sort_keys=True)
-    images = json.dumps(plain["images"], indent=1, sort_keys=True)
-    rows = ",\n".join(json.dumps(cell, ensure_ascii=False) for cell in cells)
-    return f'{{"schema": "{SCHEMA}",\n"hosts": {hosts},\n"images": {images},\n"cells": [\n{rows}\n]}}\n'
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """Write each file whole where its text differs, and remove the clusters that are not among them."""
+    for name, text in files.items():
+        path = folder / name
+        if path.exists() and path.read_text() == text:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.part")
+        part.write_text(text)
+        part.replace(path)
+    for path in (folder / "clusters").glob("*.json"):
+        if f"clusters/{path.name}" not in files:
+            path.unlink()
+
+
+def encoded(truth: Truth) -> dict[str, str]:
+    """Return path in the folder → text: one line a cell, so that changes can be read."""
+    files = {"images.json": _images(truth.images)}
+    for name, host in sorted(truth.hosts.items()):
+        cells = [cell for cell in truth.cells if cell.flavour == name]
+        files[f"clusters/{name.replace(' ', '-')}.json"] = _cluster(name, host, cells)
+    return files
+
+
+def _images(images: dict[str, ImageRecord]) -> str:
+    facts = json.dumps(msgspec.to_builtins(images), indent=1, sort_keys=True)
+    return f'{{"schema": "{SCHEMA}",\n"images": {facts}}}\n'
+
+
+def _cluster(name: str, host: HostFacts, cells: list[Cell]) -> str:
+    facts = json.dumps(msgspec.to_builtins(host), indent=1, sort_keys=True)
+    lines = msgspec.to_builtins(sorted(cells, key=lambda cell: cell.name))
+    rows = ",\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+    return (
+        f'{{"schema": "{SCHEMA}",\n"name": {json.dumps(name)},\n"host": {facts},\n"cells": [\n{rows}\n]}}\n'
+    )

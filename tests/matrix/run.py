@@ -2,7 +2,7 @@
 
     python -m tests.matrix.run [--flavour F]… [--central I]… [--image I]… [--launch L]… [--shape 2x1]…
                                [--variant naive|planned|trap|mended]… [--trap-image I]…
-                               [--again] [--facts-only] [--held-out FILE]
+                               [--again] [--facts-only] [--held-out FOLDER]
 
 On each flavour first with what its nodes have, then with every MPI that images.toml puts there as a
 centre's own; with --central with those alone ('' is none of them). Cells that are recorded with the same
@@ -36,7 +36,7 @@ from tests.matrix.launches import (
 from tests.matrix.mending import by_engine, mended
 from tests.matrix.outcome import Seen, classify
 from tests.matrix.place import Place
-from tests.matrix.record import TRUTH, Cell, ImageRecord, changed, load
+from tests.matrix.record import TRUTH, Cell, ImageRecord, changed, image_record, load
 from toolkit.cluster.flavour import flavours
 from toolkit.image.inspect import inspect
 from toolkit.launch.plan import runtime_of
@@ -144,9 +144,11 @@ def wanted(
     return [launch for launch in found if not arguments.shape or shape(launch.request) in arguments.shape]
 
 
-def record(path: Path, place: str, host: HostFacts, name: str, image: ImageRecord, cells: list[Cell]) -> None:
+def record(
+    folder: Path, place: str, host: HostFacts, name: str, image: ImageRecord, cells: list[Cell]
+) -> None:
     """Put an image's cells into the record, in the place of those of the same names."""
-    with changed(path) as truth:
+    with changed(folder) as truth:
         if not same_image(truth.images.get(name), image):
             truth.cells = [cell for cell in truth.cells if cell.image != name]
         truth.hosts[place] = host
@@ -176,11 +178,11 @@ def unique(changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, name: str) -> None:
-    path = arguments.held_out if specs()[name].held_out else arguments.truth
-    known = load(path)
+    folder = arguments.held_out if specs()[name].held_out else arguments.truth
+    known = load(folder)
     place.bring([name])
     facts = msgspec.structs.replace(inspect(build.sif(name)), path=f"{name}.sif")
-    image = ImageRecord(facts=facts, said=place.said(name))
+    image = image_record(facts, place.said(name))
     runtime = runtime_of(host)
     there = {cell.name: cell.argv for cell in known.cells}
     todo = [] if arguments.facts_only else wanted(arguments, place, host, name, facts)
@@ -194,7 +196,7 @@ def run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, name
             cells += measure(place, these, runtime)
     held = specs()[name].held_out
     cells = [msgspec.structs.replace(cell, held_out=held) for cell in cells]
-    record(path, place.name, host, name, image, cells)
+    record(folder, place.name, host, name, image, cells)
     if not held:
         place.tell.step(f"{place.name} {name}: {dict(Counter(cell.outcome for cell in cells))}")
 
@@ -211,9 +213,11 @@ def main(words: list[str]) -> int:
     parser.add_argument("--trap-image", action="append", choices=list(specs()), default=[])
     parser.add_argument("--again", action="store_true", help="run recorded cells once more")
     parser.add_argument("--facts-only", action="store_true", help="read facts anew and run nothing")
-    parser.add_argument("--truth", type=Path, default=TRUTH, help="the record")
+    parser.add_argument("--truth", type=Path, default=TRUTH, help="the folder of the record")
     parser.add_argument(
-        "--held-out", type=Path, help="where cells of held-out images are kept; else they are not run"
+        "--held-out",
+        type=Path,
+        help="the folder in which cells of held-out images are kept; without it they are not run",
     )
     arguments = parser.parse_args(words)
     tell = Progress(verbose=False, quiet=False)

@@ -19,7 +19,7 @@ _MARKS = {"ok": "**ok**", "unavailable": "-"}
 _HEAD = """# What really happens
 
 Every image of `tests/matrix/images.toml` was started on every flavour of the virtual cluster in every way
-that this project knows, by `make matrix`; `tests/matrix/truth.json` is the record, and this page is made from
+that this project knows, by `make matrix`; `tests/matrix/truth` is the record, and this page is made from
 it (`python -m tests.matrix.table`). Each rank initialises MPI, says how large its world is, adds up a number,
 takes a broadcast of 1 MiB and plays ping-pong with 1 MiB; every byte is checked.
 

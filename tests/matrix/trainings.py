@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tests.matrix.launches import shape
-from tests.matrix.record import place_name
+from tests.matrix.record import place_name, without_address
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request
 
@@ -76,7 +76,7 @@ class Trainings(msgspec.Struct, kw_only=True):
         if known is not None and known.digest != image.digest:
             self.trainings = [t for t in self.trainings if t.wanted.image != wanted.image]
         self.hosts[wanted.place] = host
-        self.images[wanted.image] = image
+        self.images[wanted.image] = without_address(image)
         self.trainings = [t for t in self.trainings if t.wanted != wanted] + [trained]
 
 

@@ -206,8 +206,8 @@ def waits_for_the_dead(case: Case, *, met: bool) -> bool:
     """Tell whether the host's launcher goes on waiting when a rank gives up in MPI_Init.
 
     The Hydra of Intel MPI 2021.13 does where the rank had ``met`` it, and mostly where its proxies are on
-    several nodes (truth.json: pmix with venv-impi-2021.13.1, mpirun-host); that of MPICH ends the others.
-    Other releases of Intel's were not measured.
+    several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host); that of MPICH ends the
+    others. Other releases of Intel's were not measured.
     """
     host = host_launcher(case.host)
     if case.mode != "mpirun-host" or host is None or not knowledge.mpi().release.waits_for_the_dead.of(host):

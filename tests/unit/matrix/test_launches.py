@@ -18,7 +18,7 @@ from tests.matrix.launches import (
     with_central,
 )
 from tests.matrix.mending import mended
-from tests.matrix.record import ImageRecord, Truth, changed, encoded, load
+from tests.matrix.record import ImageRecord, Truth, changed, encoded, image_record, load
 from tests.matrix.run import same_image
 from tests.matrix.said import heard
 from tests.matrix.table import page
@@ -107,15 +107,60 @@ def test_a_limit_is_set_in_the_shell_that_launches():
 
 
 def test_a_record_is_written_whole_and_read_again(tmp_path):
-    path = tmp_path / "truth.json"
+    folder = tmp_path / "truth"
     cell = launched("srun").cell(argv="x", outcome="ok", seen={"ok": 1})
-    with changed(path) as truth:
+    with changed(folder) as truth:
         truth.hosts["pmix"] = HOST
         truth.images["image"] = ImageRecord(facts=IMAGE, said={})
         truth.cells.append(cell)
-    assert load(path).cells == [cell]
-    assert path.read_text() == encoded(load(path))
-    assert [p.name for p in tmp_path.iterdir()] == ["truth.json"]
+    assert load(folder).cells == [cell]
+    assert texts(folder) == encoded(load(folder))
+    assert [p.name for p in tmp_path.iterdir()] == ["truth"]
+
+
+def texts(folder):
+    """Return path in the folder → text of each file."""
+    return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_change_of_one_cluster_writes_the_file_of_that_cluster_alone(tmp_path):
+    cells = [launched("srun").cell(argv="x", outcome="ok", seen={"ok": 1})]
+    cells.append(msgspec.structs.replace(cells[0], name="other", flavour="pmix with x"))
+    with changed(tmp_path) as truth:
+        truth.hosts |= {"pmix": HOST, "pmix with x": HOST}
+        truth.cells += cells
+    files = ["clusters/pmix-with-x.json", "clusters/pmix.json", "images.json"]
+    assert sorted(texts(tmp_path)) == files
+    before = {name: (tmp_path / name).stat().st_ino for name in files}
+
+    with changed(tmp_path) as truth:
+        truth.cells = [msgspec.structs.replace(c, line="a" * (c.name == "other")) for c in truth.cells]
+    after = {name: (tmp_path / name).stat().st_ino for name in files}
+    assert [name for name in files if before[name] != after[name]] == ["clusters/pmix-with-x.json"]
+
+    with changed(tmp_path) as truth:
+        del truth.hosts["pmix with x"]
+        truth.cells = [cell for cell in truth.cells if cell.flavour == "pmix"]
+    assert sorted(texts(tmp_path)) == ["clusters/pmix.json", "images.json"]
+
+
+def test_an_address_in_the_version_text_of_an_mpich_is_not_recorded():
+    mpi = msgspec.structs.replace(
+        MPI, library_string="MPICH CC: cc\nMPICH Custom Information:\thttps://h.example/p/\n"
+    )
+    said = {
+        "mpichversion": ["MPICH CC: cc", "MPICH Custom Information: https://h.example/p/4"],
+        "probe": r'{"library": "MPICH CC: cc Custom: https://h.example/p/", "comm": "begun"}',
+        "library": "/opt/lib/libmpi.so.12",
+    }
+    record = image_record(msgspec.structs.replace(IMAGE, mpi=mpi), said)
+    assert record.facts.mpi.library_string == "MPICH CC: cc\nMPICH Custom Information:\t\n"
+    assert record.said == {
+        "mpichversion": ["MPICH CC: cc", "MPICH Custom Information: "],
+        "probe": r'{"library": "MPICH CC: cc Custom: ", "comm": "begun"}',
+        "library": "/opt/lib/libmpi.so.12",
+    }
+    assert image_record(IMAGE, {}) == ImageRecord(facts=IMAGE, said={})
 
 
 def test_cells_count_for_an_image_that_says_the_same_of_itself_and_for_no_other_of_its_name():

@@ -87,7 +87,7 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="mount an MPI of the same family as the image's",
     instead=MPI_MODES,
-    source=f"truth.json: bind of MPICH 4.1.3 over Open MPI 1.10.2, both libmpi.so.12; {_SOURCE}",
+    source=f"tests/matrix/truth: bind of MPICH 4.1.3 over Open MPI 1.10.2, both libmpi.so.12; {_SOURCE}",
     needs=("host.mpis", "image.mpi"),
     modes=("bind",),
 )
@@ -152,7 +152,7 @@ def _touched(case: Case) -> bool:
     instead=MPI_MODES,
     source=(
         "ld.so(8): LD_LIBRARY_PATH before DT_RUNPATH; ofiwg/libfabric:libfabric.map.in; "
-        "truth.json: bind of MPICH 4.1.3 over Open MPI 5.0.10"
+        "tests/matrix/truth: bind of MPICH 4.1.3 over Open MPI 5.0.10"
     ),
     needs=("host.mpis", "image.mpi"),
     modes=("bind",),
@@ -239,7 +239,7 @@ def _beside(case: Case, host: HostMpi) -> set[str]:
     severity="error",
     fix="mount the folder of that library too",
     instead=MPI_MODES,
-    source="open-mpi/ompi:opal/mca/base/mca_base_component_repository.c at v4.1; truth.json: bind",
+    source="open-mpi/ompi:opal/mca/base/mca_base_component_repository.c at v4.1; tests/matrix/truth: bind",
     needs=("host.mpis", "image.mpi"),
     then=("image.libraries",),
     modes=("bind",),

@@ -99,7 +99,8 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "Open MPI's own launcher without /tmp has not been measured")
     because = "without /tmp Open MPI cannot make its session directory"
-    # ORTE makes it for a rank that is alone as well (truth.json: Open MPI 1.10.2); 5.0.10 then needs none.
+    # ORTE makes it for a rank that is alone as well (tests/matrix/truth: Open MPI 1.10.2);
+    # 5.0.10 then needs none.
     chance = _by_its_daemon(case, mpi)
     return Hit(tuple(said), "init-failure", because, anyway=brings_orte(mpi), by_chance=chance)
 

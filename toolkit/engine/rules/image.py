@@ -128,8 +128,8 @@ def libfabric_missing(case: Case) -> Hit | Lacks | None:
 def _ended_sooner(case: Case) -> tuple[Outcome, ...]:
     """Return how ranks may end that mpirun ends for another's end, while they still write of their error.
 
-    Seen with several ranks on each of several nodes (truth.json: pmix, mpirun-host 2x2 of Intel MPI 2021.11
-    and 2021.13), in 2 of 14 such cells.
+    Seen with several ranks on each of several nodes (tests/matrix/truth: pmix, mpirun-host 2x2 of
+    Intel MPI 2021.11 and 2021.13), in 2 of 14 such cells.
     """
     asked = case.request
     crowd = case.mode == "mpirun-host" and asked.nodes > 1 and asked.ranks_per_node > 1

@@ -270,7 +270,8 @@ def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit | Lack
     """Judge an MPI that does not understand the host's launcher.
 
     An Open MPI that was built for PMI asks Slurm's own library, which opens a connection to Hydra before it
-    gives up: of several on a node one may be left waiting (truth.json: hydra, source-openmpi-4.1.4-pmi2).
+    gives up: of several on a node one may be left waiting (tests/matrix/truth:
+    hydra, source-openmpi-4.1.4-pmi2).
     """
     said = unanswered(case, mpi, sees, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
@@ -395,7 +396,7 @@ def rank_outside_step(case: Case) -> Hit | Lacks | None:
     refused = _others_are_refused(case)
     outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
-    # ever (measured: PMIx 3.2.3 of truth.json against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
+    # ever (measured: PMIx 3.2.3 of tests/matrix/truth against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=refused and outcome == "hang")
 
 

@@ -1,0 +1,82 @@
+"""Recorded files name no package index, no internal host and no credentials."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+PUBLIC = frozenset(
+    {
+        "bugs.debian.org",
+        "docs.nvidia.com",
+        "jade-hpc-gpu.github.io",
+        "vsoch.github.io",
+        "www.debian.org",
+        "www.open-mpi.org",
+    }
+)
+"""Hosts of documentation that programs print in their messages."""
+PRINTED = frozenset({"java.io", "n3.internal", "nvcr.io", "type.googleapis.com"})
+"""What logs print in the form of a host: a Java package, a node, a protobuf type, a public registry."""
+RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
+"""Names that RFC 2606 and RFC 6761 keep for examples."""
+
+_URL = re.compile(
+    r"\b(?:https?|ftp|git|ssh)://(?P<user>[^\s/@\"']*@)?(?P<host>[^\s/:\"'<>)\\]+)", re.IGNORECASE
+)
+_LAST = re.compile(
+    r"(?<=[a-z0-9])\.(?:com|org|net|io|dev|cloud|internal|intranet|intra|corp|lan|local|localdomain)(?![\w-]|\.\w)",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(r"(?<![\w.-])(?:[a-z0-9][a-z0-9-]*\.)*[a-z0-9][a-z0-9-]*$", re.IGNORECASE)
+
+
+def bare_hosts(text: str) -> set[str]:
+    """Return what has the form of a host name, with or without a scheme before it."""
+    found = set()
+    for last in _LAST.finditer(text):
+        before = _BEFORE.search(text, max(0, last.start() - 100), last.start())
+        if before:
+            found.add((before[0] + last[0]).lower())
+    return found
+
+
+def recorded() -> list[Path]:
+    """Return every file below tests/ that holds data: logs, scripts, facts and outcomes."""
+    found = [path for path in TESTS.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return [path for path in found if path.suffix != ".py" and not path.name.startswith(".")]
+
+
+def wrong_hosts(text: str) -> list[str]:
+    """Return the hosts in a text that no record may hold, and ``user@host`` where a URL has credentials."""
+    urls = list(_URL.finditer(text))
+    names = {match["host"].lower() for match in urls} | bare_hosts(text)
+    bad = {name for name in names if name not in PUBLIC | PRINTED and not RESERVED.fullmatch(name)}
+    return sorted(bad | {f"user@{match['host'].lower()}" for match in urls if match["user"]})
+
+
+def test_no_recorded_file_names_a_package_index_or_an_internal_host():
+    files = recorded()
+    assert len(files) > 50
+    found = {
+        str(path.relative_to(TESTS)): bad
+        for path in files
+        if (bad := wrong_hosts(path.read_bytes().decode(errors="replace")))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        ("Custom Information: https://packages.made-up.org/p/x/1.2/", ["packages.made-up.org"]),
+        ("--index-url http://ada:secret@h.example/simple", ["user@h.example"]),
+        ("CC=/opt/x from wheels.made-up.internal", ["wheels.made-up.internal"]),
+        ("git://mirror/openmpi", ["mirror"]),
+        ("see https://www.open-mpi.org/faq and docs.nvidia.com; h.example:5000/simple", []),
+        ("libmpi.so.12 lib.local.rank comm.org_id", []),
+    ],
+)
+def test_a_host_is_found_with_and_without_a_scheme(text: str, bad: list[str]):
+    assert wrong_hosts(text) == bad
