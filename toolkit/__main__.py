@@ -1,4 +1,14 @@
-"""``python -m toolkit``."""
+"""``python -m toolkit``. Any Python since 2.6 can parse this file, so that an old one is told what to do."""
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - pip refuses an old Python; a checkout has nothing else that does
+    sys.stderr.write(
+        "toolkit: Python 3.11 or later is needed, and this is "
+        + ".".join(str(number) for number in sys.version_info[:3])
+        + "; install toolkit with a newer one: uv tool install --python 3.11 hpc-container-toolkit\n"
+    )
+    sys.exit(2)
 
 from toolkit.cli.main import main
 
