@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.built import STEM, python, wheel_of
-from tests.integration.program import ROOT
+from tests.built import ROOT, STEM, python, wheel_of
 
 pytestmark = pytest.mark.integration
 

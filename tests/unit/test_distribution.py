@@ -4,7 +4,7 @@ import importlib.metadata
 import re
 import tomllib
 
-from tests.integration.program import ROOT
+from tests.built import ROOT
 from toolkit import DISTRIBUTION, __version__
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from tests.integration.program import ROOT
+from tests.built import ROOT
 from tests.old_pythons import old_pythons
 from toolkit.versions import OLDEST_PYTHON
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from tests.integration.program import ROOT
 from toolkit import DISTRIBUTION
 
+ROOT = Path(__file__).parents[1]
 STEM = DISTRIBUTION.replace("-", "_")
 """Start of the names of wheel and source archive (packaging.python.org: binary distribution format)."""
 UV = str(Path(sys.executable).with_name("uv"))

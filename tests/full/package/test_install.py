@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.built import STEM, UV, of_a_user, ran, tried, wheel_of
-from tests.integration.program import ROOT
+from tests.built import ROOT, STEM, UV, of_a_user, ran, tried, wheel_of
 from tests.old_pythons import old_pythons
 from toolkit import DISTRIBUTION, __version__
 from toolkit.versions import OLDEST_PYTHON
-
-pytestmark = pytest.mark.integration
 
 SECONDS = 15.0
 """Within which uv installs the base package when its cache is warm."""
