@@ -27,6 +27,9 @@
 #                      build/bench/accuracy.json and docs/accuracy.md
 # make bench-learning  what large batches do to MNIST, and steps with and without XLA (RECIPE=); writes
 #                      build/bench/learning.json and docs/images/learning.svg
+# make release         check the version, its changelog and the generated pages, build sdist and wheel in build/release,
+#                      try the wheel, and make the tag (DRY=1: all but the tag)
+# make release-check   name the generated pages and files that a release would change
 # make requirements    write requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 # make clean           remove what these commands made in this clone; Debian packages, the download cache, and
 #                      clusters that hold jobs of yours stay (ALL=1 removes the cache, these clusters and their jobs)
@@ -43,6 +46,7 @@ ROUNDS ?= 2
 STARTS ?= 5
 COLD   ?=
 ALL    ?=
+DRY    ?=
 WORKERS ?= 2
 CHANGED ?=
 VENV   := .venv
@@ -52,7 +56,7 @@ SHARDS := test-image test-cluster test-trainers test-courses
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
 
-.PHONY: demo test test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements clean help
+.PHONY: demo test test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements release release-check clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -150,6 +154,13 @@ bench-accuracy: $(VENV)/ready
 
 requirements: $(VENV)/ready
 	@scripts/requirements.sh $(BIN)
+
+# Generated pages are those of the last release; the site has those of today.
+release: $(VENV)/ready
+	@DRY="$(DRY)" scripts/release.sh $(BIN)
+
+release-check: $(VENV)/ready
+	$(BIN)/python -m docs.generate.released --check
 
 engine: $(VENV)/ready
 	@scripts/engine.sh start

@@ -72,6 +72,6 @@ fi
 
 echo "install: installing toolkit into $prefix with $("$python" --version)"
 "$python" -m venv "$prefix" || fail "$python cannot make $prefix" "on Debian: apt-get install python3-venv"
-"$prefix/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels --upgrade toolkit
+"$prefix/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels --upgrade hpc-container-toolkit
 "$prefix/bin/toolkit" image unbundle . $replace
 echo "install: done: $prefix/bin/toolkit --help"

@@ -4,3 +4,5 @@ This file is copied into training images beside :mod:`toolkit.trainers`, so it i
 """
 
 __version__ = "0.3.0"
+DISTRIBUTION = "hpc-container-toolkit"
+"""Name of the package on a Python package index; the import package and the command are ``toolkit``."""

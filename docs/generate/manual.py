@@ -1,25 +1,16 @@
-"""Make ``share``, which a wheel installs: a manual page for each command, and the completion of three shells.
-
-    .venv/bin/python -m docs.generate.manual
-
-writes it; a test says when that has to be done.
-"""
+"""Make ``share``, which a wheel installs: a manual page for each command, and completion for three shells."""
 
 import re
-import shutil
-from pathlib import Path
 
 import click
 from click.testing import CliRunner
 from click_man.man import ManPage
 
+from docs.generate.changelog import CHANGELOG, newest_date
 from docs.generate.commands import Block, below, blocks, contexts, exit_codes, options, summary
 from toolkit import __version__
 from toolkit.cli.completion import command as completion
 
-SHARE = Path(__file__).resolve().parents[2] / "share"
-_DATE = "2026-11-22"
-"""Of this release; not of today, so that the same commands give the same pages on any day."""
 _COMPLETIONS = {
     "bash": "bash-completion/completions/toolkit",
     "zsh": "zsh/site-functions/_toolkit",
@@ -38,7 +29,7 @@ def manual_page(ctx: click.Context) -> str:
     name = ctx.command_path.replace(" ", "-")
     page = ManPage(name)
     page.version = f"toolkit {__version__}"
-    page.date = _DATE
+    page.date = newest_date(CHANGELOG.read_text())  # not of today: the same commands give the same pages
     page.short_help = _escaped(summary(ctx))
     page.synopsis = " ".join(ctx.command.collect_usage_pieces(ctx))
     page.description = "\n".join(_roff(block) for block in blocks(ctx))
@@ -69,16 +60,3 @@ def _escaped(text: str) -> str:
 
 def _completion(shell: str) -> str:
     return CliRunner().invoke(completion, [shell]).stdout
-
-
-def write(folder: Path = SHARE) -> None:
-    """Write all files anew; what no command has any more goes."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for name, text in files().items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-if __name__ == "__main__":
-    write()

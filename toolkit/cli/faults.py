@@ -5,6 +5,7 @@ import re
 
 import click
 
+from toolkit import DISTRIBUTION
 from toolkit.cli.say import say
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.report.plain import as_shown, bounded
@@ -70,7 +71,7 @@ def _not_installed(package: str) -> Missing:
     import importlib.metadata  # not for those who only ask for help
 
     try:
-        needed = importlib.metadata.requires("toolkit") or []
+        needed = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:  # it runs from a checkout
         needed = []
     known = (line.partition(";")[0].strip() for line in needed if "extra ==" not in line)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from toolkit import __version__
+from toolkit import DISTRIBUTION, __version__
 from toolkit.cli.commands import COMMANDS
 from toolkit.cli.everywhere import NAMES, flags
 from toolkit.cli.lazy import LazyGroup
@@ -35,7 +35,9 @@ class Program(LazyGroup):
     # The door drops colours where nobody sees them; click would drop codes of others without a word.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
-@click.version_option(__version__, prog_name="toolkit", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__, package_name=DISTRIBUTION, prog_name="toolkit", message="%(prog)s (%(package)s) %(version)s"
+)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Train neural networks in containers on Slurm clusters.

@@ -17,7 +17,7 @@ from typing import cast
 
 import msgspec
 
-from toolkit import __version__
+from toolkit import DISTRIBUTION, __version__
 from toolkit.image.purl import debian, generic, published, pypi
 from toolkit.knowledge.licences import licences
 from toolkit.model.lock import Lock, LockedFile, lock_sha256
@@ -83,7 +83,7 @@ def sbom(lock: Lock, built_with: Mapping[Component, Sequence[str]] | None = None
         "metadata": {
             "timestamp": dt.datetime.fromtimestamp(lock.epoch, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "lifecycles": [{"phase": "build"}],
-            "tools": {"components": [{"type": "application", "name": "toolkit", "version": __version__}]},
+            "tools": {"components": [{"type": "application", "name": DISTRIBUTION, "version": __version__}]},
             "component": {
                 "type": "container",
                 "bom-ref": root,

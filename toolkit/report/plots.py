@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from toolkit import DISTRIBUTION
 from toolkit.errors import Missing
 from toolkit.report.number import number
 from toolkit.report.plain import one_line
@@ -41,7 +42,7 @@ def training_png(training: Training, result: Result) -> bytes:
     except ImportError as error:
         raise Missing(
             "training.png is left out: matplotlib is not installed",
-            fix="in toolkit's own environment: pip install 'toolkit[plot]', or report with --no-plot",
+            fix=f"in toolkit's own environment: pip install '{DISTRIBUTION}[plot]', or report with --no-plot",
         ) from error
     room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
     with mpl.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit import DISTRIBUTION
 from toolkit.errors import Missing
 from toolkit.report import study_scaling, study_training
 from toolkit.report.plain import shown
@@ -45,7 +46,7 @@ def plots(report: Report) -> list[Plot]:
     except ImportError as error:
         raise Missing(
             "the page and its plots are left out: matplotlib is not installed",
-            fix="in toolkit's own environment: pip install 'toolkit[plot]', or report with --text",
+            fix=f"in toolkit's own environment: pip install '{DISTRIBUTION}[plot]', or report with --text",
         ) from error
     settings: Any = {
         "svg.fonttype": "none",  # text stays text: it can be searched, and a screen reader finds it

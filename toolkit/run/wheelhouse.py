@@ -8,7 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from toolkit import data
+from toolkit import DISTRIBUTION, data
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command
@@ -28,7 +28,6 @@ _PLATFORMS = (
     "manylinux_2_5",
 )
 """Of Python's wheels that a system with the C library 2.28 or later takes (PEP 600)."""
-_NAME = "toolkit"
 
 
 def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> tuple[Path, ...]:
@@ -60,7 +59,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     return tuple(sorted(folder.glob("*.whl")))
 
 
-def requirements(name: str = _NAME) -> dict[str, str]:
+def requirements(name: str = DISTRIBUTION) -> dict[str, str]:
     """Return what a distribution needs to run, all the way down: name → the version that is installed."""
     from packaging.requirements import Requirement
 
@@ -81,8 +80,8 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
     if (checkout / "pyproject.toml").is_file():
         _pip(("wheel", "--no-deps", "-w", str(folder), str(checkout)), tell)
     else:
-        packed(importlib.metadata.distribution(_NAME), folder)
-    found = sorted(folder.glob(f"{_NAME}-*.whl"))
+        packed(importlib.metadata.distribution(DISTRIBUTION), folder)
+    found = sorted(folder.glob(f"{DISTRIBUTION.replace('-', '_')}-*.whl"))
     if not found:
         raise CheckFailed(f"pip made no wheel of {checkout}")
     return found[0]
@@ -90,16 +89,17 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
 
 def packed(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
     """Make the wheel again that a distribution was installed from; the same bytes each time."""
-    meta = f"{distribution.metadata['Name']}-{distribution.version}.dist-info"
+    installed = distribution.files or ()
+    meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")
     left_out = {f"{meta}/{name}" for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")}
     files = {
         str(file): Path(str(distribution.locate_file(file))).read_bytes()
-        for file in distribution.files or ()
+        for file in installed
         if str(file) not in left_out and ".." not in file.parts and file.suffix != ".pyc"
     }
     record = "".join(f"{name},{_recorded(content)}\n" for name, content in sorted(files.items()))
     files[f"{meta}/RECORD"] = f"{record}{meta}/RECORD,,\n".encode()
-    wheel = folder / f"{distribution.metadata['Name']}-{distribution.version}-py3-none-any.whl"
+    wheel = folder / f"{meta.removesuffix('.dist-info')}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
             archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), files[name], zipfile.ZIP_DEFLATED)

@@ -10,22 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.program import ROOT
-
-
-def python(*words, folder=ROOT, **env):
-    words = [sys.executable, *words]
-    done = subprocess.run(
-        words, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def wheel_of(source, folder):
-    python("-m", "pip", "wheel", str(source), "--no-deps", "--no-build-isolation", "-w", str(folder))
-    (wheel,) = folder.glob("toolkit-*.whl")
-    return wheel
+from tests.built import ROOT, STEM, python, wheel_of
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +23,7 @@ def unpacked(tmp_path_factory):
     """The source archive, unpacked."""
     folder = tmp_path_factory.mktemp("sdist")
     python("-m", "hatchling", "build", "-t", "sdist", "-d", str(folder))
-    (archive,) = folder.glob("toolkit-*.tar.gz")
+    (archive,) = folder.glob(f"{STEM}-*.tar.gz")
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")
     return folder / archive.name.removesuffix(".tar.gz")

@@ -245,9 +245,9 @@ def test_help_lines_follow_the_house_style():
 
 
 def test_version(capsys):
-    from toolkit import __version__
+    from toolkit import DISTRIBUTION, __version__
 
-    assert run(capsys, "--version") == (0, f"toolkit {__version__}\n", "")
+    assert run(capsys, "--version") == (0, f"toolkit ({DISTRIBUTION}) {__version__}\n", "")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -33,8 +33,13 @@ def test_the_reference_is_added(files):
         "reference/findings/pmix-refused.md",
         "reference/schemas/toolkit.job-1.schema.json",
         "source/slurm/sites/example.toml.md",
+        "matrix.md",
     ):
         assert files.get_file_from_path(page).content_string
+
+
+def test_the_site_has_the_pages_of_today_in_place_of_the_committed_ones(files):
+    assert "\n## slurm-lacks-pmix\n" in files.get_file_from_path("rules.md").content_string
 
 
 def test_the_navigation_names_what_was_added(config, files):

@@ -47,7 +47,7 @@ def contents(name: str = "mine", title: str = "A recipe of a test", **changed: o
         "install.sh": b"#!/bin/sh\n",
         f"recipes/{name}.lock.json": encoded(locked),
         f"recipes/{name}.toml": text,
-        "wheels/toolkit-0.3.0-py3-none-any.whl": b"a wheel",
+        "wheels/hpc_container_toolkit-0.3.0-py3-none-any.whl": b"a wheel",
     }
 
 

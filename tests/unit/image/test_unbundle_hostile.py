@@ -167,7 +167,9 @@ def test_a_file_with_another_content_is_refused_whichever_it_is(home, path):
 def test_the_last_file_is_compared_before_the_first_is_installed(home):
     found = members(GOOD)
     found[-1] = (found[-1][0], b"a whEEl")
-    assert "wheels/toolkit-0.3.0-py3-none-any.whl: its content is not" in refused(home, packed(found))
+    assert "wheels/hpc_container_toolkit-0.3.0-py3-none-any.whl: its content is not" in refused(
+        home, packed(found)
+    )
 
 
 @pytest.mark.parametrize("place", range(10))
@@ -195,7 +197,7 @@ def test_an_archive_cut_short_anywhere_is_refused(home):
 
 def test_a_size_beyond_the_file_is_refused(home):
     data = bytearray(packed(members(GOOD)))
-    at = data.rindex(b"wheels/toolkit")
+    at = data.rindex(b"wheels/hpc_container_toolkit")
     data[at + 124 : at + 136] = b"00000777777\0"
     data[at + 148 : at + 156] = b" " * 8
     data[at + 148 : at + 156] = b"%06o\0 " % sum(data[at : at + 512])

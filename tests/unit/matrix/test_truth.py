@@ -10,8 +10,6 @@ from tests.matrix.images import UBUNTU, specs
 from tests.matrix.launches import inherited
 from tests.matrix.mending import by_engine, words
 from tests.matrix.record import Cell, Truth, encoded, load
-from tests.matrix.table import PAGE, page
-from tests.matrix.trainings import load as load_trainings
 from toolkit.engine.predict import foresee
 from toolkit.model.prediction import Prediction
 
@@ -185,7 +183,3 @@ def test_every_library_that_the_loader_found_is_known(name: str):
         soname for soname in loaded if re.match(r"lib(pmix|ucp|uct|fabric|hwloc|open-(pal|rte))", soname)
     }
     assert of_mpi <= set(facts.mpi.needs)
-
-
-def test_the_page_shows_this_record():
-    assert PAGE.read_text() == page(TRUTH, load_trainings().trainings)

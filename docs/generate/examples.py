@@ -1,0 +1,43 @@
+"""Make ``recipes/knowledge/examples.toml``: for each rule, what it says of one launch.
+
+The launches are the cases that the rules' tests share; the file ships with toolkit, and tests only read it.
+"""
+
+import json
+
+from tests.unit.engine.fixtures import tables
+from toolkit.engine.case import Case
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+from toolkit.engine.rule import Rule
+
+_HEAD = """\
+# For every rule, what it says of one launch on which it fires. `make release` writes this file:
+# .venv/bin/python -m docs.generate.released
+"""
+
+
+def examples() -> str:
+    """Return the text of ``examples.toml``: for each rule, the first case that fires it."""
+    fires = tables()[0]
+    return "\n".join([_HEAD, *(_example(rule, fires[rule.id][0]) for rule in RULES)])
+
+
+def _example(rule: Rule, case: Case) -> str:
+    prediction, findings = judge(case, (rule,))
+    finding = next(f for f in findings if f.id == rule.id)
+    because = prediction.because if prediction.outcome != "ok" else "as far as this rule goes, it works"
+    values = {
+        "title": finding.title,
+        "mode": case.mode,
+        "outcome": prediction.outcome,
+        "because": because,
+    }
+    lines = [f"{name} = {_string(value)}" for name, value in values.items()]
+    evidence = "".join(f"    {_string(line)},\n" for line in finding.evidence)
+    return f"[rule.{rule.id}]\n" + "\n".join(lines) + f"\nevidence = [\n{evidence}]\n"
+
+
+def _string(value: str) -> str:
+    """Return a basic string of TOML, which has the syntax of a JSON string."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,67 @@
+"""What a release writes: every generated file, and a list of those that differ."""
+
+import tomllib
+
+import pytest
+
+from docs.generate import released
+from docs.generate.examples import examples
+from docs.generate.released import changed, files, main, write
+from tests.unit.engine.fixtures import tables
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
+
+MADE = files()
+EXAMPLES = examples()
+
+
+def test_the_pages_and_the_shared_files_are_made():
+    assert {"docs/rules.md", "docs/matrix.md", "share/man/man1/toolkit.1"} <= set(MADE)
+    assert all(f"\n## {rule.id}\n" in MADE["docs/rules.md"] for rule in RULES)
+    assert "\n## Trainings\n" in MADE["docs/matrix.md"]
+
+
+def test_every_rule_gets_an_example_of_what_it_says():
+    made = tomllib.loads(EXAMPLES)["rule"]
+    assert list(made) == [rule.id for rule in RULES]
+    for rule in RULES:
+        case = tables()[0][rule.id][0]
+        finding = next(f for f in judge(case, (rule,))[1] if f.id == rule.id)
+        assert (made[rule.id]["title"], made[rule.id]["evidence"]) == (finding.title, list(finding.evidence))
+
+
+def test_files_that_differ_lack_or_are_left_over_are_named_and_written(tmp_path):
+    made = {"docs/a.md": "new\n", "docs/b.md": "same\n", "share/man/c.1": "made\n"}
+    for name, text in {"docs/a.md": "old\n", "docs/b.md": "same\n", "share/man/gone.1": "x"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    differing = ["docs/a.md", "share/man/c.1", "share/man/gone.1"]
+    assert changed(tmp_path, made) == differing
+    assert (tmp_path / "docs/a.md").read_text() == "old\n"
+    assert write(tmp_path, made) == differing
+    assert {name: (tmp_path / name).read_text() for name in made} == made
+    assert not (tmp_path / "share/man/gone.1").exists()
+    assert changed(tmp_path, made) == []
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A folder that has all generated files as they are made."""
+    monkeypatch.setattr(released, "ROOT", tmp_path)
+    write(tmp_path, MADE)
+    write(tmp_path, {"recipes/knowledge/examples.toml": EXAMPLES})
+    return tmp_path
+
+
+def test_the_check_names_what_a_release_would_change_and_changes_nothing(checkout, capsys):
+    assert main(["--check"]) == 0
+    assert capsys.readouterr() == ("", "")
+    page = checkout / "docs" / "matrix.md"
+    page.write_text("old")
+    assert main(["--check"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "docs/matrix.md\n"
+    assert "python -m docs.generate.released" in err
+    assert page.read_text() == "old"
+    assert main([]) == 0
+    assert main(["--check"]) == 0
