@@ -1,8 +1,7 @@
 """The pages of the rules: made from the rules and from real cases of them, and current."""
 
-import pytest
-
 from tests.unit.engine.rule_pages import DOCUMENT, EXAMPLES, document, examples
+from tests.unit.tables import every_row
 from toolkit import knowledge
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
@@ -21,7 +20,7 @@ def test_the_document_is_current():
     assert DOCUMENT.read_text() == document(), f"{DOCUMENT.name}: {_AGAIN}"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+@every_row("rule", RULES, ids=lambda r: r.id)
 def test_a_page_tells_what_a_person_needs(rule: Rule):
     page = rule_page(rule)
     flat = " ".join(page.split())
@@ -41,7 +40,7 @@ def test_a_page_tells_what_a_person_needs(rule: Rule):
     assert max(map(len, page.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("fact", sorted({fact for rule in RULES for fact in rule.facts}))
+@every_row("fact", sorted({fact for rule in RULES for fact in rule.facts}))
 def test_every_fact_that_a_rule_asks_for_is_explained(fact: str):
     assert meaning(fact).endswith((".", "``", ")"))
 
