@@ -171,3 +171,9 @@ def _first(error: BaseException) -> str:
     """Return the kind and the first line of an error."""
     kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
     return f"{kind}{next(iter(str(error).splitlines()), type(error).__name__)[:160]}"
+
+
+def rows_of(test: Check) -> tuple[Row, ...]:
+    """Return the rows of a test that ``every_row`` made."""
+    table: Table = vars(test)["table"]
+    return table.rows

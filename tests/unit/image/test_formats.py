@@ -11,6 +11,7 @@ import pytest
 from tests.unit.image.archives import CONFIG, PACK, docker_archive, named, oci_layout, tar, written
 from tests.unit.image.sifs import DATA, sandbox, sif, squashfs
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.inspect import inspect
 from toolkit.image.oci import this_platform
@@ -242,8 +243,8 @@ def test_a_platform_is_held_against_an_image_that_has_but_one(forms):
 BLOBS = [name for name in oci_layout(layers()) if name.startswith("blobs/")]
 
 
-@pytest.mark.parametrize("pack", sorted(PACK))
-@pytest.mark.parametrize("number", range(5))
+@every_row("pack", sorted(PACK))
+@every_row("number", range(5))
 def test_a_flipped_byte_in_any_blob_is_found(tmp_path, pack, number):
     layout = oci_layout(layers(), pack=pack)
     name = [n for n in layout if n.startswith("blobs/")][number]
@@ -279,7 +280,7 @@ def _with_manifest(**changes):
     return {**files, "manifest.json": json.dumps(listed).encode()}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("files", "error", "why"),
     [
         (

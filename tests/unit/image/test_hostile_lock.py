@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.image import hostile
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.errors import BadInput
 
@@ -189,8 +190,8 @@ def test_a_given_lock_that_is_not_a_file_is_refused_at_once(tmp_path, kind):
     assert f"--lock {path}: a {kind}, not a regular file" in done.exception.message
 
 
-@pytest.mark.parametrize("field", ["title", "unbuildable"])
-@pytest.mark.parametrize("text", ["x\\nRUN evil", "x\\u001b[2J", "x\\u2028RUN evil", "a" * 400])
+@every_row("field", ["title", "unbuildable"])
+@every_row("text", ["x\\nRUN evil", "x\\u001b[2J", "x\\u2028RUN evil", "a" * 400])
 def test_a_line_of_a_recipe_is_one_printable_line(tmp_path, field, text):
     path = tmp_path / "r.toml"
     plain = hostile.plain_recipe().decode()

@@ -36,14 +36,22 @@ def foretold(cell: Cell) -> None:
     assert said.foretells(cell.outcome), f"{said}; what it said: {cell.line!r}; {cell.argv}"
 
 
-@pytest.mark.parametrize("flavour", sorted({cell.flavour for cell in CELLS}))
+def flavours(cells: list[Cell]) -> list[str]:
+    return sorted({cell.flavour for cell in cells})
+
+
+def of(flavour: str, cells: list[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.flavour == flavour]
+
+
+@pytest.mark.parametrize("flavour", flavours(CELLS))
 def test_a_cell_is_predicted_as_it_happened(flavour: str):
-    check_all(foretold, [cell for cell in CELLS if cell.flavour == flavour], name)
+    check_all(foretold, of(flavour, CELLS), name)
 
 
-@pytest.mark.parametrize("flavour", sorted({cell.flavour for cell in HELD_OUT}))
+@pytest.mark.parametrize("flavour", flavours(HELD_OUT))
 def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(flavour: str):
-    check_all(foretold, [cell for cell in HELD_OUT if cell.flavour == flavour], name)
+    check_all(foretold, of(flavour, HELD_OUT), name)
 
 
 def test_chance_is_named_where_it_was_seen_and_hides_no_silent_failure():
