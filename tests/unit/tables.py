@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 Check = Callable[..., None]
-Ids = Callable[[Any], object] | Sequence[str] | None
+Ids = Callable[[Any], object] | Iterable[str] | None
 
 FAULTS = (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception)
 """What counts as a failed row. A skipped row fails too, because nothing checked it."""
@@ -102,16 +102,18 @@ def walk(table: Table, fixtures: dict[str, object]) -> int:
 
 
 def _rows(names: list[str], values: list[Sequence[object]], ids: Ids) -> Iterator[Row]:
+    naming = ids if ids is None or callable(ids) else None
+    given = [None] * len(values) if ids is None or callable(ids) else list(ids)
     used: dict[str, int] = {}
-    for number, cells in enumerate(values):
+    for number, (cells, chosen) in enumerate(zip(values, given, strict=True)):
         if len(cells) != len(names):
             raise ValueError(f"row {number} has {len(cells)} values for {', '.join(names)}: {cells!r}")
-        name = ids[number] if isinstance(ids, Sequence) else "-".join(_name(cell, ids) for cell in cells)
+        name = chosen or "-".join(_name(cell, naming) for cell in cells)
         used[name] = used.get(name, 0) + 1
         yield Row(name if used[name] == 1 else f"{name}#{used[name]}", dict(zip(names, cells, strict=True)))
 
 
-def _name(cell: object, ids: Callable[[object], object] | None) -> str:
+def _name(cell: object, ids: Callable[[Any], object] | None) -> str:
     """Return a name of a value for the table of failures: short, in one line."""
     chosen = ids(cell) if ids else None
     if chosen is None:

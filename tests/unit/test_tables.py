@@ -74,8 +74,15 @@ def test_a_right_table_calls_the_check_with_every_row_once():
     check()
     assert sorted(seen) == [("a", 1, 2), ("a", 3, 4), ("b", 1, 2), ("b", 3, 4)]
     assert len(rows_of(check)) == 4
-    assert check_all(lambda row: seen.append(row) or None, NUMBERS) == len(NUMBERS)
-    assert len(seen) == 4 + len(NUMBERS)
+
+
+def test_a_right_table_in_a_test_calls_the_check_with_every_value_once():
+    seen = []
+
+    def check(value):
+        seen.append(value)
+
+    assert check_all(check, NUMBERS) == len(seen) == len(NUMBERS)
 
 
 def test_rows_of_one_name_are_numbered():
@@ -93,6 +100,16 @@ def test_a_table_without_rows_is_refused():
         check_all(lambda row: None, [])
     with pytest.raises(ValueError, match="no rows"):
         walk(Table(failure, ()), {})
+
+
+def test_names_of_rows_are_those_that_are_given():
+    @every_row("number", [1, 2], ids={"first": 1, "second": 2})
+    def check(number):
+        assert number == 3
+
+    assert [line.split()[0] for line in failure(check).splitlines()[1:]] == ["first", "second"]
+    with pytest.raises(ValueError, match="shorter"):
+        every_row("number", [1, 2], ids=["first"])
 
 
 def test_a_row_that_lacks_a_value_is_refused():

@@ -96,7 +96,7 @@ def forms(tmp_path_factory) -> dict[str, Path]:
 KINDS = [f"{form} {pack}" for form in ("oci-layout", "oci-archive", "docker-archive") for pack in PACK]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "docker-archive both"])
+@every_row("kind", [*KINDS, "docker-archive both"])
 def test_equal_content_gives_equal_facts(forms, kind):
     expected, facts = inspect(forms["sandbox"]), inspect(forms[kind])
     assert facts.format == kind.split()[0]
@@ -153,7 +153,7 @@ def test_transports_are_written_as_apptainer_writes_them(forms):
         assert (facts.format, facts.path) == (form, text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("transport", "kind", "why"),
     [
         ("docker-archive", "oci-archive ", "not made by docker save"),
@@ -345,8 +345,8 @@ def test_indexes_that_lead_to_no_end_are_given_up(tmp_path):
         inspect(layout)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.7])
-@pytest.mark.parametrize("kind", KINDS[3:])
+@every_row("share", [0.05, 0.3, 0.7])
+@every_row("kind", KINDS[3:])
 def test_an_archive_that_is_cut_short_is_refused(forms, tmp_path, kind, share):
     whole = forms[kind].read_bytes()
     (tmp_path / "cut").write_bytes(whole[: int(len(whole) * share)])
