@@ -162,10 +162,10 @@ def test_a_registry_that_wants_large_chunks_gets_the_blob_in_one_stream(server):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """Limits of half a second in place of a minute."""
+    """Limits of a fifth of a second in place of a minute."""
     for module in ("session", "tokens"):
-        monkeypatch.setattr(f"toolkit.run.registry.{module}.Limits", lambda: Limits(0.5, 0.5))
-    monkeypatch.setattr("toolkit.run.limits.WINDOW", 0.5)
+        monkeypatch.setattr(f"toolkit.run.registry.{module}.Limits", lambda: Limits(0.2, 0.2))
+    monkeypatch.setattr("toolkit.run.limits.WINDOW", 0.2)
 
 
 @pytest.mark.timeout(30)
@@ -173,10 +173,10 @@ def hurried(monkeypatch):
 @every_row(
     ("head", "message"),
     [
-        ("", "its answer is not complete after 0.5 seconds"),
-        ("HTTP/1.1 200 OK\r\nX-A: ", "its answer is not complete after 0.5 seconds"),
-        ("HTTP/1.1 200 OK\r\n\r\n", "its answer is not complete after 0.5 seconds"),
-        (f"{CHUNKED}1;", "its answer is not complete after 0.5 seconds"),
+        ("", "its answer is not complete after 0.2 seconds"),
+        ("HTTP/1.1 200 OK\r\nX-A: ", "its answer is not complete after 0.2 seconds"),
+        ("HTTP/1.1 200 OK\r\n\r\n", "its answer is not complete after 0.2 seconds"),
+        (f"{CHUNKED}1;", "its answer is not complete after 0.2 seconds"),
         ("HTTP/1.1 418 No\r\n\r\n", "answers 418"),
     ],
     ids=["status", "header", "manifest", "chunk", "error"],
