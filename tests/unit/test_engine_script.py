@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ set -C
 for word; do file=$word; done
 echo $$ > "$file" 2>/dev/null || exit 1
 trap 'rm -f {folder}/answers "$file"; echo stopped >> {folder}/log; exit 0' TERM
-sleep 0.3
+sleep 0.1
 echo started >> {folder}/log
 : > {folder}/answers
-while :; do sleep 0.1; done
+while :; do sleep 0.02; done
 """
 
 
@@ -30,7 +31,7 @@ def scripts(tmp_path: Path) -> Path:
     for name in ("engine.sh", "with-engine.sh"):
         text = (SCRIPTS / name).read_text().replace("/run/toolkit-engine", f"{tmp_path}/run")
         text = text.replace("folder=/run;", f"folder={tmp_path};").replace('"$(id -u)" != 0', "1 = 0")
-        text = text.replace('"$(id -u)" = 0', "1 = 1")
+        text = text.replace('"$(id -u)" = 0', "1 = 1").replace("sleep 0.5", "sleep 0.02")
         (tmp_path / name).write_text(text)
     for name, text in (("docker", DOCKER), ("dockerd", DOCKERD)):
         (tmp_path / name).write_text(text.format(folder=tmp_path))
@@ -44,12 +45,23 @@ def start(scripts: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([str(scripts / "with-engine.sh"), *words], env=env, stdin=subprocess.DEVNULL)
 
 
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_two_commands_at_once_share_one_engine_and_the_last_of_them_stops_it(scripts: Path):
-    first, second = start(scripts, "sleep", "2"), start(scripts, "sleep", "3")
-    assert (first.wait(60), second.wait(60)) == (0, 0)
-    deadline = time.monotonic() + 10
-    while (scripts / "answers").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    command = 'touch "$0.up"; until [ -e "$0.end" ]; do sleep 0.02; done'
+    files = [scripts / "first", scripts / "second"]
+    both = [start(scripts, "sh", "-c", command, str(file)) for file in files]
+    until(lambda: all(file.with_suffix(".up").exists() for file in files))
+    for file, ran in zip(files, both, strict=True):
+        assert (scripts / "answers").exists()
+        file.with_suffix(".end").touch()
+        assert ran.wait(60) == 0
+    until(lambda: not (scripts / "answers").exists())
     assert (scripts / "log").read_text().split() == ["started", "stopped"]
     assert not (scripts / "run").exists()
 

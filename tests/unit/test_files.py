@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.disks import fill
+from tests.unit.tables import every_row
 from toolkit import files
 from toolkit.errors import BadInput
 from toolkit.files import check_given, is_there, write_whole
@@ -99,7 +100,7 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("place", ["absent/file", "plain/file", "folder", "."])
+@every_row("place", ["absent/file", "plain/file", "folder", "."])
 def test_a_place_that_takes_no_file_is_an_error_and_stays_as_it_was(tmp_path, place):
     (tmp_path / "plain").touch()
     (tmp_path / "folder" / "inside").mkdir(parents=True)
@@ -139,7 +140,7 @@ def test_what_is_remembered_of_registries_stays_on_a_full_disk(tmp_path, monkeyp
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
 
 
-@pytest.mark.parametrize("kind", ["folder", "FIFO", "socket", "device"])
+@every_row("kind", ["folder", "FIFO", "socket", "device"])
 def test_only_regular_files_are_read_and_a_fifo_is_not_waited_for(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "x"
     if kind == "folder":

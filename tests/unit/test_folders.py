@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit import data
 from toolkit.cli.places import open_runner
 from toolkit.errors import BadInput
@@ -13,7 +14,7 @@ from toolkit.knowledge import sites
 from toolkit.model.progress import Silent
 
 
-@pytest.mark.parametrize(
+@every_row(
     "folder",
     [
         "/usr",
@@ -29,9 +30,7 @@ def test_folders_of_the_distribution_are_the_system_s(folder):
     assert is_system(folder)
 
 
-@pytest.mark.parametrize(
-    "folder", ["/usr/local/mpi/lib", "/usr/local/cuda", "/opt/mpi/lib", "/library", "/usrx", ""]
-)
+@every_row("folder", ["/usr/local/mpi/lib", "/usr/local/cuda", "/opt/mpi/lib", "/library", "/usrx", ""])
 def test_others_are_not(folder):
     assert not is_system(folder)
 

@@ -3,11 +3,10 @@
 import random
 import time
 
-import pytest
-
 from tests.fuzz import case, hostile, terminal
 from tests.fuzz.kind import Kind
 from tests.fuzz.run import fuzz, summary
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 
 COUNT = 300
@@ -59,7 +58,7 @@ def _slow(path, number):
     return "facts"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reads", "came", "fault"),
     [
         (_raising(KeyError("x")), "KeyError", "Traceback"),
@@ -102,7 +101,7 @@ def test_a_process_that_dies_takes_one_case_with_it(tmp_path, monkeypatch):
     assert "ended with 7" in (tmp_path / "keep" / "1-2" / "fault.txt").read_text()
 
 
-@pytest.mark.parametrize("text", terminal.TEXTS)
+@every_row("text", terminal.TEXTS)
 def test_a_control_that_reaches_a_terminal_is_noticed(text):
     assert terminal.controls(f"a\r\n\x1b[31mred\x1b[0m\t{text}".encode())
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.versions import OLDEST_PYTHON, is_wish, meets, older, parse, same, upstream, within
 
 numbers = st.lists(st.integers(0, 99), min_size=1, max_size=4).map(lambda n: ".".join(map(str, n)))
@@ -18,7 +19,7 @@ def test_the_oldest_python_is_that_of_the_package():
     assert tomllib.loads(project.read_text())["project"]["requires-python"] == f">={OLDEST_PYTHON}"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "plain"),
     [
         ("4.2.2-1+deb12u1", "4.2.2"),
@@ -88,7 +89,7 @@ def test_any_text_is_taken(text):
     within(text, ">=1")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("left", "right", "expected"),
     [
         ("525.60.13", "525.105.17", True),
@@ -104,12 +105,12 @@ def test_older_compares_what_both_name_and_nothing_else(left: str | None, right:
     assert older(left, right) is expected
 
 
-@pytest.mark.parametrize("text", ["9" * 6000, "1." + "9" * 6000, "\u0663.\u0664", "", "v", "nonsense"])
+@every_row("text", ["9" * 6000, "1." + "9" * 6000, "\u0663.\u0664", "", "v", "nonsense"])
 def test_what_names_no_version_is_none(text: str):
     assert parse(text) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "wish", "holds"),
     [
         ("2.15.1", "*", True),
@@ -132,15 +133,13 @@ def test_a_version_meets_what_is_asked_for(version, wish, holds):
     assert meets(version, wish) is holds
 
 
-@pytest.mark.parametrize("wish", ["*", "2", "2.*", "2.15.1", "1.10.0rc1", ">=2.6,<2.16", "==1", ">=1, <2"])
+@every_row("wish", ["*", "2", "2.*", "2.15.1", "1.10.0rc1", ">=2.6,<2.16", "==1", ">=1, <2"])
 def test_a_wish_can_be_read(wish):
     assert is_wish(wish)
     meets("1.0", wish)
 
 
-@pytest.mark.parametrize(
-    "wish", ["", ",", ">=", "*.1", "2.*.1", "~=2", "=>2", ">=2,", "<x", ">=2.*", "two", "2 "]
-)
+@every_row("wish", ["", ",", ">=", "*.1", "2.*.1", "~=2", "=>2", ">=2,", "<x", ">=2.*", "two", "2 "])
 def test_what_is_no_wish_is_told(wish):
     assert not is_wish(wish)
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from tests.unit.engine.examples import with_
 from tests.unit.image.sifs import sandbox
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+from tests.unit.tables import every_row
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.explain import command as explain
 from toolkit.cli.explain import ends
@@ -85,7 +86,7 @@ def test_a_host_alone():
     assert json.loads(run("--facts", CLUSTER, "--json").stdout)["image"] is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("slurms", "own", "row"),
     [
         (None, "7.0.0rc1", "PMIx none; mpirun serves 7.0.0rc1"),

@@ -10,6 +10,7 @@ from tests.matrix.record import Truth, load
 from tests.unit.engine import whole
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, OPEN_MPI_4, image_with, with_, without
 from tests.unit.engine.test_fixes import named, outcomes
+from tests.unit.tables import every_row
 from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import Advice, Asked, advise
 from toolkit.engine.predict import predict
@@ -30,7 +31,7 @@ def advice(host: HostFacts, image: ImageFacts, **request) -> Advice:
 
 
 @pytest.mark.parametrize("place", sorted(load().hosts))
-@pytest.mark.parametrize("mode", [None, *MODES])
+@every_row("mode", [None, *MODES])
 def test_nothing_is_advised_that_the_verdict_says_fails(place: str, mode):
     host = truth().hosts[place]
     for name, record in truth().images.items():

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from tests.unit.engine.examples import with_
 from tests.unit.image.sifs import sandbox
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+from tests.unit.tables import every_row
 from toolkit.cli import fixfile
 from toolkit.cli.doctor import command as doctor
 from toolkit.errors import BadInput, CheckFailed
@@ -163,7 +164,7 @@ def test_live_and_fix_need_an_image():
 GOOD = 'schema = "toolkit.fix/1"\n\n[launch]\nmode = "srun-pmix"\n'
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         ("x =", "f.toml:1: this is not TOML"),

@@ -7,6 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.tables import every_row
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput
 
@@ -49,7 +50,7 @@ def test_every_option_of_every_command_refuses_an_empty_value():
     assert not wrong
 
 
-@pytest.mark.parametrize("option", ["--verify-key", "--fix", "--site", "--image", "--host", "--cluster"])
+@every_row("option", ["--verify-key", "--fix", "--site", "--image", "--host", "--cluster"])
 def test_a_value_of_its_own_word_may_not_be_empty_either(option):
     error = CliRunner().invoke(cli, ("launch", option, "", "--", "true"), obj={}).exception
     assert isinstance(error, BadInput)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.disks import fill
 from tests.unit.image.sifs import DATA, sif
+from tests.unit.tables import every_row
 from toolkit.cli.main import main
 
 NOWHERE = ("--host", "nowhere.invalid")
@@ -39,7 +40,7 @@ def answer(capsys, *words: str) -> tuple[int, str]:
     return int(ended.value.code or 0), said[0]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "words",
     [
         ("image", "push", "g", "oras://nowhere.invalid/a:1"),
@@ -66,8 +67,8 @@ def test_garbage_is_told_before_anybody_is_asked(capsys, words):
     assert code == 2, said
 
 
-@pytest.mark.parametrize("there", ["fifo", "socket", "dangling", "loop", "/dev/null"])
-@pytest.mark.parametrize("command", ["launch", "notebook"])
+@every_row("there", ["fifo", "socket", "dangling", "loop", "/dev/null"])
+@every_row("command", ["launch", "notebook"])
 def test_something_else_than_a_file_is_no_image_that_is_elsewhere(capsys, there, command):
     os.mkfifo("fifo.sif")
     with socket.socket(socket.AF_UNIX) as made:
@@ -87,7 +88,7 @@ def test_an_image_that_is_nowhere_is_still_taken_to_be_at_the_site(capsys):
     assert "not on this machine" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@every_row(
     "words",
     [
         ("image", "solve", "tf2.15-cpu", "--facts", "/dev/zero"),
@@ -116,7 +117,7 @@ def test_what_never_ends_or_cannot_be_read_is_refused(capsys, words):
     )
 
 
-@pytest.mark.parametrize("command", [("image", "show"), ("image", "verify"), ("data", "get"), ("report",)])
+@every_row("command", [("image", "show"), ("image", "verify"), ("data", "get"), ("report",)])
 def test_a_name_that_no_file_can_have_is_a_wrong_call(capsys, command):
     code, said = answer(capsys, *command, f"./{'n' * 300}.toml")
     assert (code, "nnnn" in said) == (2, True)

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.services.program import ROOT
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, ToolkitError
 
@@ -96,7 +97,7 @@ def test_a_place_that_takes_no_folder_is_told_before_anything_is_fetched(tmp_pat
             CliRunner().invoke(command, words, obj={"verbose": 0, "quiet": 0}, catch_exceptions=False)
 
 
-@pytest.mark.parametrize("verb", ["show", "render", "build", "sif"])
+@every_row("verb", ["show", "render", "build", "sif"])
 def test_a_recipe_that_is_not_there_is_refused_before_anything_else(verb):
     with pytest.raises(BadInput, match="there is no recipe 'nope'"):
         run(verb, "nope")
@@ -120,8 +121,8 @@ def test_an_image_that_is_not_here_is_told_without_a_registry(tmp_path):
 CUT = b"#!/usr/bin/env run-singularity\n".ljust(32, b"\0") + b"SIF_MAGIC\0"
 
 
-@pytest.mark.parametrize("content", [b"", CUT, b"hsqs", b"no image"])
-@pytest.mark.parametrize("verb", ["inspect", "verify", "adopt"])
+@every_row("content", [b"", CUT, b"hsqs", b"no image"])
+@every_row("verb", ["inspect", "verify", "adopt"])
 def test_a_file_that_cannot_be_read_as_an_image_is_a_bad_file(tmp_path, content, verb):
     file = tmp_path / "a.sif"
     file.write_bytes(content)

@@ -2,13 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.cli.image.push import copy, read_target
 from toolkit.errors import BadInput
 from toolkit.model.progress import Silent
 from toolkit.run.local import LocalRunner
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("target", "host", "place"),
     [
         ("ssh://login/work/a.sif", None, ("login", "/work/a.sif")),
@@ -23,7 +24,7 @@ def test_a_place_over_ssh(target, host, place):
     assert read_target(target, host, None) == place
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("target", "host"),
     [
         ("ssh://login/a", "other"),

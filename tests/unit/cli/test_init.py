@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.tables import every_row
 from toolkit.cli import init
 from toolkit.errors import BadInput, Missing
 from toolkit.knowledge import sites
@@ -123,7 +124,7 @@ def test_yes_takes_what_is_usual(run):
     assert sites.site("test-f2af6c").defaults.partition == "cpu"
 
 
-@pytest.mark.parametrize("name", ["a b", "../x", "example", "x.toml"])
+@every_row("name", ["a b", "../x", "example", "x.toml"])
 def test_names_that_no_profile_can_have_are_refused_before_anything_is_asked(name):
     with pytest.raises(BadInput, match="no name for a site"):
         CliRunner().invoke(init.command, ["--name", name], catch_exceptions=False)

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.image.sifs import DATA, sif
+from tests.unit.tables import every_row
 from toolkit.cli import launch, layering, prepare
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing, ToolkitError
 from toolkit.launch.checks import as_name
@@ -42,7 +43,7 @@ def run(*words):
     return CliRunner().invoke(launch.command, words, obj={"verbose": False, "quiet": False})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["nope"], "there is no trainer 'nope'"),

@@ -15,6 +15,7 @@ from tests.unit.cli.test_launch import Told
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, RUNNING, Recorded
+from tests.unit.tables import every_row
 from toolkit.cli import following, places, waiting
 from toolkit.cli.jobs import command
 from toolkit.cli.since import since
@@ -197,7 +198,7 @@ def test_the_state_that_is_asked_for_is_that_of_now(reached):
     assert "a " in jobs("list", "--state", "completed").stdout
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "meant"),
     [
         ("90m", "2026-11-21T16:30:00+01:00"),
@@ -212,7 +213,7 @@ def test_spans_and_dates_are_read(text, meant):
     assert since(text, now) == dt.datetime.fromisoformat(meant)
 
 
-@pytest.mark.parametrize("text", ["", "2", "h", "-1h", "999999w", "2026-13-01", "1h; id"])
+@every_row("text", ["", "2", "h", "-1h", "999999w", "2026-13-01", "1h; id"])
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(BadInput, match="--since"):
         since(text, dt.datetime.now(dt.UTC))

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from tests.unit.cli.test_launch import Cluster
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD, SRUN
+from tests.unit.tables import every_row
 from toolkit.cli import gate, launch, launching, repeat
 from toolkit.cli.layering import asked
 from toolkit.cli.places import Where
@@ -95,7 +96,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
     assert "python 'a b.py'" in script("job.yml")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["nope.yaml"], "--job nope.yaml: No such file"),
@@ -138,7 +139,7 @@ def test_settings_variables_and_options_follow_each_other(tmp_path, monkeypatch)
     assert explained["trainer"] == "# trainer = mnist <- TRAINER"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         (

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from tests.services.program import ROOT
+from tests.unit.tables import every_row
 from toolkit.cli import main as program
 from toolkit.cli.commands import COMMANDS
 from toolkit.errors import BadInput, CheckFailed, Damaged, Interrupted, Missing
@@ -185,7 +186,7 @@ def test_a_file_that_the_system_refuses_is_named(capsys, failing):
     assert run(capsys, "probe") == (1, "", "toolkit: /etc/shadow: Permission denied\n")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "words",
     [
         ("nonsense",),
@@ -208,7 +209,7 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
     assert fix in ([f"  fix: toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help"], [])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["imgae"], "no such command 'imgae', did you mean image?"),
@@ -324,7 +325,7 @@ def closed(words, which):
     )
 
 
-@pytest.mark.parametrize("which", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@every_row("which", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_stream_that_is_closed_changes_no_exit_code(which):
     assert closed(["image", "list"], which).returncode == 0
     done = closed(["doctor", "no-such.sif"], which)

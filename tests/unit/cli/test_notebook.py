@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from tests.unit.cli.test_launch import Cluster
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD
+from tests.unit.tables import every_row
 from toolkit.cli import notebook
 from toolkit.errors import BadInput, Missing
 from toolkit.launch import records
@@ -33,7 +34,7 @@ def run(*words):
     return CliRunner().invoke(notebook.command, words, obj={"verbose": False, "quiet": True})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["--packages", "jupyter"], "--packages jupyter: give the full path"),
@@ -152,7 +153,7 @@ def test_what_is_given_counts_for_a_site_far_away_too(image):
 
 
 @pytest.mark.usefixtures("far_away")
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["--gpus", "5"], "no partition is known to have more than 4"),

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.cli.test_launch_ways import SITE, refused, run
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.image.signed import PUBLIC_KEY, gpg_home
+from tests.unit.tables import every_row
 
 FIX = """\
 schema = "toolkit.fix/1"
@@ -56,7 +57,7 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
     assert "srun-pmi2 is what the fix is for" in written("mnist", "--fix", "fix.toml")[0]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said", "code"),
     [
         (["--fix", "nope.toml"], "nope.toml: No such file", 2),
@@ -81,7 +82,7 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
     assert "\n" not in error.message
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["nosuch.py"], "nosuch.py: No such file"),

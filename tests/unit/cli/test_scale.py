@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE
 from tests.unit.study.studies import TIMELINE, point, study
+from tests.unit.tables import every_row
 from toolkit.cli import scale, scale_point, scale_run
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.launch import records
@@ -95,7 +96,7 @@ def points(tmp_path, name="mnist"):
     return folder.load_points(where, folder.load(where))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["mnist", "--ranks", "1,x"], "write counts with commas"),
@@ -316,9 +317,7 @@ def test_arguments_of_settings_give_way_to_those_of_the_command_line(tmp_path, c
     assert cluster.jobs[0].arguments == ("--seed", "1", "--epochs", "3")
 
 
-@pytest.mark.parametrize(
-    ("rate", "told"), [(0.4249, "0.425"), (42.0, "42"), (99.97, "100"), (1234567.0, "1,234,567")]
-)
+@every_row(("rate", "told"), [(0.4249, "0.425"), (42.0, "42"), (99.97, "100"), (1234567.0, "1,234,567")])
 def test_slow_and_fast_runs_are_told_with_the_digits_that_count(rate, told):
     steps = []
     tell = type("Tell", (), {"step": staticmethod(steps.append)})

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from tests.unit.cli.test_launch import image, prepared  # noqa: F401 - a fixture
 from tests.unit.cli.test_scale import Cluster, points
 from tests.unit.launch.recorded import Recorded
+from tests.unit.tables import every_row
 from toolkit.cli import launch, layering, scale
 from toolkit.errors import BadInput
 from toolkit.launch import records, submission
@@ -33,7 +34,7 @@ def text_below(folder):
     return "\n".join(file.read_text("utf-8", "replace") for file in folder.rglob("*") if file.is_file())
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+@every_row("mode", [0o640, 0o604, 0o660, 0o644])
 def test_an_env_file_that_others_may_read_is_refused(tmp_path, mode):
     with pytest.raises(BadInput, match="other users may read or change the file") as raised:
         layering.asked({"env_file": env_file(tmp_path, mode=mode)}, ("true",))

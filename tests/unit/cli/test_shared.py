@@ -7,6 +7,7 @@ import pytest
 from tests.unit.cli.test_launch import Cluster, Told
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.image.signed import PUBLIC_KEY
+from tests.unit.tables import every_row
 from toolkit.cli import layering, offline, prepare
 from toolkit.cli.flags import Flags
 from toolkit.cli.image.push import command as push_command
@@ -126,7 +127,7 @@ def test_a_notebook_takes_it_too(pushed):
     assert (made.record.spec.image, made.parcels) == (str(pushed), ())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "said"),
     [
         ("cluster:", "give the full path there"),

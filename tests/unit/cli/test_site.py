@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.tables import every_row
 from toolkit.cli import site as module
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
@@ -65,7 +66,7 @@ def test_gpus_that_nobody_stated_are_unknown_and_not_none(own, said, shown):
     assert row.split(maxsplit=6)[6].rsplit(maxsplit=1)[0] == shown
 
 
-@pytest.mark.parametrize("name", [*sites.names(), "example"])
+@every_row("name", [*sites.names(), "example"])
 def test_every_profile_is_shown(name):
     text = run("show", name).stdout
     site = sites.site(name)

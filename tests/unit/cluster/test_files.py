@@ -3,8 +3,7 @@
 import io
 import tarfile
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.cluster.access import new_secrets, with_accounts
 from toolkit.cluster.files import (
     CODE,
@@ -43,7 +42,7 @@ def test_nodes_know_each_others_key():
     assert known.decode() == f"login,node1,node2 {SECRETS.host_public}\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         "ClusterName=demo",

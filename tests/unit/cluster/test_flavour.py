@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.cluster import flavour, image
 from toolkit.cluster.access import new_secrets
 from toolkit.cluster.files import settings
@@ -33,7 +34,7 @@ def test_there_is_one_without_pmix_one_without_mpi_and_one_with_another_mpi():
     assert len({f.release for f in known}) > 1
 
 
-@pytest.mark.parametrize("name", flavour.flavours())
+@every_row("name", flavour.flavours())
 def test_slurm_is_configured_as_the_flavour_says(name):
     assert f"MpiDefault={flavour.flavours()[name].mpi_default}" in configured(name, "slurm.conf")
     assert f"CgroupPlugin={flavour.flavours()[name].cgroup_plugin}" in configured(name, "cgroup.conf")

@@ -1,7 +1,6 @@
 """When a cluster counts as working."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.cluster.health import node_states, takes_jobs
 from toolkit.cluster.plan import Layout
 
@@ -12,12 +11,12 @@ def test_states_are_read_by_node():
     assert node_states("node1 idle\nnode2 down*\n\n") == {"node1": "idle", "node2": "down*"}
 
 
-@pytest.mark.parametrize("state", ["idle", "mixed", "allocated", "completing"])
+@every_row("state", ["idle", "mixed", "allocated", "completing"])
 def test_nodes_that_are_at_work_are_well(state):
     assert takes_jobs(LAYOUT, {"node1": "idle", "node2": state})
 
 
-@pytest.mark.parametrize("state", ["idle*", "down", "down*", "drained", "unknown", "idle~"])
+@every_row("state", ["idle*", "down", "down*", "drained", "unknown", "idle~"])
 def test_a_node_that_takes_no_jobs_is_not(state):
     assert not takes_jobs(LAYOUT, {"node1": "idle", "node2": state})
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.cluster.plan import LISTEN, Layout, checked_listen, checked_name, checked_nodes, checked_users
 from toolkit.errors import BadInput
 from toolkit.run.nodes import configuration
@@ -10,14 +11,14 @@ GIB = 1 << 30
 LAYOUT = Layout("demo", 2, cpus=4, memory=16 * GIB)
 
 
-@pytest.mark.parametrize("name", ["", "Demo", "1st", "-x", "a_b", "a b", "a/b", "ä", "a" * 32, "a\n"])
+@every_row("name", ["", "Demo", "1st", "-x", "a_b", "a b", "a/b", "ä", "a" * 32, "a\n"])
 def test_a_name_that_cannot_stand_in_host_names_is_refused(name):
     with pytest.raises(BadInput, match="cannot be the name of a cluster") as caught:
         checked_name(name)
     assert "small letters" in caught.value.fix
 
 
-@pytest.mark.parametrize("name", ["a", "demo", "course-2026", "a" * 31])
+@every_row("name", ["a", "demo", "course-2026", "a" * 31])
 def test_a_short_plain_name_is_taken(name):
     assert checked_name(name) == name
 
@@ -80,7 +81,7 @@ def test_a_class_is_taken(users):
     assert checked_users(users) == users
 
 
-@pytest.mark.parametrize(
+@every_row(
     "listen",
     ["", "2222", "0.0.0.0:2222", "192.168.1.10", "192.168.1.10:", "192.168.1.10:22", "192.168.1.10:65536",
      "login:2222", "192.168.1.10:2222:1", "192.168.1.10:x", "::1:2222", "1.2.3.4:2222\n"],

@@ -1,13 +1,12 @@
 """What counts as the same output: all but numbers, keys, digests, widths and what is left out."""
 
-import pytest
-
 from tests.courses.likeness import difference, lasting, masked, shortened
+from tests.unit.tables import every_row
 
 TABLE = ["epoch    loss", "-----  ------", "    1  0.1364", "    2  0.0458"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("one", "other"),
     [
         ("epoch 1/2  loss 0.1364  34.81 s  3,447 images/s", "epoch 1/2  loss 0.2  9.1 s  12,447 images/s"),
@@ -24,7 +23,7 @@ def test_what_differs_from_run_to_run_is_masked(one, other):
     assert masked(one) == masked(other)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("one", "other"),
     [
         ("✔ srun-pmix  ok", "✘ srun-pmix  ok"),
@@ -73,7 +72,7 @@ def test_an_ellipsis_stands_for_any_lines_and_for_none():
     assert difference(["a", "..."], ["a", "x"]) == []
 
 
-@pytest.mark.parametrize("printed", [["a 1", "x"], ["x", "a 1", "b 2"], ["a 1", "b 2", "x"], ["b 2", "a 1"]])
+@every_row("printed", [["a 1", "x"], ["x", "a 1", "b 2"], ["a 1", "b 2", "x"], ["b 2", "a 1"]])
 def test_what_stands_around_an_ellipsis_must_be_there(printed):
     assert difference(["a 1", "...", "b 2"], printed)
 

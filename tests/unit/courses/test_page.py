@@ -3,6 +3,7 @@
 import pytest
 
 from tests.courses.page import Command, File, Keep, WrongPage, steps, written
+from tests.unit.tables import every_row
 
 PAGE = """# A lesson
 
@@ -61,7 +62,7 @@ def test_written_with_what_it_shows_a_page_is_the_same():
     assert written(PAGE, same) == PAGE
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         ("\n```console\n$ true\n", "p.md:2: the block has no end"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.dataset.archives import UNREADABLE, deb, tar
 from toolkit.errors import Missing
 
@@ -48,7 +49,7 @@ def read(content, name="images", opening=tar, folder="data/set"):
         return stream.read()
 
 
-@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+@every_row("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_a_file_is_read_whatever_the_packing(mode):
     assert read(packed(("data/set/other", b"x"), ("data/set/images", CONTENT), mode=mode)) == CONTENT
 
@@ -69,7 +70,7 @@ def test_files_are_read_in_any_order():
                 assert stream.read() == name.upper().encode()
 
 
-@pytest.mark.parametrize(
+@every_row(
     "member",
     [
         ("images", CONTENT),
@@ -99,7 +100,7 @@ def test_a_package_of_debian_is_read():
     assert read(package(packed(("./data/set/images", CONTENT), mode="w:xz")), opening=deb) == CONTENT
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "said"),
     [
         (b"", "is no package of Debian"),

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.dataset import catalogue
 from toolkit.errors import BadInput
 
@@ -73,7 +74,7 @@ def test_an_archive_a_package_and_what_is_made_of_rows_are_read(written):
     assert catalogue.read(written(ROWS)).sources[0].rows["images"].pixels == "a.png"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "old", "new", "said"),
     [
         (ARCHIVE, "https://data.example/tiny", "file:///etc/tiny", r"source\[0\].url"),
@@ -104,7 +105,7 @@ def test_a_description_is_read(written):
     assert (tiny.name, tiny.files[0].size, tiny.sources[0].place) == ("tiny", 3, "data.example")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("old", "new", "said"),
     [
         ('title = "Tiny"', 'titel = "Tiny"', "titel"),

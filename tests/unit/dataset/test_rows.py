@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.dataset.rows import Records
 from toolkit.errors import Missing
 
@@ -69,7 +70,7 @@ def test_an_image_of_another_encoder_becomes_records(options):
     assert records(written(smooth(), **options)) == expected(smooth())
 
 
-@pytest.mark.parametrize("filters", [[0], [1], [2], [3], [4], [0, 1, 2, 3, 4], [4, 2, 3, 1, 0]])
+@every_row("filters", [[0], [1], [2], [3], [4], [0, 1, 2, 3, 4], [4, 2, 3, 1, 0]])
 def test_every_filter_is_undone(filters):
     assert records(encoded(smooth(), filters)) == expected(smooth())
 
@@ -81,7 +82,7 @@ def test_our_encoder_is_right_too():
 IMAGE = written(smooth())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("image", "said"),
     [
         (b"", "is no PNG"),

@@ -1,9 +1,9 @@
 """The reference of the command line says all that help says."""
 
 import click
-import pytest
 
 from docs.generate.commands import Block, below, blocks, contexts, options, pages, summary, usage
+from tests.unit.tables import every_row
 from toolkit.cli.commands import COMMANDS
 
 CONTEXTS = list(contexts())
@@ -29,7 +29,7 @@ def test_a_command_of_the_program_has_a_page_of_its_own():
     assert set(pages()) == {f"reference/cli/{name}.md" for name in ("index", *COMMANDS)}
 
 
-@pytest.mark.parametrize("ctx", CONTEXTS[1:], ids=lambda c: c.command_path)
+@every_row("ctx", CONTEXTS[1:], ids=lambda c: c.command_path)
 def test_a_page_has_every_option_with_its_meaning(ctx):
     page = pages()[f"reference/cli/{ctx.command_path.split()[1]}.md"]
     assert usage(ctx) in page
@@ -39,7 +39,7 @@ def test_a_page_has_every_option_with_its_meaning(ctx):
             assert (option.help or "").split("  [")[0].replace("|", "\\|") in page
 
 
-@pytest.mark.parametrize("ctx", CONTEXTS, ids=lambda c: c.command_path)
+@every_row("ctx", CONTEXTS, ids=lambda c: c.command_path)
 def test_nothing_of_the_help_is_left_unread(ctx):
     parts = list(blocks(ctx))
     assert parts[0].kind == "text"
@@ -49,7 +49,7 @@ def test_nothing_of_the_help_is_left_unread(ctx):
     assert all(meaning for _, meaning in options(ctx))
 
 
-@pytest.mark.parametrize("ctx", CONTEXTS, ids=lambda c: c.command_path)
+@every_row("ctx", CONTEXTS, ids=lambda c: c.command_path)
 def test_an_example_can_be_copied_from_the_help_of_a_terminal(ctx):
     page = click.Context(
         ctx.command, info_name=ctx.info_name, parent=ctx.parent, terminal_width=80

@@ -4,10 +4,10 @@ import re
 from typing import Literal
 
 import msgspec
-import pytest
 
 from docs.generate.fields import Field, fields, texts
 from docs.generate.files import pages
+from tests.unit.tables import every_row
 from toolkit.model.fix import Fix
 from toolkit.model.jobfile import JobFile
 from toolkit.model.recipe import Recipe
@@ -45,9 +45,7 @@ def test_what_a_struct_does_not_tell_of_a_field_is_left_out():
     assert texts(Outer) == {"name": "What it is called.", "many": "`many` are counted, as `Inner` says."}
 
 
-@pytest.mark.parametrize(
-    ("name", "struct"), [("recipe", Recipe), ("site", Site), ("job", JobFile), ("fix", Fix)]
-)
+@every_row(("name", "struct"), [("recipe", Recipe), ("site", Site), ("job", JobFile), ("fix", Fix)])
 def test_the_page_of_a_file_has_every_field(name, struct):
     page = pages()[f"reference/files/{name}.md"]
     for field in struct.__struct_fields__:

@@ -1,9 +1,8 @@
 """A page for each thing that can be found, in words that are shown as they are."""
 
-import pytest
-
 from docs.generate.findings import pages
 from docs.generate.markdown import cell, plain
+from tests.unit.tables import every_row
 from toolkit import knowledge
 from toolkit.engine.registry import RULES
 
@@ -15,7 +14,7 @@ def page(name):
     return PAGES[f"reference/findings/{name}.md"]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+@every_row("rule", RULES, ids=lambda r: r.id)
 def test_a_rule_has_a_page_and_a_line_in_the_index(rule):
     text = page(rule.id)
     for told in (rule.title, rule.fix, rule.source, *(f"`{fact}`" for fact in rule.facts)):
@@ -23,7 +22,7 @@ def test_a_rule_has_a_page_and_a_line_in_the_index(rule):
     assert f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {cell(rule.title)} |" in INDEX
 
 
-@pytest.mark.parametrize("signature", knowledge.signatures(), ids=lambda s: s.id)
+@every_row("signature", knowledge.signatures(), ids=lambda s: s.id)
 def test_a_line_of_output_is_on_the_page_of_what_it_tells(signature):
     text = page(signature.finding or signature.id)
     assert " ".join(signature.sample.split()) in text

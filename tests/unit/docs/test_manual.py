@@ -4,10 +4,10 @@ import re
 import subprocess
 
 import click
-import pytest
 
 from docs.generate.commands import contexts
 from docs.generate.manual import files, manual_page
+from tests.unit.tables import every_row
 from toolkit import __version__
 
 MADE = files()
@@ -19,7 +19,7 @@ def test_every_command_has_a_page():
     assert {name for name in MADE if name.startswith("man/")} == {f"man/man1/{name}.1" for name in named}
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if name.startswith("man/")])
+@every_row("name", [name for name in MADE if name.startswith("man/")])
 def test_a_page_has_no_request_and_no_escape_that_is_not_meant(name):
     for line in MADE[name].splitlines():
         assert not line.startswith(("'", ".")) or line.split()[0] in _REQUESTS

@@ -7,6 +7,7 @@ import click
 import pytest
 
 from docs.generate.outside import ROOT
+from tests.unit.tables import every_row
 from toolkit.cli.main import cli
 
 DOCS = ROOT / "docs"
@@ -38,7 +39,7 @@ def parse(words):
 SAID = [(path, words) for path in PAGES for words in commands(path.read_text())]
 
 
-@pytest.mark.parametrize(("path", "words"), SAID, ids=[f"{p.stem}-{' '.join(w)}" for p, w in SAID])
+@every_row(("path", "words"), SAID, ids=[f"{p.stem}-{' '.join(w)}" for p, w in SAID])
 def test_a_command_of_a_page_is_one_of_the_program(path, words):
     try:
         parse(words)
@@ -52,7 +53,7 @@ def test_every_guide_has_commands():
     assert len(SAID) > 60
 
 
-@pytest.mark.parametrize("words", ["lunch mnist", "launch --nods 2", "launch --nodes two", "image bild x"])
+@every_row("words", ["lunch mnist", "launch --nods 2", "launch --nodes two", "image bild x"])
 def test_a_wrong_command_would_be_noticed(words):
     with pytest.raises((click.UsageError, AssertionError)):
         parse(words.split())

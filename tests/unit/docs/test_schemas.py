@@ -8,6 +8,7 @@ import pytest
 
 from docs.generate.outside import ROOT
 from docs.generate.schemas import documents, identity, pages, schema
+from tests.unit.tables import every_row
 from toolkit.engine.explain import explain
 from toolkit.engine.predict import predict
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -22,29 +23,29 @@ def check(name, value):
     jsonschema.validate(value, schema(DOCUMENTS[name], name), cls=jsonschema.Draft202012Validator)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@every_row("name", DOCUMENTS)
 def test_a_schema_is_one_and_names_its_document(name):
     made = schema(DOCUMENTS[name], name)
     jsonschema.Draft202012Validator.check_schema(made)
     assert made["$defs"][DOCUMENTS[name].__name__]["properties"]["schema"] == {"const": name}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.toml")), ids=lambda p: p.stem)
+@every_row("path", sorted((ROOT / "recipes").glob("*.toml")), ids=lambda p: p.stem)
 def test_shipped_recipes_fit(path):
     check("toolkit.recipe/2", tomllib.loads(path.read_text()))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.lock.json")), ids=lambda p: p.stem)
+@every_row("path", sorted((ROOT / "recipes").glob("*.lock.json")), ids=lambda p: p.stem)
 def test_shipped_locks_fit(path):
     check("toolkit.lock/1", json.loads(path.read_bytes()))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "slurm/sites").glob("*.toml")), ids=lambda p: p.stem)
+@every_row("path", sorted((ROOT / "slurm/sites").glob("*.toml")), ids=lambda p: p.stem)
 def test_shipped_sites_fit(path):
     check("toolkit.site/1", tomllib.loads(path.read_text()))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "wrong",
     [{"title": None}, {"want": None}, {"wnat": {}}, {"schema": "toolkit.recipe/1"}, {"packages": "pandas"}],
     ids=str,

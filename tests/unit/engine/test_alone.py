@@ -1,7 +1,6 @@
 """A silent failure is noticed in what the ranks say of themselves, and only there."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.engine.explain import explain
 
 
@@ -9,7 +8,7 @@ def ids(text: str) -> list[tuple[str, str]]:
     return [(f.id, f.severity) for f in explain(text)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         "Hello from rank 0 of 1",
@@ -52,7 +51,7 @@ def test_a_world_of_more_is_no_failure():
     assert ids("0: rank 0 of 1\n1: rank 0 of 1\n2: rank 2 of 4\n") == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line", ["batch size: 1", "loaded 0 of 1 files", "vocabulary size 1", "world of 1.5 %", "epoch 0 of 1"]
 )
 def test_other_sizes_are_not_those_of_the_world(line):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.measured import measured
+from tests.unit.tables import every_row
 from toolkit import knowledge
 from toolkit.engine import explain as explaining
 from toolkit.engine import joblines, logsearch
@@ -21,7 +22,7 @@ from toolkit.engine.registry import RULES
 HERE = Path(__file__).parent
 CELLS = HERE.parents[1] / "matrix" / "cells.jsonl"
 SIGNATURES = knowledge.signatures()
-BY_ID = pytest.mark.parametrize("signature", SIGNATURES, ids=lambda s: s.id)
+BY_ID = every_row("signature", SIGNATURES, ids=lambda s: s.id)
 
 
 @BY_ID
@@ -35,7 +36,7 @@ LABELS = ["{}: ", "[rank{}]: ", "[default{}]:", "[1,{}]<stderr>:", "[{}]<stdout>
 
 
 @BY_ID
-@pytest.mark.parametrize("label", LABELS, ids=["srun", "torch", "torchrun", "mpirun", "horovodrun"])
+@every_row("label", LABELS, ids=["srun", "torch", "torchrun", "mpirun", "horovodrun"])
 def test_the_sample_is_recognised_in_the_output_of_a_labelled_rank(signature, label):
     own, other = label.format(1), label.format(0)
     mixed = "".join(f"{own}{line}\n{other}epoch 1\n" for line in signature.sample.strip().splitlines())
@@ -55,7 +56,7 @@ def test_a_signature_is_tied_to_a_rule_or_to_none_and_says_all(signature):
 
 
 @BY_ID
-@pytest.mark.parametrize(
+@every_row(
     "hostile",
     ["a" * 2000, "/" * 2000, "0" * 2000, " " * 2000, "at " * 660, "libmpi.so " * 200, "error: " * 280],
     ids=["letters", "slashes", "digits", "spaces", "words", "libraries", "errors"],
@@ -75,7 +76,7 @@ def test_there_are_many_signatures_of_every_kind_and_their_ids_are_unique():
     assert all(kind in text for kind in kinds)
 
 
-@pytest.mark.parametrize("file", sorted((HERE / "healthy").glob("*.txt")), ids=lambda f: f.stem)
+@every_row("file", sorted((HERE / "healthy").glob("*.txt")), ids=lambda f: f.stem)
 def test_nothing_is_recognised_in_output_that_means_no_harm(file):
     assert explain(file.read_text("utf-8")) == ()
 
@@ -160,7 +161,7 @@ def test_an_image_of_another_architecture_is_not_called_unreadable():
     assert finding.id == "architecture-differs"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "id_"),
     [
         ("bash: mpirun: command not found", "mpirun-not-found"),
@@ -254,7 +255,7 @@ def test_a_number_in_a_line_decides_where_a_pattern_names_it():
     )
 
 
-@pytest.mark.parametrize("signature", [s for s in SIGNATURES if not s.then], ids=lambda s: s.id)
+@every_row("signature", [s for s in SIGNATURES if not s.then], ids=lambda s: s.id)
 def test_lines_that_look_alike_do_not_hide_the_one_that_tells(signature):
     """What is found in a line alone is found among lines that differ from it in their numbers."""
     numbers = str.maketrans("123456789", "234567891")

@@ -3,10 +3,9 @@
 import re
 from functools import cache
 
-import pytest
-
 from tests.matrix.record import Truth, load
 from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, MPICH, SLURM, image_with, with_
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
 from toolkit.model.finding import Finding
@@ -34,8 +33,8 @@ def truth() -> Truth:
     return load()
 
 
-@pytest.mark.parametrize("place", sorted(load().hosts))
-@pytest.mark.parametrize("nodes", [1, 2])
+@every_row("place", sorted(load().hosts))
+@every_row("nodes", [1, 2])
 def test_no_fix_names_a_way_that_fails_in_the_same_verdict(place: str, nodes: int):
     for name, record in truth().images.items():
         verdict = predict(truth().hosts[place], record.facts, Request(nodes=nodes, ranks_per_node=2))
@@ -44,7 +43,7 @@ def test_no_fix_names_a_way_that_fails_in_the_same_verdict(place: str, nodes: in
         assert not wrong, f"{name} on {place}: {wrong}"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+@every_row("rule", RULES, ids=lambda r: r.id)
 def test_a_rule_that_knows_no_launch_names_no_way_but_as_one_that_may_work(rule):
     assert not named(rule.fix)
     assert set(rule.instead) <= set(MODES)

@@ -1,10 +1,9 @@
 """An image that is foreseen from its row is judged as the image itself that was measured."""
 
-import pytest
-
 from tests.matrix import measured
 from tests.unit.engine.examples import HOST, with_
 from tests.unit.engine.rules.test_bind import provider
+from tests.unit.tables import every_row
 from toolkit.engine.foreseen import foreseen, ways
 from toolkit.engine.predict import predict
 from toolkit.knowledge.stacks import stacks
@@ -41,9 +40,9 @@ def stack(component, version, base):
     }
 
 
-@pytest.mark.parametrize("name", MEASURED)
-@pytest.mark.parametrize("host", [HOST, SERVING_PMI2, WITHOUT_PMI], ids=["pmix", "pmi2", "none"])
-@pytest.mark.parametrize("request_", REQUESTS, ids=["2x1", "1x2", "2x2"])
+@every_row("name", MEASURED)
+@every_row("host", [HOST, SERVING_PMI2, WITHOUT_PMI], ids=["pmix", "pmi2", "none"])
+@every_row("request_", REQUESTS, ids=["2x1", "1x2", "2x2"])
 def test_a_row_of_debian_is_judged_as_the_image_that_was_measured(name, host, request_):
     image = foreseen(stacks(), "x86_64", stack(*MEASURED[name]))
     guessed = predict(host, image, request_)

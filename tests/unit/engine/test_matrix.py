@@ -3,9 +3,9 @@
 from collections import Counter
 
 import msgspec
-import pytest
 
 from tests.matrix.measured import Measured, cells, excluded, expressible, image
+from tests.unit.tables import every_row
 from toolkit.engine.inherited import steers_mpi
 from toolkit.engine.plans import propose
 from toolkit.engine.predict import foresee
@@ -41,7 +41,7 @@ def short(cell: Measured) -> str:
     return cell.name.partition(" ")[2]
 
 
-@pytest.mark.parametrize("cell", MEASURED, ids=lambda m: m.name)
+@every_row("cell", MEASURED, ids=lambda m: m.name)
 def test_a_measured_cell_is_predicted_as_it_happened(cell: Measured):
     prediction = foresee(cell.host, cell.image, cell.request, cell.plan)
     assert prediction.foretells(cell.outcome), prediction.why

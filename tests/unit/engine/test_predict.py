@@ -17,6 +17,7 @@ from tests.unit.engine.examples import (
     with_,
     without,
 )
+from tests.unit.tables import every_row
 from toolkit.engine.predict import examine, predict
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
@@ -294,7 +295,7 @@ def of_major(*types: str, client: str = "4.2.9") -> Prediction:
     return predict(host, whole.with_(whole.IMAGE, pmix=client), Request(nodes=2)).of("srun-pmix")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("types", "client", "outcome"),
     [
         (("pmix_v4",), "4.2.9", "ok"),

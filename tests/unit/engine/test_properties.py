@@ -3,13 +3,13 @@
 from typing import Any, get_args
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.engine.fixtures import tables
 from tests.unit.engine.strategies import hosts, images, requests
 from tests.unit.engine.whole import HOST, IMAGE
+from tests.unit.tables import every_row
 from toolkit.engine.case import Case
 from toolkit.engine.predict import examine, foresee, predict
 from toolkit.engine.registry import RULES
@@ -148,7 +148,7 @@ FAILING = [
 ]
 
 
-@pytest.mark.parametrize("of", [of for _, of in FAILING], ids=[name for name, _ in FAILING])
+@every_row("of", [of for _, of in FAILING], ids=[name for name, _ in FAILING])
 def test_to_know_less_never_makes_a_failure_good(of: Case):
     for side, field in forgettable(of):
         host = forget(of.host, field) if side == "host" else of.host

@@ -5,6 +5,7 @@ Each case is cut to the lines that matter, names nobody, and has its issue above
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.engine.explain import explain
 
 
@@ -42,7 +43,7 @@ HOST_MEMORY = [
 ]
 
 
-@pytest.mark.parametrize("line", HOST_MEMORY)
+@every_row("line", HOST_MEMORY)
 def test_a_full_node_is_known_in_the_words_of_slurm_the_kernel_and_programs(line):
     assert told(line) == ["out-of-memory"]
 
@@ -161,7 +162,7 @@ not have.  It is likely that your MPI job will now either abort or
 ]
 
 
-@pytest.mark.parametrize(("text", "ids"), MPI)
+@every_row(("text", "ids"), MPI)
 def test_what_mpi_says_first_is_before_what_follows_from_it(text, ids):
     assert told(text) == ids
 
@@ -204,7 +205,7 @@ processes than cpus on a resource:
 ]
 
 
-@pytest.mark.parametrize(("text", "ids"), LAUNCHERS)
+@every_row(("text", "ids"), LAUNCHERS)
 def test_a_launcher_that_reaches_no_node_is_known_in_the_words_of_each_mpi(text, ids):
     assert told(text) == ids
 
@@ -280,7 +281,7 @@ n2:8:8 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remo
 ]
 
 
-@pytest.mark.parametrize(("text", "ids"), TORCH)
+@every_row(("text", "ids"), TORCH)
 def test_what_gpus_nccl_and_the_frameworks_say_names_the_cause(text, ids):
     assert told(text) == ids
 

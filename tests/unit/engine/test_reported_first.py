@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.engine.explain import explain
 
 REPORTED = Path(__file__).with_name("reported.txt").read_text("utf-8").split("\n== ")[1:]
 
 
-@pytest.mark.parametrize("case", REPORTED, ids=lambda case: case.partition(" |")[0])
+@every_row("case", REPORTED, ids=lambda case: case.partition(" |")[0])
 def test_the_first_finding_is_what_was_wrong(case):
     head, _, text = case.partition("\n")
     assert next((finding.id for finding in explain(text)), "-") == head.rpartition(" | ")[2]

@@ -6,6 +6,7 @@ The cases are those of test_reported.py, of Slurm and Apptainer.
 import pytest
 
 from tests.unit.engine.test_reported import told
+from tests.unit.tables import every_row
 from toolkit.engine.explain import explain
 
 SLURM = [
@@ -65,7 +66,7 @@ srun: error: Node failure on node1
 ]
 
 
-@pytest.mark.parametrize(("text", "ids"), SLURM)
+@every_row(("text", "ids"), SLURM)
 def test_what_slurm_says_of_a_step_names_whose_fault_it_is(text, ids):
     assert told(text) == ids
 
@@ -146,6 +147,6 @@ FATAL:   container creation failed: while applying cgroups config: Interactive a
 ]
 
 
-@pytest.mark.parametrize(("text", "ids"), RUNTIME)
+@every_row(("text", "ids"), RUNTIME)
 def test_what_the_runtime_refuses_is_known_in_the_words_of_its_releases(text, ids):
     assert told(text) == ids

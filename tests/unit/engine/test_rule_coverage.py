@@ -9,6 +9,7 @@ import pytest
 
 import toolkit.engine.rules as rules_package
 from tests.unit.engine.fixtures import outcomes, tables
+from tests.unit.tables import every_row
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
@@ -29,13 +30,13 @@ def said(rule: Rule, of: Case) -> Finding | None:
     return next(iter(findings), None)
 
 
-def numbered(table: dict[str, list[Case]]) -> list[object]:
-    return [
-        pytest.param(name, one, id=f"{name}-{number}")
-        for name, cases in table.items()
-        if name in BY_ID
-        for number, one in enumerate(cases)
-    ]
+def numbered(table: dict[str, list[Case]]) -> list[tuple[str, Case]]:
+    return [(name, one) for name, cases in table.items() if name in BY_ID for one in cases]
+
+
+def of_rule(value: str | Case) -> str:
+    """Name a row by its rule alone: the rows of one rule are numbered."""
+    return value if isinstance(value, str) else ""
 
 
 def test_every_rule_has_a_case_that_fires_it_and_one_that_does_not():
@@ -60,7 +61,7 @@ def test_ids_are_slugs_and_are_used_once():
     assert all(name.replace("-", "").isalnum() and name == name.lower() for name in ids)
 
 
-@pytest.mark.parametrize(("name", "of"), numbered(FIRES))
+@every_row(("name", "of"), numbered(FIRES), ids=of_rule)
 def test_a_rule_fires_and_says_on_what_it_rests(name: str, of: Case):
     rule = BY_ID[name]
     finding = said(rule, of)
@@ -74,7 +75,7 @@ def test_a_rule_fires_and_says_on_what_it_rests(name: str, of: Case):
     assert finding.source
 
 
-@pytest.mark.parametrize(("name", "of"), numbered(FIRES))
+@every_row(("name", "of"), numbered(FIRES), ids=of_rule)
 def test_what_nobody_measured_is_told_as_not_decided_and_no_fault(name: str, of: Case):
     prediction, (finding, *_) = judge(of, (BY_ID[name],))
     assert finding.undecided == (prediction.outcome == "unknown")
@@ -84,7 +85,7 @@ def test_what_nobody_measured_is_told_as_not_decided_and_no_fault(name: str, of:
         assert "try it: toolkit" in finding.fix
 
 
-@pytest.mark.parametrize("rule", [r for r in RULES if not r.advice], ids=lambda r: r.id)
+@every_row("rule", [r for r in RULES if not r.advice], ids=lambda r: r.id)
 def test_a_rule_that_decides_leads_to_its_outcome(rule: Rule):
     assert rule.id in OUTCOMES, f"tests/unit/engine/rules: OUTCOMES lacks {rule.id}"
     assert rule.id in FIRES
@@ -93,26 +94,26 @@ def test_a_rule_that_decides_leads_to_its_outcome(rule: Rule):
     assert prediction.outcome == OUTCOMES[rule.id], prediction.because
 
 
-@pytest.mark.parametrize("rule", [r for r in RULES if r.advice], ids=lambda r: r.id)
+@every_row("rule", [r for r in RULES if r.advice], ids=lambda r: r.id)
 def test_advice_changes_no_outcome(rule: Rule):
     rules = (rule,)
     assert {judge(of, rules)[0].outcome for of in FIRES.get(rule.id, [])} == {"ok"}
 
 
-@pytest.mark.parametrize(("name", "of"), numbered(QUIET))
+@every_row(("name", "of"), numbered(QUIET), ids=of_rule)
 def test_a_rule_is_silent_where_all_is_known_and_nothing_is_wrong(name: str, of: Case):
     finding = said(BY_ID[name], of)
     assert finding is None, finding
 
 
-@pytest.mark.parametrize("name", sorted(set(QUIET) & set(BY_ID)))
+@every_row("name", sorted(set(QUIET) & set(BY_ID)))
 def test_a_silent_rule_was_not_silent_for_want_of_facts(name: str):
     rule = BY_ID[name]
     lacking = {fact for fact in rule.facts if all(of.state(fact) == "unknown" for of in QUIET[name])}
     assert not lacking
 
 
-@pytest.mark.parametrize(("name", "of"), numbered(UNDECIDED))
+@every_row(("name", "of"), numbered(UNDECIDED), ids=of_rule)
 def test_a_rule_says_which_facts_it_lacks(name: str, of: Case):
     rule = BY_ID[name]
     finding = said(rule, of)
@@ -128,7 +129,7 @@ def _covered(fact: str, rule: Rule) -> bool:
     return any(fact == told or fact.startswith(f"{told}.") for told in rule.facts)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+@every_row("rule", RULES, ids=lambda r: r.id)
 def test_a_rule_is_described_and_its_facts_exist(rule: Rule):
     assert rule.check.__doc__
     assert not rule.title.endswith(".")
@@ -179,7 +180,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, lis
     return {Path(name).name: found for name, found in measured.items()}
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
+@every_row("file", FILES, ids=lambda f: f.name)
 def test_the_cases_of_the_rules_reach_every_branch_of_their_code(file: Path, reached):
     assert file.name in reached, f"no case reaches {file.name}"
     functions = _functions(file)

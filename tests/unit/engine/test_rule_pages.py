@@ -1,7 +1,6 @@
 """The pages of the rules: what each tells, and the examples that they show."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit import knowledge
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
@@ -15,7 +14,7 @@ def test_the_shipped_examples_cover_the_rules():
     assert sum(example(rule.id) is not None for rule in RULES) > 0.9 * len(RULES)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+@every_row("rule", RULES, ids=lambda r: r.id)
 def test_a_page_tells_what_a_person_needs(rule: Rule):
     page = rule_page(rule)
     flat = " ".join(page.split())
@@ -37,7 +36,7 @@ def test_a_page_tells_what_a_person_needs(rule: Rule):
     assert max(map(len, page.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("fact", sorted({fact for rule in RULES for fact in rule.facts}))
+@every_row("fact", sorted({fact for rule in RULES for fact in rule.facts}))
 def test_every_fact_that_a_rule_asks_for_is_explained(fact: str):
     assert meaning(fact).endswith((".", "``", ")"))
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.unit.engine.examples import HOST, with_, without
+from tests.unit.tables import every_row
 from toolkit.engine.foreseen import foreseen
 from toolkit.engine.predict import predict
 from toolkit.engine.solve import Conflict, solve
@@ -199,7 +198,7 @@ def test_what_dropping_one_line_does_not_mend_is_told_with_what_is_left():
     assert all("still nothing, because of " in line for line in conflict(wanted).relax)
 
 
-@pytest.mark.parametrize("component", [c for c in COMPONENTS if c not in ("base", "python")])
+@every_row("component", [c for c in COMPONENTS if c not in ("base", "python")])
 def test_every_row_can_be_read_and_names_what_there_is(component):
     names = [base.name for base in stacks().base]
     for row in stacks().rows(component):
@@ -214,7 +213,7 @@ def test_every_row_can_be_read_and_names_what_there_is(component):
             assert row.speaks, f"{component} {row.version}: what an inspector would find is not told"
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
+@every_row("component", COMPONENTS)
 def test_every_row_can_be_had_with_some_stack(component):
     """A row that nothing can be made with is a mistake in it."""
     for row in stacks().rows(component):

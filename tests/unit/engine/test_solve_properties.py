@@ -6,12 +6,12 @@ from itertools import combinations
 from pathlib import Path
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.engine import brute
 from tests.unit.engine.examples import HOST, with_
+from tests.unit.tables import every_row
 from toolkit.engine.asks import asked_for, asks_of, demand_of
 from toolkit.engine.foreseen import ways
 from toolkit.engine.search import ORDER, Problem, first, ordered
@@ -256,8 +256,8 @@ def test_the_real_knowledge_is_solved_as_brute_force_does(recipe, cluster):
         assert again.versions == found.versions
 
 
-@pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize("cluster", sorted(CLUSTERS))
+@every_row("name", names())
+@every_row("cluster", sorted(CLUSTERS))
 def test_every_recipe_is_answered_within_a_second_of_processor_time(name, cluster):
     import time
 

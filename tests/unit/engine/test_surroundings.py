@@ -14,6 +14,7 @@ from tests.unit.engine.examples import (
     with_,
     without,
 )
+from tests.unit.tables import every_row
 from toolkit.engine.predict import foresee, predict
 from toolkit.model.facts import HostFacts, ImageMpi
 from toolkit.model.prediction import Mode, Request, Verdict
@@ -129,7 +130,7 @@ def test_a_slurm_that_sets_nothing_changes_nothing(said: str):
 UCX = with_(MPICH, device="ch4:ucx", own_shm=False)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "mpi", "mode"),
     [
         ("OMPI_MCA_btl", OPEN_MPI_4, "srun-pmix"),
@@ -187,7 +188,7 @@ def test_a_folder_that_the_image_names_stands_before_the_host_s():
     assert foresee(host, image, Request(), plan).outcome == "ok"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "nodes", "fabrics", "outcome"),
     [
         ("2021.9.0", 2, "shm", "crash"),
@@ -211,7 +212,7 @@ def test_intel_mpi_told_to_use_shared_memory_alone_reaches_no_other_node(
     assert foresee(host, image, request, plan).outcome == outcome
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("nodes", "name", "value", "outcome"),
     [
         (2, "I_MPI_FABRICS", "shm:tcp", "ok"),
@@ -281,7 +282,7 @@ def test_tmp_cannot_be_bound_where_the_site_lets_nobody_bind():
     assert outcomes(predict(with_(HOST, runtime=runtime), IMAGE, Request()))["srun-pmix"] == "init-failure"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("setuid", "spaces", "outcome"),
     [
         (None, True, "ok"),
@@ -381,7 +382,7 @@ def test_an_mpi_in_a_folder_whose_name_facts_do_not_hold_cannot_be_mounted(prefi
     assert bind.plan is None or bind.plan.binds == ()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "faces", "mode", "outcome"),
     [
         ("4.2.3", ("pmi1", "pmix"), "srun-pmix", "singletons"),

@@ -1,8 +1,7 @@
 """What stands before the ranks' command where no MPI tells them who they are."""
 
-import pytest
-
 from tests.unit.engine.whole import HOST, IMAGE, absent, image
+from tests.unit.tables import every_row
 from toolkit.engine.plans import GLOO_FILE, propose
 from toolkit.model.prediction import MODES, Request
 
@@ -17,6 +16,6 @@ def test_to_another_image_the_job_brings_the_wrapper():
     assert plan.wrapper == ("python3", GLOO_FILE, "--")
 
 
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "gloo"])
+@every_row("mode", [mode for mode in MODES if mode != "gloo"])
 def test_what_speaks_mpi_needs_no_wrapper(mode):
     assert propose(HOST, IMAGE, Request(), mode).wrapper == ()

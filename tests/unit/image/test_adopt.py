@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from tests.unit.engine import examples
 from tests.unit.image.sifs import sandbox
+from tests.unit.tables import every_row
 from toolkit.cli.image.adopt import short_name, told
 from toolkit.errors import BadInput
 from toolkit.image.adopt import adopted, components, recipe_like
@@ -71,7 +72,7 @@ def test_trainers_that_are_there_are_not_missed(tmp_path):
         assert "no-trainers" not in {lack.id for lack in adopted(tree, facts, "x", None).lacks}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("python", "old"), [("3.8.10", True), ("3.9", True), ("3.11", False), ("3.11.2", False), (None, False)]
 )
 def test_a_python_that_is_too_old_for_the_trainers_is_told_and_refused(tmp_path, python, old):
@@ -121,7 +122,7 @@ def test_the_description_reads_as_a_recipe_that_nobody_builds(tmp_path):
     assert described.unknown == {"mpi4py": "unreadable"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("image", "name"),
     [
         ("docker://h.example:5000/ml/TF:2.15", "tf-2-15"),

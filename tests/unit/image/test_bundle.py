@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.bundles import contents, members, packed, write_bundle
 from tests.unit.image.sifs import sif
+from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput, Damaged
 from toolkit.image import bundle as bundles
@@ -208,9 +209,7 @@ def test_a_sif_that_is_none_is_named(tmp_path):
         bundles._checked(tmp_path / "short.sif")
 
 
-@pytest.mark.parametrize(
-    "name", ["my image.sif", "a(1).sif", "\u00fcbung.sif", "_a.sif", "-a.sif", ".a.sif", "a\n.sif"]
-)
+@every_row("name", ["my image.sif", "a(1).sif", "\u00fcbung.sif", "_a.sif", "-a.sif", ".a.sif", "a\n.sif"])
 def test_a_sif_that_could_not_be_unpacked_is_refused_before_any_work(tmp_path, name):
     with pytest.raises(BadInput, match=r"--sif: .* is no name that a bundle can hold"):
         bundle(None, (), tmp_path / "b.tar", Silent(), sifs=(tmp_path / name,))

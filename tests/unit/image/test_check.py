@@ -7,6 +7,7 @@ import sys
 import msgspec
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.check import disagreements, read_stack, trials
 from toolkit.image.recipe import load
@@ -41,7 +42,7 @@ def test_an_image_that_is_what_was_asked_for_has_no_disagreements():
     assert disagreements(RECIPE, SOLUTION, STACK) == ()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("change", "said"),
     [
         ({"mpi_version": "4.1.5"}, "mpi version: the lock names 4.1.4, the image has 4.1.5"),
@@ -92,7 +93,7 @@ def installed(folder, name, module, text):
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         ("", ""),

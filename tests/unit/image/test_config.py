@@ -7,6 +7,7 @@ import pytest
 from tests.unit.image.archives import docker_archive, tar
 from tests.unit.image.sifs import elf, sandbox
 from tests.unit.image.test_inspect import BASE
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.config import ImageConfig, architecture, read_config, settings, started
 from toolkit.image.folder import FolderTree
@@ -39,7 +40,7 @@ def test_a_configuration_that_says_little_is_read():
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"config": 3}', b'{"config": {"Env": "A=1"}}'])
+@every_row("content", [b"", b"[]", b"\xff", b'{"config": 3}', b'{"config": {"Env": "A=1"}}'])
 def test_a_configuration_of_another_shape_is_damage(content):
     with pytest.raises(CheckFailed, match="x: the configuration of the image cannot be read"):
         read_config(content, "x")
@@ -63,7 +64,7 @@ def test_scripts_of_apptainer_stand_above_the_configuration():
     assert settings(None, {"PATH": DEFAULT}) == {"PATH": DEFAULT}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("script", "words"),
     [
         ('#!/bin/sh\nexec python train.py "$@"\n', ("/.singularity.d/runscript",)),

@@ -4,11 +4,11 @@ import struct
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.image.sifs import component, elf, index
+from tests.unit.tables import every_row
 from toolkit.image import mca
 from toolkit.image.elf import data, read_elf, symbol
 from toolkit.image.ldcache import read_cache
@@ -93,7 +93,7 @@ def test_components_are_found_by_their_structures_with_their_versions():
     assert mca.release(found, "prte") is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     "content",
     [
         b"opal\0 is a word",

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from spython.main.parse.parsers import SingularityParser
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.image.context import compile_context, image_context, stack_context, whole_context
 from toolkit.image.emit import Making, definition, dockerfile, environment
@@ -44,7 +45,7 @@ def test_the_shipped_recipes_are_locked():
     assert {"mpi-only", "tf2.15-cpu"} <= set(LOCKED)
 
 
-@pytest.mark.parametrize("name", LOCKED)
+@every_row("name", LOCKED)
 def test_both_builders_take_it(name):
     text = dockerfile(making(name))
     for word in ("<<", "--mount", "--chmod", "--link", "--network"):
@@ -53,14 +54,14 @@ def test_both_builders_take_it(name):
     assert {line.split()[0] for line in instructions(text)} <= known
 
 
-@pytest.mark.parametrize("name", LOCKED)
+@every_row("name", LOCKED)
 def test_nothing_but_the_finished_tree_comes_into_the_final_stage(name):
     last = instructions(final_stage(dockerfile(making(name))))
     assert last[0] == "FROM scratch"
     assert [line for line in last if line.startswith("COPY --from")] == ["COPY --from=stack / /"]
 
 
-@pytest.mark.parametrize("name", LOCKED)
+@every_row("name", LOCKED)
 def test_every_file_that_the_text_copies_is_in_the_folder(name):
     made = making(name)
     context = {"base.tar", *whole_context(made, files_of(made))}
@@ -70,7 +71,7 @@ def test_every_file_that_the_text_copies_is_in_the_folder(name):
                 assert source in context or any(n.startswith(source) for n in context), line
 
 
-@pytest.mark.parametrize("name", LOCKED)
+@every_row("name", LOCKED)
 def test_no_step_fetches_anything(name):
     made = making(name)
     scripts = [c for n, c in whole_context(made, files_of(made)).items() if n.endswith(".sh")]
@@ -142,7 +143,7 @@ def test_the_definition_is_read_back_by_an_independent_reader(tmp_path):
     assert "/ctx/wheels /build/wheels" in text
 
 
-@pytest.mark.parametrize("name", LOCKED)
+@every_row("name", LOCKED)
 def test_the_definition_runs_the_same_parts_as_the_dockerfile(name):
     made = making(name)
     words = re.compile(r"sh /build/parts/(?:compile|stack)\.sh.*")

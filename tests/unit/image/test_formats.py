@@ -11,6 +11,7 @@ import pytest
 from tests.unit.image.archives import CONFIG, PACK, docker_archive, named, oci_layout, tar, written
 from tests.unit.image.sifs import DATA, sandbox, sif, squashfs
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.inspect import inspect
 from toolkit.image.oci import this_platform
@@ -95,7 +96,7 @@ def forms(tmp_path_factory) -> dict[str, Path]:
 KINDS = [f"{form} {pack}" for form in ("oci-layout", "oci-archive", "docker-archive") for pack in PACK]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "docker-archive both"])
+@every_row("kind", [*KINDS, "docker-archive both"])
 def test_equal_content_gives_equal_facts(forms, kind):
     expected, facts = inspect(forms["sandbox"]), inspect(forms[kind])
     assert facts.format == kind.split()[0]
@@ -152,7 +153,7 @@ def test_transports_are_written_as_apptainer_writes_them(forms):
         assert (facts.format, facts.path) == (form, text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("transport", "kind", "why"),
     [
         ("docker-archive", "oci-archive ", "not made by docker save"),
@@ -242,8 +243,8 @@ def test_a_platform_is_held_against_an_image_that_has_but_one(forms):
 BLOBS = [name for name in oci_layout(layers()) if name.startswith("blobs/")]
 
 
-@pytest.mark.parametrize("pack", sorted(PACK))
-@pytest.mark.parametrize("number", range(5))
+@every_row("pack", sorted(PACK))
+@every_row("number", range(5))
 def test_a_flipped_byte_in_any_blob_is_found(tmp_path, pack, number):
     layout = oci_layout(layers(), pack=pack)
     name = [n for n in layout if n.startswith("blobs/")][number]
@@ -279,7 +280,7 @@ def _with_manifest(**changes):
     return {**files, "manifest.json": json.dumps(listed).encode()}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("files", "error", "why"),
     [
         (
@@ -344,8 +345,8 @@ def test_indexes_that_lead_to_no_end_are_given_up(tmp_path):
         inspect(layout)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.7])
-@pytest.mark.parametrize("kind", KINDS[3:])
+@every_row("share", [0.05, 0.3, 0.7])
+@every_row("kind", KINDS[3:])
 def test_an_archive_that_is_cut_short_is_refused(forms, tmp_path, kind, share):
     whole = forms[kind].read_bytes()
     (tmp_path / "cut").write_bytes(whole[: int(len(whole) * share)])

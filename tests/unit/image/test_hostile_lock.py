@@ -10,15 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.image import hostile
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.errors import BadInput
 
 EVIL_HOST = "evil.example"
 
 
-@pytest.fixture
-def recipe(tmp_path, monkeypatch):
-    """A recipe whose lock can be changed, with every file that it names in the cache."""
+def changeable(tmp_path, monkeypatch):
+    """Return a recipe whose lock can be changed, with every file that it names in the cache."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
@@ -27,6 +27,11 @@ def recipe(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     return Recipe(tmp_path)
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    return changeable(tmp_path, monkeypatch)
 
 
 class Recipe:
@@ -96,8 +101,11 @@ FIELDS = (
 )
 
 
-@pytest.mark.parametrize(("path", "value", "expected"), FIELDS)
-def test_a_field_that_breaks_its_grammar_is_named_before_anything_acts_on_it(recipe, path, value, expected):
+@every_row(("path", "value", "expected"), FIELDS)
+def test_a_field_that_breaks_its_grammar_is_named_before_anything_acts_on_it(
+    tmp_path, monkeypatch, path, value, expected
+):
+    recipe = changeable(tmp_path, monkeypatch)
     recipe.set(path, value)
     before = recipe.listing()
     done = recipe.run("render", recipe.name, "-o", "out")
@@ -189,8 +197,8 @@ def test_a_given_lock_that_is_not_a_file_is_refused_at_once(tmp_path, kind):
     assert f"--lock {path}: a {kind}, not a regular file" in done.exception.message
 
 
-@pytest.mark.parametrize("field", ["title", "unbuildable"])
-@pytest.mark.parametrize("text", ["x\\nRUN evil", "x\\u001b[2J", "x\\u2028RUN evil", "a" * 400])
+@every_row("field", ["title", "unbuildable"])
+@every_row("text", ["x\\nRUN evil", "x\\u001b[2J", "x\\u2028RUN evil", "a" * 400])
 def test_a_line_of_a_recipe_is_one_printable_line(tmp_path, field, text):
     path = tmp_path / "r.toml"
     plain = hostile.plain_recipe().decode()

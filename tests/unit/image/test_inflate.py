@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.archives import PACK
 from tests.unit.image.test_tar import Memory
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import marks
 from toolkit.image.bounded import Budget
@@ -72,7 +73,7 @@ def test_gzip_that_is_cut_short_is_damage(kind):
         opened(PACKED[kind][: len(PACKED[kind]) // 2]).read_at(0, len(DATA))
 
 
-@pytest.mark.parametrize("kind", sorted(PACKED))
+@every_row("kind", sorted(PACKED))
 def test_a_flipped_byte_is_damage(kind):
     data = bytearray(PACKED[kind])
     data[6:40] = b"\xff" * 34

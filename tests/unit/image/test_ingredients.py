@@ -5,6 +5,7 @@ import tarfile
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.ingredients import COMPILED, ingredients
 from toolkit.image.recipe import load, names
@@ -20,7 +21,7 @@ def taken(name):
     return ingredients(solved(named), named.recipe, stacks())
 
 
-@pytest.mark.parametrize("name", BUILDABLE)
+@every_row("name", BUILDABLE)
 def test_what_is_compiled_stands_after_what_it_needs(name):
     done = []
     for component in taken(name).compiled:
@@ -28,7 +29,7 @@ def test_what_is_compiled_stands_after_what_it_needs(name):
         done.append(component)
 
 
-@pytest.mark.parametrize("name", BUILDABLE)
+@every_row("name", BUILDABLE)
 def test_no_compiler_is_among_the_packages_that_stay(name):
     needs = taken(name)
     assert "g++" in needs.debian_build

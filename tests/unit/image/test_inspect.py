@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.unit.image.sifs import DATA, elf, sandbox, sif
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.folder import FolderTree
 from toolkit.image.inspect import inspect
@@ -172,7 +173,7 @@ def test_a_stack_that_is_no_json_is_unknown(tmp_path, text):
     assert "no JSON" in inspect(image).unknown["stack"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "value", "found"),
     [
         ("python", "3.9.2", "3.11"),
@@ -204,9 +205,7 @@ def test_all_that_can_be_read_is_held_against_what_the_image_says(tmp_path, name
     assert line.endswith(f"found was {found}")
 
 
-@pytest.mark.parametrize(
-    "content", ["5", "[1, 2]", '"text"', "null", "{", "[" * 200_000, '"\\ud800"', b"\xff"]
-)
+@every_row("content", ["5", "[1, 2]", '"text"', "null", "{", "[" * 200_000, '"\\ud800"', b"\xff"])
 def test_a_description_that_is_no_object_is_unknown_with_a_reason(tmp_path, content):
     facts = inspect(sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": content}))
     assert facts.stack is None
@@ -326,7 +325,7 @@ def test_a_bare_squashfs_is_read_too():
     assert inspect(DATA / "tiny.xz").format == "squashfs"
 
 
-@pytest.mark.parametrize("length", [64, 100, 500, 712, 2000, 4000])
+@every_row("length", [64, 100, 500, 712, 2000, 4000])
 def test_a_sif_that_is_cut_short_is_refused(tmp_path, length):
     file = tmp_path / "cut.sif"
     file.write_bytes(sif((DATA / "tiny.zstd").read_bytes())[:length])
@@ -365,7 +364,7 @@ def test_other_files_are_no_images(tmp_path):
         inspect(empty)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "agent"),
     [
         ("plm_rsh_agent = ssh : rsh : false\n", "/usr/bin/false"),
@@ -381,7 +380,7 @@ def test_the_settings_of_open_mpi_say_what_its_launcher_starts_ranks_with(tmp_pa
     assert facts.ssh == agent
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("variable", "value", "launcher", "agent"),
     [
         ("OMPI_MCA_plm_rsh_agent", "rsh : sh -c", b"libopen-rte", "/usr/bin/sh"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.archives import PACK, tar
 from tests.unit.image.test_tar import Memory
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image import tree as files
 from toolkit.image.bounded import BoundedTree, Budget
@@ -94,7 +95,7 @@ def test_absolute_names_are_below_the_root():
     assert {"/etc/passwd", "/etc/group", "/b"} <= shown(tree)
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "a/../../b", "..", "/../x"])
+@every_row("name", ["../../etc/passwd", "a/../../b", "..", "/../x"])
 def test_names_that_lead_out_are_refused(name):
     layer = {name: "1"}
     if name == "/../x":
@@ -106,7 +107,7 @@ def test_names_that_lead_out_are_refused(name):
         united(layer)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("layer", "why"),
     [
         ({"a": "1", "a/b": "2"}, "no folder"),

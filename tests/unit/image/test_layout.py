@@ -8,6 +8,7 @@ import tarfile
 import pytest
 
 from tests.unit.image.archives import PACK
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.layout import write_layout
 from toolkit.model.progress import Silent
@@ -56,7 +57,7 @@ def test_the_index_leads_to_the_layers_in_their_order(tmp_path):
     assert manifest["config"]["digest"].removeprefix("sha256:") in {b.name for b in blobs.iterdir()}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "broken",
     [
         b"",
@@ -85,7 +86,7 @@ def test_layers_stay_compressed_as_containerds_store_has_them(tmp_path, pack):
     assert {layer["mediaType"] for layer in layers} == {f"application/vnd.oci.image.layer.v1.tar+{pack}"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "first",
     [PACK["gzip"](b"something else"), PACK["gzip"](LAYERS[0])[:-9], b"\x1f\x8bjunk", b"BZhjunk"],
     ids=["other content", "cut short", "no gzip", "bzip2"],

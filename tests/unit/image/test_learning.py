@@ -1,9 +1,8 @@
 """Python, TensorFlow, PyTorch, Horovod and CUDA of an image."""
 
-import pytest
-
 from tests.unit.image.sifs import elf, sandbox
 from tests.unit.image.test_inspect import BASE, LIB
+from tests.unit.tables import every_row
 from toolkit.image.inspect import inspect
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
@@ -35,7 +34,7 @@ def test_tensorflow_without_cuda_is_told_from_one_that_does_not_say(tmp_path):
     assert "no Python package" in facts_of(tmp_path / "d", {}).absent["tensorflow_cuda"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "version", "book"),
     [
         ("cuda: Optional[str] = '11.8'", "11.8", "evidence"),
@@ -71,9 +70,7 @@ def test_horovod_tells_what_it_was_built_with_and_for(tmp_path):
     assert facts.programs == {next(p for p in HOROVOD if "/tensorflow/" in p): ""}
 
 
-@pytest.mark.parametrize(
-    "metadata", [None, "[1]", "{", "[" * 100_000, '{"tensorflow": 2}', '{"tensorflow": "new"}']
-)
+@every_row("metadata", [None, "[1]", "{", "[" * 100_000, '{"tensorflow": 2}', '{"tensorflow": "new"}'])
 def test_a_horovod_that_does_not_tell_its_tensorflow_leaves_it_unknown(tmp_path, metadata):
     more = {} if metadata is None else {f"{SITE}/horovod/metadata.json": metadata}
     facts = facts_of(tmp_path, {**HOROVOD, **more})
@@ -155,7 +152,7 @@ PYTHON = {
 }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("files", "version", "line"),
     [
         (

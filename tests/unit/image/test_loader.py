@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.image.sifs import elf, index, sandbox
+from tests.unit.tables import every_row
 from toolkit.image.folder import FolderTree
 from toolkit.image.loader import Loader
 
@@ -15,7 +16,7 @@ def found(root, files, soname="libx.so.1", user=USER, given="/given"):
     return Loader(tree, {"LD_LIBRARY_PATH": given}).find(soname, *([user] if user else []))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rpath", "runpath", "first"),
     [
         ("/rpath", "", "/rpath"),
@@ -70,7 +71,7 @@ def test_an_include_is_relative_to_the_file_that_includes(tmp_path):
     assert found(tmp_path, files, user=None) == "/opt/mpi/lib/libx.so.1"
 
 
-@pytest.mark.parametrize("line", ["include", "include ", "include /etc/ld.so.conf\n" * 4, "hwcap 0 nosegneg"])
+@every_row("line", ["include", "include ", "include /etc/ld.so.conf\n" * 4, "hwcap 0 nosegneg"])
 def test_configuration_that_leads_nowhere_is_passed_over(tmp_path, line):
     files = {"/etc/ld.so.conf": f"{line}\n/opt/lib\n", "/opt/lib/libx.so.1": elf()}
     assert found(tmp_path, files, user=None) == "/opt/lib/libx.so.1"

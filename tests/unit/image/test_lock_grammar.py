@@ -9,6 +9,7 @@ from tests.fuzz import locks
 from tests.unit.image import hostile
 from tests.unit.image.locks import lock
 from tests.unit.image.sifs import sandbox
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import verify
 from toolkit.image.fetch import fetched
@@ -27,7 +28,7 @@ def test_a_field_of_another_type_is_named():
         decode_lock(json.dumps(wrong).encode(), "x")
 
 
-@pytest.mark.parametrize("path", list(hostile.places(json.loads(hostile.plain()))), ids=str)
+@every_row("path", list(hostile.places(json.loads(hostile.plain()))), ids=str)
 def test_a_hostile_value_in_any_field_is_refused_or_harmless(path, monkeypatch, tmp_path):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path))
     free = path[-1] in ("why", "source")
@@ -60,7 +61,7 @@ def file(**changes):
     return LockedFile(**{**values, "size": 1, **changes})
 
 
-@pytest.mark.parametrize("changes", [{"file": "../../x"}, {"file": "a/b"}, {"sha256": "../x"}, {"size": -1}])
+@every_row("changes", [{"file": "../../x"}, {"file": "a/b"}, {"sha256": "../x"}, {"size": -1}])
 def test_a_name_from_an_index_that_leads_out_of_the_cache_is_refused(changes, tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     with pytest.raises(BadInput, match="expected"):
@@ -82,7 +83,7 @@ def test_a_lock_that_keeps_the_grammar_is_read_back():
     assert decode_lock(encoded(lock()), "x") == lock()
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"[" * 9999, b"\xff"])
+@every_row("content", [b"", b"[]", b"{", b"[" * 9999, b"\xff"])
 def test_a_refused_lock_inside_an_image_is_a_failed_check(tmp_path, content):
     own, why = verify._own_lock(FolderTree(sandbox(tmp_path, {verify.LOCK_PATH: content})))
     check = verify._lock(own, None, why)

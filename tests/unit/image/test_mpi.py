@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.image.sifs import component, elf, index, sandbox
 from tests.unit.image.test_inspect import BASE, LIB, OPEN_MPI_4
+from tests.unit.tables import every_row
 from toolkit.image.folder import FolderTree
 from toolkit.image.inspect import inspect
 
@@ -409,7 +410,7 @@ def test_two_of_one_kind_leave_the_first_of_the_chosen_mpirun(tmp_path):
     assert (mpi.library, len(facts.other_mpis)) == (f"{LIB}/libmpi.so.40.30.4", 1)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "program",
     [
         *("/opt/probe", "/opt/app/bin/solver", "/usr/local/bin/solver", "/data1/solver"),
@@ -487,7 +488,7 @@ def test_the_index_counts_and_not_the_configuration_that_it_is_made_from(tmp_pat
     assert inspect(sandbox(tmp_path / "b", stale)).programs["/opt/probe"] == ""
 
 
-@pytest.mark.parametrize(
+@every_row(
     "folder",
     [
         "/opt/conda/lib",
@@ -574,7 +575,7 @@ def test_pmix_plugins_count_where_they_can_be_loaded(tmp_path):
     assert facts.pmix_components == {"gds": ("hash",), "psec": ("native",)}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("library", "launcher", "found"),
     [
         (b"I_MPI_ROOT\0", b"#!/bin/sh\nI_MPI_HYDRA=mpiexec.hydra\n", True),
@@ -703,7 +704,7 @@ MPICH_LIB = elf(soname="libmpi.so.12", text=b"MPICH\0")
 OMPI_LIB = elf(soname="libmpi.so.40", text=OMPI + b"ompi_mpi_comm_self\0")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("more", "script", "abi", "library"),
     [
         ({"/opt/venv/lib/libmpi.so.12": MPICH_LIB}, "", "mpich", "/opt/venv/lib/libmpi.so.12"),
@@ -784,7 +785,7 @@ def test_an_open_mpi_whose_own_libraries_are_not_found_leaves_its_interfaces_unk
         )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("built", "below", "more", "led_by"),
     [
         ("/opt/x", "/lib", {}, {}),
@@ -862,7 +863,7 @@ def test_programs_that_name_their_folder_themselves_do_not_need_the_variable(tmp
     assert none.programs_otherwise == {"/opt/probe": ""}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("library", "asked"),
     [
         ({"versions": ("FABRIC_1.7", "FABRIC_1.10", "GLIBC_2.34")}, "1.10"),

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.image.ociconfig import epoch, read_config
 
@@ -25,7 +26,7 @@ def test_a_configuration_of_another_shape_is_refused():
         read_config(image(Env={"A": "b"}))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("label", "variable", "expected"),
     [
         ("2026-11-21T14:28:34+00:00", "5", 1795271314),

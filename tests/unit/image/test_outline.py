@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.tables import every_row
 from toolkit.cli.image import command as image
 from toolkit.engine.solve import solve
 from toolkit.errors import BadInput
@@ -80,8 +81,8 @@ def test_an_image_that_brings_everything_keeps_its_environment() -> None:
         assert "packages.sh" not in rendered
 
 
-@pytest.mark.parametrize("name", UNBUILDABLE)
-@pytest.mark.parametrize("command", ["build", "lock", "render -o {folder}"])
+@every_row("name", UNBUILDABLE)
+@every_row("command", ["build", "lock", "render -o {folder}"])
 def test_building_it_is_refused_with_the_reason(
     name: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,11 +2,11 @@
 
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.image.sifs import DATA, sandbox, squashfs
+from tests.unit.tables import every_row
 from toolkit.image.bounded import BoundedTree, Budget
 from toolkit.image.expand import expand
 from toolkit.image.folder import FolderTree
@@ -18,7 +18,7 @@ CONTENT = bytes(n * n % 251 for n in range(400_000))
 PLACES = ((0, 10), (0, 400_000), (131_070, 4), (131_072, 131_072), (399_990, 100), (400_000, 1), (262_143, 2))
 
 
-@pytest.mark.parametrize(("at", "size"), PLACES)
+@every_row(("at", "size"), PLACES)
 def test_a_page_is_read_for_what_is_looked_at(at, size):
     asked = []
 
@@ -33,7 +33,7 @@ def test_a_page_is_read_for_what_is_looked_at(at, size):
     assert pages.take(-1, 5) == pages.take(5, 0) == b""
 
 
-@pytest.mark.parametrize(("at", "size"), PLACES)
+@every_row(("at", "size"), PLACES)
 def test_a_folder_and_a_squashfs_give_the_same_part(tmp_path, at, size):
     folder = FolderTree(sandbox(tmp_path, {"/a": CONTENT}))
     image = io.BytesIO(squashfs({"/a": CONTENT[: 1 << 17]}))
@@ -41,7 +41,7 @@ def test_a_folder_and_a_squashfs_give_the_same_part(tmp_path, at, size):
     assert SquashTree(image, 0, "x").piece("/a", at, size) == CONTENT[: 1 << 17][at : at + size]
 
 
-@pytest.mark.parametrize("kind", ["gzip", "xz", "lz4", "zstd"])
+@every_row("kind", ["gzip", "xz", "lz4", "zstd"])
 def test_parts_of_a_packed_file_are_those_of_the_whole(kind):
     with (DATA / f"tiny.{kind}").open("rb") as file:
         tree = SquashTree(file, 0, kind)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.image.recipe import load, names, parse, recipe_sha256
@@ -20,7 +21,7 @@ def line_with(text: str, part: str) -> int:
     return next(n for n, line in enumerate(text.splitlines(), 1) if part in line)
 
 
-@pytest.mark.parametrize("name", names())
+@every_row("name", names())
 def test_every_shipped_recipe_can_be_read(name):
     assert load(name).tag == f"toolkit/{name}:latest"
 
@@ -58,7 +59,7 @@ def test_a_field_that_resembles_none_gets_the_choices_without_a_guess():
     assert "did you mean" not in refusal(GOOD.replace("operations =", "xyz ="))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("was", "becomes", "field", "choices"),
     [
         ('tensorflow = "2.15.*"', 'tensorflow = "match-host"', "want.tensorflow", "openmpi, mpich, cuda"),
@@ -89,13 +90,13 @@ def test_exactly_one_mpi_is_needed():
     )
 
 
-@pytest.mark.parametrize("wish", ["", "latest", "2.15.x", ">=", "=>2", ">=2.15,", "~=2.15", "2.*.1", "*.1"])
+@every_row("wish", ["", "latest", "2.15.x", ">=", "=>2", ">=2.15,", "~=2.15", "2.*.1", "*.1"])
 def test_what_is_no_constraint_is_refused(wish):
     said = refusal(GOOD.replace("2.15.*", wish))
     assert f"want.tensorflow: {wish!r} is no constraint; write '*', '2.15.*', '>=4.1,<5' or a version" in said
 
 
-@pytest.mark.parametrize("wish", ["*", "2", "2.*", "2.15.1", ">=2.15", ">=2.15,<2.19", "==2.15.0", "<3, >2"])
+@every_row("wish", ["*", "2", "2.*", "2.15.1", ">=2.15", ">=2.15,<2.19", "==2.15.0", "<3, >2"])
 def test_what_is_a_constraint_is_taken(wish):
     assert parse(GOOD.replace("2.15.*", wish), "r.toml").want["tensorflow"] == wish
 
@@ -120,9 +121,7 @@ def test_a_required_field_that_is_not_there_is_named():
     assert refusal(text) == "r.toml:1: title: this field is required"
 
 
-@pytest.mark.parametrize(
-    "package", ["numpy", "numpy>=1", "numpy==1; rm -rf /", "--index-url==x", "a==1 b==2"]
-)
+@every_row("package", ["numpy", "numpy>=1", "numpy==1; rm -rf /", "--index-url==x", "a==1 b==2"])
 def test_a_package_that_is_not_pinned_is_refused(package):
     text = GOOD.replace("title =", f'packages = ["{package}"]\ntitle =')
     assert f"packages: {package!r} is not pinned; write NAME==VERSION" in refusal(text)

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.image.reference import for_apptainer, refer
 from toolkit.model.facts import ImageFacts
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "transport", "path", "tag"),
     [
         ("a.sif", None, "a.sif", ""),
@@ -34,7 +35,7 @@ def test_paths_transports_and_names_are_told_apart(tmp_path, monkeypatch, text, 
     assert (found.transport, str(found.path), found.tag) == (transport, path, tag)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "why"),
     [
         ("nothing.sif", "nothing.sif: No such file"),
@@ -53,7 +54,7 @@ def test_what_is_not_there_is_refused(tmp_path, monkeypatch, text, why):
         refer(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "fetch"),
     [
         ("docker://h/x:1", "toolkit image pull docker://h/x:1 -o FILE"),
@@ -69,7 +70,7 @@ def test_what_is_elsewhere_is_told_with_the_command_that_brings_it(text, fetch):
     assert caught.value.fix == f"fetch it first: {fetch}"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "form", "words"),
     [
         ("d/x.tar.gz", "docker-archive", ("x.sif", "docker-archive:d/x.tar.gz")),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.image.sifs import sandbox
+from tests.unit.tables import every_row
 from toolkit.image.config import BEGINNING
 from toolkit.image.folder import FolderTree
 from toolkit.image.scripts import environment
@@ -24,7 +25,7 @@ def read(root, script, before=OLD, given=None, **files):
     return environment(FolderTree(sandbox(root, {**scripts, **files})), given)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("script", "name", "value"),
     [
         ('export D=/m\nexport PATH="$D/bin:$PATH"\n', "PATH", "/m/bin:/bin"),
@@ -63,7 +64,7 @@ def test_a_script_sets_what_a_shell_would(tmp_path, script, name, value):
     assert name not in found.untold
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("script", "name", "value"),
     [
         ("export PATH=$HOME/bin:/m", "PATH", "/m"),
@@ -123,7 +124,7 @@ HPC = "/opt/conda/envs/hpc/bin"
 HOOK = ". /opt/conda/etc/profile.d/conda.sh\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("script", "path", "more"),
     [
         (f"{HOOK}conda activate hpc", f"{HPC}:/opt/conda/condabin:/bin", {"OMPI_MCA_pml": "ob1"}),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.image.sifs import sif
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, Damaged
 from toolkit.image.siffile import read_sif
 from toolkit.image.sifobjects import read_table
@@ -34,7 +35,7 @@ def of_two(number: int) -> bytes:
     return bytes(first[:OBJECT]) + bytes(second) + WHOLE[OBJECT:]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("raw", "why"),
     [
         (b"", "not a SIF"),

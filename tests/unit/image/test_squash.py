@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.image.sifs import DATA
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image import tree as files
 from toolkit.image.squash import SquashTree
@@ -19,7 +20,7 @@ def opened(name: str) -> SquashTree:
     return SquashTree(io.BytesIO((DATA / f"tiny.{name}").read_bytes()), 0, f"tiny.{name}")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_row("kind", KINDS)
 def test_files_are_read_whole(kind):
     tree = opened(kind)
     assert tree.content("/small") == b"hello\n"
@@ -30,7 +31,7 @@ def test_files_are_read_whole(kind):
     assert len(big) == len(BIG) + 3003
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_row("kind", KINDS)
 def test_a_limit_is_kept(kind):
     assert opened(kind).content("/big", 100) == BIG[:100]
 
@@ -57,7 +58,7 @@ def test_a_compression_that_is_not_supported_is_named():
         opened("lzo")
 
 
-@pytest.mark.parametrize("length", [0, 10, 95, 96, 200, 1000, 3000])
+@every_row("length", [0, 10, 95, 96, 200, 1000, 3000])
 def test_a_cut_image_is_an_error_in_one_line(length):
     data = (DATA / "tiny.zstd").read_bytes()[:length]
     with pytest.raises(CheckFailed, match="damaged"):

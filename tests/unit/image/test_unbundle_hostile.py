@@ -19,6 +19,7 @@ from tests.unit.image.bundles import (
     sums,
     write_bundle,
 )
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.data import shipped
 from toolkit.errors import ToolkitError
@@ -27,14 +28,18 @@ GOOD = contents()
 STRAY = f"files/{hashlib.sha256(b'x').hexdigest()}/x"
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    """Folders for everything that toolkit writes, beside one that it must leave alone."""
+def places(tmp_path, monkeypatch):
+    """Make folders for everything that toolkit writes, beside one that it must leave alone."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "precious").write_text("precious")
     return tmp_path
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    return places(tmp_path, monkeypatch)
 
 
 def unbundle(path, *words):
@@ -110,14 +115,15 @@ EXTRA = {
 }
 
 
-@pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA)
-@pytest.mark.parametrize("first", [False, True])
-def test_a_member_that_no_bundle_has_is_refused(home, extra, first):
+@every_row("extra", EXTRA.values(), ids=EXTRA)
+@every_row("first", [False, True])
+def test_a_member_that_no_bundle_has_is_refused(tmp_path, monkeypatch, extra, first):
+    home = places(tmp_path, monkeypatch)
     found = members(GOOD)
     refused(home, packed([extra, *found] if first else [*found, extra]))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     [
         "../outside/x",
@@ -131,12 +137,14 @@ def test_a_member_that_no_bundle_has_is_refused(home, extra, first):
         "wheels/",
     ],
 )
-def test_a_list_of_names_that_no_bundle_has_is_refused(home, name):
+def test_a_list_of_names_that_no_bundle_has_is_refused(tmp_path, monkeypatch, name):
+    home = places(tmp_path, monkeypatch)
     assert "does not name a file of a bundle" in refused(home, packed(members({**GOOD, name: b"x"})))
 
 
-@pytest.mark.parametrize("names", [("sif/a.sif", "sif/A.sif"), ("wheels/a.whl", "wheels/A.whl")])
-def test_names_that_differ_only_by_case_are_refused(home, names):
+@every_row("names", [("sif/a.sif", "sif/A.sif"), ("wheels/a.whl", "wheels/A.whl")])
+def test_names_that_differ_only_by_case_are_refused(tmp_path, monkeypatch, names):
+    home = places(tmp_path, monkeypatch)
     files = contents(sifs=[name for name in names if name.startswith("sif/")])
     assert "differ only by case" in refused(home, packed(members({**files, **dict.fromkeys(names, b"x")})))
 
@@ -151,14 +159,16 @@ def test_more_files_than_any_bundle_has_are_refused(home):
     assert "at most 20000" in refused(home, packed([plain(SUMS, lines), plain(INDEX, b"{}")]))
 
 
-@pytest.mark.parametrize("name", [SUMS, INDEX])
-def test_a_list_or_index_of_many_megabytes_is_refused(home, name):
+@every_row("name", [SUMS, INDEX])
+def test_a_list_or_index_of_many_megabytes_is_refused(tmp_path, monkeypatch, name):
+    home = places(tmp_path, monkeypatch)
     found = [plain(*(name, bytes(17 << 20))) if m[0].name == name else m for m in members(GOOD)]
     assert f"{name} is larger than 16 MiB" in refused(home, packed(found))
 
 
-@pytest.mark.parametrize("path", [name for name in GOOD if not name.startswith("files/")] + [STRAY])
-def test_a_file_with_another_content_is_refused_whichever_it_is(home, path):
+@every_row("path", [name for name in GOOD if not name.startswith("files/")] + [STRAY])
+def test_a_file_with_another_content_is_refused_whichever_it_is(tmp_path, monkeypatch, path):
+    home = places(tmp_path, monkeypatch)
     files = {**GOOD, STRAY: b"x"} if path == STRAY else GOOD
     found = [(m[0], m[1][:-1] + b"\0") if m[0].name == path else m for m in members(files)]
     refused(home, packed(found))
@@ -172,8 +182,9 @@ def test_the_last_file_is_compared_before_the_first_is_installed(home):
     )
 
 
-@pytest.mark.parametrize("place", range(10))
-def test_a_missing_file_is_refused(home, place):
+@every_row("place", range(10))
+def test_a_missing_file_is_refused(tmp_path, monkeypatch, place):
+    home = places(tmp_path, monkeypatch)
     found = members(GOOD)
     del found[place]
     refused(home, packed(found))
@@ -204,8 +215,9 @@ def test_a_size_beyond_the_file_is_refused(home):
     assert "cut short" in refused(home, bytes(data))
 
 
-@pytest.mark.parametrize("data", [b"", b"not a tar", bytes(2000), b"\x1f\x8b" + bytes(600)])
-def test_what_is_not_a_bundle_is_refused(home, data):
+@every_row("data", [b"", b"not a tar", bytes(2000), b"\x1f\x8b" + bytes(600)])
+def test_what_is_not_a_bundle_is_refused(tmp_path, monkeypatch, data):
+    home = places(tmp_path, monkeypatch)
     assert "not a bundle" in refused(home, data)
 
 
@@ -217,8 +229,9 @@ def test_a_recipe_that_the_index_does_not_name_is_refused(home):
     assert "bundle.json does not" in refused(home, packed(members(files)))
 
 
-@pytest.mark.parametrize("stray", ["sif/a.sif", "images/a.tar", "recipes/other.toml", "sif/a.sif.sha256"])
-def test_a_file_that_the_index_does_not_name_is_refused(home, stray):
+@every_row("stray", ["sif/a.sif", "images/a.tar", "recipes/other.toml", "sif/a.sif.sha256"])
+def test_a_file_that_the_index_does_not_name_is_refused(tmp_path, monkeypatch, stray):
+    home = places(tmp_path, monkeypatch)
     message = refused(home, packed(members({**GOOD, stray: b"x"})))
     assert f"SHA256SUMS names {stray}, and bundle.json does not" in message
 
@@ -232,13 +245,14 @@ def test_a_file_under_another_hash_is_refused(home):
     assert "is not the file's SHA-256" in refused(home, packed(members(files)))
 
 
-@pytest.mark.parametrize("path", ["recipes/mine.toml", "recipes/mine.lock.json"])
-def test_a_recipe_without_its_lock_and_a_lock_without_its_recipe_are_refused(home, path):
+@every_row("path", ["recipes/mine.toml", "recipes/mine.lock.json"])
+def test_a_recipe_without_its_lock_and_a_lock_without_its_recipe_are_refused(tmp_path, monkeypatch, path):
+    home = places(tmp_path, monkeypatch)
     files = {name: content for name, content in GOOD.items() if name != path}
     assert f"bundle.json names {path}, and SHA256SUMS does not" in refused(home, packed(members(files)))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "changed",
     [
         {"recipes": ["../mine"]},
@@ -254,11 +268,12 @@ def test_a_recipe_without_its_lock_and_a_lock_without_its_recipe_are_refused(hom
     ],
     ids=str,
 )
-def test_an_index_with_values_that_it_cannot_have_is_refused(home, changed):
+def test_an_index_with_values_that_it_cannot_have_is_refused(tmp_path, monkeypatch, changed):
+    home = places(tmp_path, monkeypatch)
     assert "is not allowed here" in refused(home, packed(members(contents(**changed))))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "damage",
     [
         lambda files: changed_lock(files, recipe_sha256="0" * 64),
@@ -270,7 +285,8 @@ def test_an_index_with_values_that_it_cannot_have_is_refused(home, changed):
         lambda files: {**files, "recipes/mine.toml": b"schema = 1"},
     ],
 )
-def test_a_recipe_or_lock_that_cannot_be_used_is_refused(home, damage):
+def test_a_recipe_or_lock_that_cannot_be_used_is_refused(tmp_path, monkeypatch, damage):
+    home = places(tmp_path, monkeypatch)
     refused(home, packed(members(damage(GOOD))))
 
 
@@ -302,8 +318,9 @@ def test_an_own_lock_is_not_replaced_unasked(home):
     assert [path.name for path in own.iterdir()] == ["mine.lock.json"]
 
 
-@pytest.mark.parametrize("kind", ["link", "folder"])
-def test_a_link_or_folder_in_the_place_of_a_recipe_is_not_replaced_unasked(home, kind):
+@every_row("kind", ["link", "folder"])
+def test_a_link_or_folder_in_the_place_of_a_recipe_is_not_replaced_unasked(tmp_path, monkeypatch, kind):
+    home = places(tmp_path, monkeypatch)
     place = home / "config" / "toolkit" / "recipes" / "mine.toml"
     place.parent.mkdir(parents=True)
     if kind == "link":

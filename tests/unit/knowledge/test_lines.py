@@ -1,7 +1,6 @@
 """Finding the line of a field in a TOML file."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.knowledge.lines import line_of
 
 TEXT = """\
@@ -21,7 +20,7 @@ c = [1,
 """
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "line"),
     [
         ("schema", 1),

@@ -1,11 +1,12 @@
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.knowledge.sbatch import is_one_option, reserved, words
 
 NAMES = ("output", "o", "ntasks", "ntasks-per-node", "chdir", "D")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "split"),
     [
         ("--comment=x --output=/dev/null", ["--comment=x", "--output=/dev/null"]),
@@ -28,12 +29,12 @@ def test_an_open_quotation_mark_is_an_error():
         words("--comment='x")
 
 
-@pytest.mark.parametrize("line", ["--hold", "--comment=x", "--comment x", "-p gpu", "-H", r"--comment=x\ y"])
+@every_row("line", ["--hold", "--comment=x", "--comment x", "-p gpu", "-H", r"--comment=x\ y"])
 def test_one_option_is_one(line):
     assert is_one_option(line)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         "--comment=x --output=/dev/null",
@@ -53,7 +54,7 @@ def test_more_than_one_option_or_component_is_not(line):
     assert not is_one_option(line)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "name"),
     [
         ("--output=/x", "output"),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
@@ -109,7 +110,7 @@ def test_what_is_meant_is_guessed():
         sites.site("juwells")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words"),
     [
         ("titel = 'A'", ["a.toml:1: titel: there is no such field, did you mean title?; choices: schema"]),
@@ -241,7 +242,7 @@ def test_facts_stand_beside_the_profile(own):
     assert sites.facts_file("mine") == own / "mine.facts.json"
 
 
-@pytest.mark.parametrize("name", ["", "example", "a b", "x.toml", "/x", "-x"])
+@every_row("name", ["", "example", "a b", "x.toml", "/x", "-x"])
 def test_names_that_no_profile_can_have_are_refused(name):
     with pytest.raises(BadInput, match="no name for a site"):
         sites.checked_name(name)

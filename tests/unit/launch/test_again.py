@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import RECORD, spec
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch import trainers
 from toolkit.launch.again import again, check_image, given, moved
@@ -72,7 +73,7 @@ def test_what_the_launch_gave_a_trainer_is_told_apart_from_the_persons_own():
     assert given(spec(trainer="mnist", command=cut_short)) == ({}, ("--strategy",))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [("/a/b", "/n"), ("/a/b/c", "/n/c"), ("/a/b:/x", "/n:/x"), ("--o=/a/b", "--o=/n"), ("/a/bc", "/a/bc")],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.launch.examples import spec
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.checks import FORMS, check_names, check_spec, objections, option
 from toolkit.model.jobfile import JobFile
@@ -94,18 +95,18 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value"), GOOD)
+@every_row(("field", "value"), GOOD)
 def test_what_slurm_takes_passes(field, value):
     assert list(objections({field: value})) == []
 
 
-@pytest.mark.parametrize(("field", "value"), BAD)
+@every_row(("field", "value"), BAD)
 def test_what_it_would_misread_is_refused_by_its_option(field, value):
     with pytest.raises(BadInput, match=option(field)):
         check_spec(spec(**{field: value}))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("field", "value", "why"),
     [
         ("array", "7-0", "7-0 does not"),
@@ -132,7 +133,7 @@ def test_what_has_the_form_and_is_too_much_is_refused_in_one_line(field, value, 
     assert why in caught.value.message
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("item", "why"),
     [
         ("--nodes=3", "set this by the field nodes"),
@@ -158,18 +159,18 @@ def test_a_line_for_sbatch_is_one_option_that_has_no_field(item, why):
         check_spec(spec(sbatch=(item,)))
 
 
-@pytest.mark.parametrize("item", ["--hold", "--comment='a b'", "-k", "--switches=1@10:00", "-w node1"])
+@every_row("item", ["--hold", "--comment='a b'", "-k", "--switches=1@10:00", "-w node1"])
 def test_other_options_of_sbatch_pass(item):
     check_spec(spec(sbatch=(item,)))
 
 
-@pytest.mark.parametrize("item", ["a;b", "", "a b c", "-x", "$(id)", "load x y z", "a\n"])
+@every_row("item", ["a;b", "", "a b c", "-x", "$(id)", "load x y z", "a\n"])
 def test_what_is_no_module_is_refused(item):
     with pytest.raises(BadInput, match="--module"):
         check_spec(spec(modules=(item,)))
 
 
-@pytest.mark.parametrize("item", ["/a,b", "/a:b:c:d", "/a\n", "", "/a::ro"])
+@every_row("item", ["/a,b", "/a:b:c:d", "/a\n", "", "/a::ro"])
 def test_a_bind_that_singularity_would_split_is_refused(item):
     with pytest.raises(BadInput, match="--bind"):
         check_spec(spec(binds=(item,)))

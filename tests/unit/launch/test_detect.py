@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.engine.traits import pmix_type
 from toolkit.errors import BadInput, Missing
 from toolkit.knowledge import sites
@@ -75,7 +76,7 @@ def test_the_virtual_cluster_gets_a_profile_without_a_question():
     assert sites.parse(profile(site), "mine.toml") == site
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("up", "network"),
     [
         (("eno1", "hsn0", "hsn1"), "hsn0"),
@@ -162,7 +163,7 @@ def test_gpus_without_gres_come_with_the_partition():
     assert draft("centre", host, changed(partitions=none)).site.gpus.ask == "partition"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("types", "default", "mode", "mpi"),
     [
         (("none", "pmi2"), "none", "srun-pmi2", "pmi2"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, SRUN
 from tests.unit.launch.scripts import given_to, run
+from tests.unit.tables import every_row
 from toolkit.cli import launch
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.launch import layers
@@ -211,7 +212,7 @@ def test_a_file_is_read_or_refused_with_its_name(content):
         assert isinstance(said, JobFile)
 
 
-@pytest.mark.parametrize("field", sorted(GOOD))
+@every_row("field", sorted(GOOD))
 def test_no_field_lets_a_line_break_through(field):
     for value in (f"{GOOD[field]}\n", f"{GOOD[field]}\n#SBATCH --wrap=x", "\n", f"{GOOD[field]}\r"):
         with pytest.raises(BadInput, match=field):

@@ -5,6 +5,7 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, UNANSWERED, Recorded
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Interrupted, Lost, Missing
 from toolkit.launch import jobs, records, submission
 from toolkit.model.hidden import Hidden
@@ -65,7 +66,7 @@ def test_where_there_is_no_sbatch_no_record_is_left():
     assert records.every() == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("answer", "error", "said"),
     [
         (None, Missing, "sbatch did not answer within 60 s"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.complete import completed
 from toolkit.launch.jobyaml import read
@@ -33,7 +34,7 @@ def test_a_file_says_texts_as_they_stand_there():
     assert (said.exclusive, said.env) == (True, {"A": "010"})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "told"),
     [
         (
@@ -75,7 +76,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(text, told):
     assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "nodes:\n", "nodes: ~\nname: null\n"])
+@every_row("text", ["", "# nothing\n", "nodes:\n", "nodes: ~\nname: null\n"])
 def test_a_file_may_say_nothing(text):
     assert from_file(text).said == JobFile()
 

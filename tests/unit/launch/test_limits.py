@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.launch.examples import spec
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.limits import check_limits
 from toolkit.model.site import Defaults, Partition, Site
@@ -31,7 +32,7 @@ def told(**changes):
     return caught.value
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "message", "fix"),
     [
         ({"time": "24:00:01"}, "--time 24:00:01: at most 24:00:00", "long"),
@@ -120,7 +121,7 @@ def test_where_nobody_takes_it_less_has_to_be_asked_for():
     assert caught.value.fix == "ask for less: no partition is known to take it"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "changes",
     [
         {"time": "24:00:00", "nodes": 8, "ranks_per_node": 96},

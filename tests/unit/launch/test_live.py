@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, MPICH, image_with, with_
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.launch.live import compare, missed, outcome, read, transport, verbose
 from toolkit.model.live import Live, Seen, Transport
@@ -80,7 +81,7 @@ def test_what_stays_within_a_node_is_no_transport_between_nodes():
     assert transport([ob1, "UCX  INFO  x inter-node cfg#2 tag(rc_mlx5/mlx5_0:1)"]) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("output", "state", "expected"),
     [
         (RIGHT, "completed", "ok"),
@@ -140,7 +141,7 @@ TCP = Seen(transport=Transport(name="tcp", evidence="x"))
 IB = Seen(transport=Transport(name="rc_mlx5/mlx5_0:1", evidence="x"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("infiniband", "fabrics", "seen", "expected"),
     [
         (("mlx5_0",), (), TCP, True),

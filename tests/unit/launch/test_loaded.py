@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.engine.examples import HOST, IMAGE, unread, with_, without
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.launch.loaded import assumed, with_runtime
 from toolkit.model.prediction import Request
@@ -15,7 +16,7 @@ def site(**container):
     return Site(schema="toolkit.site/1", title="Mine", container=Container(**container))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("mine", "modules", "path"),
     [
         (site(command="apptainer", modules=("base", "tools")), (), "apptainer"),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
 from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, spec
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, process, records
 from toolkit.launch.alone import go_on, run_local
@@ -108,13 +109,13 @@ def test_a_secret_arrives_and_its_file_goes_with_the_job(here):
     assert not (here / "run" / "secrets.sh").exists()
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_row("name", CASES)
 def test_script_is_the_golden_one(name):
     what, made = CASES[name]
     assert local_script(what, made, "the launcher in the image starts them") == (GOLDEN / name).read_text()
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_row("name", CASES)
 def test_golden_script_is_clean_shell(name):
     subprocess.run(["bash", "-n", GOLDEN / name], check=True)
     subprocess.run([shutil.which("shellcheck") or "shellcheck", GOLDEN / name], check=True)

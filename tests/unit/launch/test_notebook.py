@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.unit.engine.whole import IMAGE
 from tests.unit.launch.examples import RECORD, spec
+from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch import follow, jobs, notebook
@@ -174,7 +175,7 @@ def test_it_is_ready_when_it_says_where(tmp_path, monkeypatch):
     assert [status.state for status in seen] == ["pending", "running"]
 
 
-@pytest.mark.parametrize("state", ["failed", "cancelled", "timeout", "completed"])
+@every_row("state", ["failed", "cancelled", "timeout", "completed"])
 def test_a_job_that_ends_before_is_told(tmp_path, monkeypatch, state):
     Slurm(monkeypatch, JobStatus("pending"), JobStatus(state, exit_code=3))
     ended, place = notebook.wait_until_ready(LocalRunner(), record(tmp_path), lambda _: None)

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch import plan as planning
 from toolkit.launch.plan import bind
@@ -79,7 +80,7 @@ def test_the_same_bind_is_given_once():
     assert words.count("/data") == 1
 
 
-@pytest.mark.parametrize("name", ["", "A B", "1A", "A-B", "Ä", "A;rm"])
+@every_row("name", ["", "A B", "1A", "A-B", "Ä", "A;rm"])
 def test_a_name_that_is_no_variable_is_refused(name):
     with pytest.raises(BadInput, match="not a name"):
         launch_words(spec(env={name: "1"}), SRUN, ("true",))

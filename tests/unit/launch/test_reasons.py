@@ -2,10 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.launch.reasons import in_turn, in_words
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reason", "said"),
     [
         ("Priority", "higher priority"),
@@ -36,7 +37,7 @@ def test_who_waits_for_nothing_but_a_turn_is_told_apart(reason, turn):
     assert in_turn(reason) is turn
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reason", "todo"),
     [
         ("PartitionTimeLimit", "--time"),
@@ -54,7 +55,7 @@ def test_what_will_never_start_by_itself_says_what_to_do(reason, todo):
     assert todo in waiting.todo
 
 
-@pytest.mark.parametrize("reason", ["Priority", "Resources", "QOSMaxJobsPerUserLimit", "BeginTime"])
+@every_row("reason", ["Priority", "Resources", "QOSMaxJobsPerUserLimit", "BeginTime"])
 def test_what_only_takes_time_is_not_called_hopeless(reason):
     assert not in_words(reason).never
 

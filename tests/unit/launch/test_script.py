@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, spec
 from tests.unit.launch.scripts import CASES, GOLDEN, given_to, made, run
+from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.launch.script import PREFLIGHT, as_name, check_names, job_script
@@ -20,12 +21,12 @@ from toolkit.launch.wrapper import gloo_program
 hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_row("name", CASES)
 def test_script_is_the_golden_one(name):
     assert made(name) == (GOLDEN / name).read_text()
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_row("name", CASES)
 def test_golden_script_is_clean_shell(name):
     subprocess.run(["bash", "-n", GOLDEN / name], check=True)
     subprocess.run([shutil.which("shellcheck") or "shellcheck", GOLDEN / name], check=True)
@@ -64,7 +65,7 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, words, because, valu
     assert sorted(p.name for p in Path(directory).iterdir()) == ["exit-code", "variables.sh"]
 
 
-@pytest.mark.parametrize("name", ["a b", "a\n#SBATCH --x", "$(id)", "", "-x", "ä", "a;b", "'"])
+@every_row("name", ["a b", "a\n#SBATCH --x", "$(id)", "", "-x", "ä", "a;b", "'"])
 def test_a_name_that_slurm_could_read_otherwise_is_refused(name):
     with pytest.raises(BadInput, match="--name"):
         job_script(spec(name=name), SRUN, "why")
@@ -135,13 +136,13 @@ def test_what_a_module_left_running_is_no_signal_that_ended_the_script(tmp_path)
     assert (tmp_path / "exit-code").read_text() == "0\n"
 
 
-@pytest.mark.parametrize("time", ["", "soon", "1:2:3:4", "1h", "10\n"])
+@every_row("time", ["", "soon", "1:2:3:4", "1h", "10\n"])
 def test_a_time_that_sbatch_would_not_take_is_refused(time):
     with pytest.raises(BadInput, match="--time"):
         job_script(spec(time=time), SRUN, "why")
 
 
-@pytest.mark.parametrize("time", ["10", "10:00", "01:00:00", "2-00", "2-12:30", "2-12:30:00"])
+@every_row("time", ["10", "10:00", "01:00:00", "2-00", "2-12:30", "2-12:30:00"])
 def test_slurms_own_forms_of_time_are_taken(time):
     assert f"#SBATCH --time={time}\n" in job_script(spec(time=time), SRUN, "why")
 

@@ -3,10 +3,9 @@
 import shutil
 import subprocess
 
-import pytest
-
 from tests.unit.launch.scripts import run
 from tests.unit.launch.site_scripts import FOLDER, made, names
+from tests.unit.tables import every_row
 
 
 def test_every_site_has_its_script_and_no_other_is_kept():
@@ -14,18 +13,18 @@ def test_every_site_has_its_script_and_no_other_is_kept():
     assert sorted(file.stem for file in FOLDER.glob("*.sh")) == names()
 
 
-@pytest.mark.parametrize("name", names())
+@every_row("name", names())
 def test_the_script_of_a_site_is_the_one_that_was_read(name):
     assert made(name) == (FOLDER / f"{name}.sh").read_text()
 
 
-@pytest.mark.parametrize("name", names())
+@every_row("name", names())
 def test_shells_take_it(name):
     subprocess.run(["bash", "-n", FOLDER / f"{name}.sh"], check=True)
     subprocess.run([shutil.which("shellcheck") or "shellcheck", FOLDER / f"{name}.sh"], check=True)
 
 
-@pytest.mark.parametrize("name", names())
+@every_row("name", names())
 def test_it_starts_its_ranks_where_the_variables_of_the_site_are_set(name, tmp_path):
     folder = tmp_path / "place"
     folder.mkdir()

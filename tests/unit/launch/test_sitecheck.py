@@ -1,8 +1,8 @@
 """A profile held against what its cluster says now."""
 
 import msgspec
-import pytest
 
+from tests.unit.tables import every_row
 from toolkit.knowledge import sites
 from toolkit.launch.sitecheck import points, words
 from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
@@ -91,7 +91,7 @@ def test_a_profile_that_holds_has_every_point_judged():
     assert set(wanted.split()) <= fields
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("fields", "field", "text"),
     [
         ({"partitions": ()}, "partitions[0].name", "gpu: there is no such partition; there are "),
@@ -125,7 +125,7 @@ def test_what_no_longer_holds_is_named_with_what_is_so(fields, field, text):
     assert text in found[field].text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("host", "field", "text"),
     [
         ({"architecture": "aarch64"}, "architecture", "x86_64: it is aarch64"),

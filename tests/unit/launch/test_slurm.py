@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.launch import slurm
 from toolkit.launch.slurm import JobStatus
 
@@ -31,7 +32,7 @@ def test_show_job_of_a_waiting_job_gives_the_reason():
     assert slurm.parse_show_job(text) == JobStatus("pending", "Resources", "", None)
 
 
-@pytest.mark.parametrize(("code", "meant"), [("3:0", 3), ("0:9", 137), ("0:0", 0), ("odd", None)])
+@every_row(("code", "meant"), [("3:0", 3), ("0:9", 137), ("0:0", 0), ("odd", None)])
 def test_exit_code_of_a_failed_job(code, meant):
     status = slurm.parse_show_job(f"JobState=FAILED Reason=NonZeroExitCode ExitCode={code} NodeList=n")
     assert status is not None
@@ -173,7 +174,7 @@ def test_a_task_writes_where_its_number_says():
     assert slurm.output_path("/w", "output-%a.log", "12", "mnist") == "/w/output-%a.log"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("output", "path"),
     [
         ("output.log", "/w/output.log"),

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.heard import Heard
 from tests.unit.launch.examples import GLOO, MPIRUN, SRUN, spec
 from tests.unit.launch.scripts import run
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.header import cobalt_lines, sbatch_lines
 from toolkit.launch.jobyaml import read
@@ -64,7 +65,7 @@ def test_the_interface_of_a_site_is_named_to_who_asks_for_one():
     assert "NCCL_SOCKET_IFNAME" not in around(site=mine, spec={"gpus_per_node": 4, "nodes": 1})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("interfaces", "taken"),
     [
         (("eth0", "ib0", "docker0"), "ib0"),
@@ -83,7 +84,7 @@ def test_of_several_interfaces_nccl_takes_none_that_leads_nowhere(interfaces, ta
     assert found.get("NCCL_SOCKET_IFNAME") == taken
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("interfaces", "routed", "taken"),
     [
         (("eth0", "ib0", "ib1"), ("eth0", "ib1"), "ib1"),
@@ -173,7 +174,7 @@ def test_a_site_keeps_a_variable_that_is_dropped_elsewhere():
     assert settled(spec(), SRUN, Around(site(keep=("UCX_*",)))).unset == SRUN.unset
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("gpus", "line"),
     [
         (Gpus(), "--gres=gpu:v100:4"),
@@ -200,7 +201,7 @@ def test_lines_of_site_and_person_come_last_and_once():
     assert sbatch_lines(spec(sbatch=("--hold", "-k")), mine)[-3:] == ["--core-spec=4", "--hold", "-k"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("field", "value"),
     [
         ("qos", "x"),
@@ -266,7 +267,7 @@ def test_the_preflight_takes_the_words_that_it_is_given():
     assert (wanted.fabric_gbit, wanted.min_free, str(wanted.output)) == (100.0, 20 << 30, job.directory)
 
 
-@pytest.mark.parametrize("value", ["20 G", "1.5G", "G", "-1", "20GB", "9" * 16])
+@every_row("value", ["20 G", "1.5G", "G", "-1", "20GB", "9" * 16])
 def test_a_size_that_the_preflight_would_not_read_is_refused(value):
     with pytest.raises(BadInput, match="--min-free"):
         checked({"min_free": value}, "option", {}, strict=True)
@@ -323,7 +324,7 @@ def test_what_modules_set_for_the_mpi_of_the_host_stays_outside(tmp_path):
 GPU_IMAGE = ImageFacts(path="net.sif", format="sif", cuda="12.4")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("more", "gpus"),
     [
         ({"host": host(gpus=("A100",) * 4, gpu_driver="550.54"), "image": GPU_IMAGE}, 4),

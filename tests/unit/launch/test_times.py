@@ -1,15 +1,14 @@
 """A time limit is one number, however it is written."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.launch.times import minutes
 
 
-@pytest.mark.parametrize(("time", "count"), [("90", 90), ("1:30", 2), ("2-0", 2880), ("1-2:3:4", 1564)])
+@every_row(("time", "count"), [("90", 90), ("1:30", 2), ("2-0", 2880), ("1-2:3:4", 1564)])
 def test_a_time_is_counted_in_minutes(time, count):
     assert minutes(time) == count
 
 
-@pytest.mark.parametrize("time", ["UNLIMITED", "INFINITE", "0", "0:00", "0-0"])
+@every_row("time", ["UNLIMITED", "INFINITE", "0", "0:00", "0-0"])
 def test_no_limit_is_no_number(time):
     assert minutes(time) is None

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 
 import toolkit.trainers
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch import again, trainers
 from toolkit.model.facts import ImageFacts
@@ -72,7 +73,7 @@ def test_what_a_trainer_was_given_is_read_back_from_its_command():
         assert again.arguments(spec) == ("--epochs", "1", "--data", "/other")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("job", "release", "said"),
     [
         (JobFile(trainer="mnist"), "0.1.0", None),
@@ -91,7 +92,7 @@ def test_an_image_that_is_older_than_what_it_is_to_run_is_refused(job, release, 
         trainers.check_carried(job, image)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("job", "modes"),
     [
         (JobFile(trainer="mnist"), ("gloo",)),

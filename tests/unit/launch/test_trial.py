@@ -11,6 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from tests.unit.engine.examples import IMAGE, with_, without
+from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import Missing
 from toolkit.launch import trial
@@ -136,7 +137,7 @@ def test_without_python_and_program_the_starter_says_so(tmp_path):
     assert "without it, and no compiler" in done.stdout
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("library", "expected"),
     [
         ("/opt/mpi/lib/libmpi.so.12", "/opt/mpi/lib:/before"),

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.engine.whole import HOST, IMAGE
 from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, RECORD, SRUN, spec
 from tests.unit.launch.scripts import run
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.launch import variables
@@ -49,7 +50,7 @@ def test_no_record_can_hold_a_hidden_value():
         msgspec.json.encode(record)
 
 
-@pytest.mark.parametrize("plan", [SRUN, MPIRUN, CONTAINED, ACROSS, GLOO, CARRIED], ids=lambda plan: plan.mode)
+@every_row("plan", [SRUN, MPIRUN, CONTAINED, ACROSS, GLOO, CARRIED], ids=lambda plan: plan.mode)
 def test_no_argument_of_a_program_holds_a_value_and_every_rank_gets_it(tmp_path, plan):
     directory = tmp_path / "run"
     plan = msgspec.structs.replace(plan, wrapper=())
@@ -107,7 +108,7 @@ def test_the_files_of_the_values_are_for_the_user_alone(tmp_path):
         assert stat.S_IMODE((tmp_path / "run" / name).stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("ends", "stays"), [(0, False), (1, False), (75, True), (143, True)])
+@every_row(("ends", "stays"), [(0, False), (1, False), (75, True), (143, True)])
 def test_the_secrets_are_gone_when_the_job_has_ended_for_good(tmp_path, ends, stays):
     case = spec(directory=str(tmp_path / "run"), preflight=False, secrets=("MY_TOKEN",))
     hand_over(LocalRunner(), case, VALUES)
@@ -181,7 +182,7 @@ def test_an_env_file_is_read_as_docker_reads_it():
     assert all(type(value) is Hidden for value in found.values())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "secret"),
     [
         ("WANDB_API_KEY", True), ("HF_TOKEN", True), ("AWS_SECRET_ACCESS_KEY", True), ("PGPASSWORD", True),

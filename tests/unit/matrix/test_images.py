@@ -1,10 +1,10 @@
 """The images of the matrix as data, and the Dockerfile of each."""
 
 import msgspec
-import pytest
 
 from tests.matrix.build import digest
 from tests.matrix.images import UBUNTU, context, dockerfile, specs
+from tests.unit.tables import every_row
 
 SPECS = specs()
 
@@ -16,7 +16,7 @@ def test_the_matrix_is_wide_enough():
     assert {s.release for s in SPECS.values()} == {"bullseye", "bookworm", "trixie"} | UBUNTU
 
 
-@pytest.mark.parametrize("name", SPECS)
+@every_row("name", SPECS)
 def test_every_image_compiles_the_program_against_its_own_mpi(name):
     text = dockerfile(SPECS[name], "base:1")
     assert text.count("FROM base:1") == 2

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.matrix.measured import HERE, cells, expressible, image
+from tests.unit.tables import every_row
 
 READ = json.loads((HERE / "images.json").read_text())
 
@@ -55,7 +56,7 @@ def test_mpirun_of_the_system_is_not_that_of_a_folder_of_its_own(facts):
     assert [other.version for other in found.other_mpis] == ["4.1.4"]
 
 
-@pytest.mark.parametrize("like", READ)
+@every_row("like", READ)
 def test_an_image_with_one_mpi_has_no_other(like):
     found = image(like)
     assert found.other_mpis == ()

@@ -1,8 +1,7 @@
 """What became of a launch, told from its text: every class from an output that really came."""
 
-import pytest
-
 from tests.matrix.outcome import classify, ranks, telling
+from tests.unit.tables import every_row
 
 
 def told(size, comm="begun", rank=0):
@@ -15,7 +14,7 @@ def world(*sizes, comm="ok"):
     return "".join(told(size, "begun", n) + told(size, comm, n) for n, size in enumerate(sizes))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "status", "outcome"),
     [
         (world(2, 2), 0, "ok"),

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.matrix.trainings import RECORD, Trained, Trainings, Wanted, load, save, wanted
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import Verdict
 
@@ -19,19 +20,19 @@ def verdict(one: Trained) -> Verdict:
     return predict(RAN.hosts[wanted.place], RAN.images[wanted.image], wanted.request)
 
 
-@pytest.mark.parametrize("one", ROWS, ids=lambda one: one.wanted.name)
+@every_row("one", ROWS, ids=lambda one: one.wanted.name)
 def test_what_happened_is_what_was_predicted_then_and_is_now(one: Trained):
     prediction = verdict(one).of(one.wanted.mode)
     assert (one.predicted, prediction.outcome) == (one.outcome, one.outcome), f"{one.line}; {prediction}"
 
 
-@pytest.mark.parametrize("one", ROWS, ids=lambda one: one.wanted.name)
+@every_row("one", ROWS, ids=lambda one: one.wanted.name)
 def test_the_choice_is_the_one_that_launch_made(one: Trained):
     assert verdict(one).chosen == one.chosen
     assert one.by_itself == (one.chosen == one.wanted.mode)
 
 
-@pytest.mark.parametrize("one", [r for r in ROWS if r.outcome == "ok"], ids=lambda one: one.wanted.name)
+@every_row("one", [r for r in ROWS if r.outcome == "ok"], ids=lambda one: one.wanted.name)
 def test_one_that_worked_trained_all_its_ranks_together(one: Trained):
     request = one.wanted.request
     assert (one.exit, one.nodes) == (0, request.nodes)

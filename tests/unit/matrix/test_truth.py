@@ -10,6 +10,7 @@ from tests.matrix.images import UBUNTU, specs
 from tests.matrix.launches import inherited
 from tests.matrix.mending import by_engine, words
 from tests.matrix.record import Cell, Truth, encoded, load
+from tests.unit.tables import check_all, every_row
 from toolkit.engine.predict import foresee
 from toolkit.model.prediction import Prediction
 
@@ -24,16 +25,31 @@ def predicted(cell: Cell, truth: Truth = TRUTH) -> Prediction:
     return foresee(host, truth.images[cell.image].facts, cell.request, cell.plan)
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_a_cell_is_predicted_as_it_happened(cell: Cell):
+def name(cell: Cell) -> str:
+    return cell.name
+
+
+def foretold(cell: Cell) -> None:
     said = predicted(cell)
     assert said.foretells(cell.outcome), f"{said}; what it said: {cell.line!r}; {cell.argv}"
 
 
-@pytest.mark.parametrize("cell", HELD_OUT, ids=lambda cell: cell.name)
-def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(cell: Cell):
-    said = predicted(cell)
-    assert said.foretells(cell.outcome), f"{said}; what it said: {cell.line!r}; {cell.argv}"
+def flavours(cells: list[Cell]) -> list[str]:
+    return sorted({cell.flavour for cell in cells})
+
+
+def of(flavour: str, cells: list[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.flavour == flavour]
+
+
+@pytest.mark.parametrize("flavour", flavours(CELLS))
+def test_a_cell_is_predicted_as_it_happened(flavour: str):
+    check_all(foretold, of(flavour, CELLS), name)
+
+
+@pytest.mark.parametrize("flavour", flavours(HELD_OUT))
+def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(flavour: str):
+    check_all(foretold, of(flavour, HELD_OUT), name)
 
 
 def test_chance_is_named_where_it_was_seen_and_hides_no_silent_failure():
@@ -95,7 +111,7 @@ def test_what_mends_a_cell_is_a_launch_that_worked():
         assert (cell.outcome != "ok", fix.outcome, fix.image) == (True, "ok", cell.image)
 
 
-@pytest.mark.parametrize("flavour", sorted(name for name in TRUTH.hosts if " with " not in name))
+@every_row("flavour", sorted(name for name in TRUTH.hosts if " with " not in name))
 def test_what_the_engine_would_launch_in_the_place_of_a_failure_works_wherever_it_was_launched(flavour: str):
     cells = [cell for cell in TRUTH.cells if cell.flavour == flavour and not cell.trap]
     chosen = by_engine(TRUTH)
@@ -129,7 +145,7 @@ def version(said: dict[str, Any]) -> str:
     return next(group for group in found.groups() if group)
 
 
-@pytest.mark.parametrize("name", IMAGES)
+@every_row("name", IMAGES)
 def test_the_inspector_reads_the_mpi_that_the_program_loads(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
     assert facts.mpi is not None
@@ -140,7 +156,7 @@ def test_the_inspector_reads_the_mpi_that_the_program_loads(name: str):
     assert facts.mpi.soname == said["soname"]
 
 
-@pytest.mark.parametrize("name", IMAGES)
+@every_row("name", IMAGES)
 def test_the_library_string_is_what_the_library_says_when_it_runs(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
     assert facts.mpi is not None
@@ -154,7 +170,7 @@ def test_the_library_string_is_what_the_library_says_when_it_runs(name: str):
     assert re.sub(r"\s+", " ", library(said)).startswith(plain[:100])
 
 
-@pytest.mark.parametrize("name", IMAGES)
+@every_row("name", IMAGES)
 def test_the_c_library_and_python_are_those_that_answer(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
     assert facts.glibc == str(said["glibc"]).split()[-1]
@@ -162,7 +178,7 @@ def test_the_c_library_and_python_are_those_that_answer(name: str):
     assert facts.python == (answer[1] if answer else None)
 
 
-@pytest.mark.parametrize("name", IMAGES)
+@every_row("name", IMAGES)
 def test_the_pmix_client_is_the_one_that_answers(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
     # A package that went back to an older release says so: 6.0.0+really5.0.9.
@@ -174,7 +190,7 @@ def test_the_pmix_client_is_the_one_that_answers(name: str):
         assert "libpmix" not in str(said["libraries"])
 
 
-@pytest.mark.parametrize("name", IMAGES)
+@every_row("name", IMAGES)
 def test_every_library_that_the_loader_found_is_known(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
     assert facts.mpi is not None

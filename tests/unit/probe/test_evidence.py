@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts
 from toolkit.probe.evidence import parse
@@ -50,7 +51,7 @@ NOISE = [
 ]
 
 
-@pytest.mark.parametrize("noise", NOISE)
+@every_row("noise", NOISE)
 def test_what_an_environment_makes_every_program_say_is_no_answer(noise):
     text = f"toolkit-probe/1\n@ kernel\n|{noise}\n|5.14.21\n@rc 0\n@ gpu\n|{noise}\n@rc 127\n@end\n"
     sections = parse(text, "here")
@@ -107,7 +108,7 @@ def test_questions_that_were_finished_before_we_ended_the_probe_are_kept():
     assert host.unknown["slurm"] == "sinfo, srun: no answer in time"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "body",
     [
         f"@ kernel\n@rc {'9' * 5000}\n",

@@ -1,13 +1,13 @@
 """Names of nodes, folded and unfolded."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.probe.hostlist import expand, fold
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("names", "short"),
     [
         (["node2", "node1", "node4"], "node[1-2,4]"),
@@ -21,7 +21,7 @@ def test_names_are_folded(names, short):
     assert fold(names) == short
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "names"),
     [
         ("node[1-2,4],login", ("node1", "node2", "node4", "login")),

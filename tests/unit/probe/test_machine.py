@@ -1,7 +1,6 @@
 """What a rank meets on a machine: one parser a fact, and why a fact is missing."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section, parse
 from toolkit.probe.facts import host_facts
 from toolkit.probe.read import machine, system
@@ -21,7 +20,7 @@ V3 = f"{V2} abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"
 V4 = f"{V3} avx512f avx512bw avx512cd avx512dq avx512vl"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("flags", "level"),
     [
         (V1, "x86-64-v1"),
@@ -44,7 +43,7 @@ def test_a_processor_that_is_no_x86_has_no_level_and_flags_that_are_strange_are_
 CPU = "@ cpu\n|vendor_id\t: AuthenticAMD\n|siblings\t: {}\n|cpu cores\t: {}\n|flags\t\t: fpu\n{}@rc 0\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("siblings", "cores", "smt", "threads"),
     [
         (64, 64, "|smt notsupported\n", 1),
@@ -126,7 +125,7 @@ def test_an_answer_of_an_earlier_probe_tells_no_link():
     assert host.cite("infiniband") == "/sys/class/infiniband: mlx5_0"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("device", "fabric"),
     [
         ("/dev/cxi0 ", "slingshot"),

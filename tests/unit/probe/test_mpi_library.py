@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section
 from toolkit.probe.probe import load
 from toolkit.probe.read import launcher, mpi_library
@@ -73,7 +72,7 @@ def of(text: str, implementation: str = "openmpi") -> mpi_library.Library:
     return found
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("component", "interfaces"),
     [
         ("mca_pmix_ext3x.so", ("pmix",)),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
 from toolkit.probe.answers import separate
@@ -75,7 +76,7 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
     assert answers.trouble == ""
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rest", "nodes", "why"),
     [
         ("@srun 127\n@nodesend\n", "1", "there is no srun"),
@@ -275,14 +276,12 @@ def test_all_nodes_of_several_partitions_are_asked(slurm, tmp_path, partition, n
     assert f"--nodelist={nodes}" in (tmp_path / "srun.words").read_text().splitlines()
 
 
-@pytest.mark.parametrize(
-    ("partition", "asked"), [(None, ""), ("gpu", "gpu"), ("a+b@c,gpu", "a+b@c"), ("", "")]
-)
+@every_row(("partition", "asked"), [(None, ""), ("gpu", "gpu"), ("a+b@c,gpu", "a+b@c"), ("", "")])
 def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
     assert of_job(partition) == Asked(partition=asked)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("nodes", "why"),
     [
         ("node[1-", "give a number, all, or names like node[1-4]"),
@@ -300,7 +299,7 @@ def test_what_is_no_list_of_nodes_is_refused_as_that_of_a_job_is(nodes, why):
     assert why in caught.value.message
 
 
-@pytest.mark.parametrize("wrong", ["", "-1", "a b", "$(id)", "node1;id", "*"])
+@every_row("wrong", ["", "-1", "a b", "$(id)", "node1;id", "*"])
 def test_what_is_no_list_of_nodes_is_refused(wrong):
     with pytest.raises(BadInput, match="--nodes"):
         Asked(wrong)

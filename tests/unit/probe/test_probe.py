@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.probe.probe import Bundle, encode, gather, load
 from toolkit.run.command import Completed
@@ -76,7 +77,7 @@ def test_slurm_that_does_not_answer_is_unknown_and_not_absent():
     assert "DNS" in host.unknown["slurm"] or "Unknown host" in host.unknown["slurm"]
 
 
-@pytest.mark.parametrize("file", sorted(EVIDENCE.glob("*.txt")), ids=lambda f: f.stem)
+@every_row("file", sorted(EVIDENCE.glob("*.txt")), ids=lambda f: f.stem)
 def test_no_recorded_probe_names_a_person(file):
     text = file.read_text()
     for word in ("/home/", "/root", "ada", "TOKEN", "PASSWORD"):
@@ -136,9 +137,7 @@ def test_what_was_answered_before_the_time_was_up_is_kept():
         gather(Answers("Welcome", timed_out=True))
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"host": 3, "raw": ""}', "hello", "toolkit-probe/1\n@ x\n"]
-)
+@every_row("content", ["", "{", "[]", '{"host": 3, "raw": ""}', "hello", "toolkit-probe/1\n@ x\n"])
 def test_a_file_that_holds_no_facts_is_refused_in_one_line(tmp_path, content):
     file = tmp_path / "facts.json"
     file.write_text(content)
@@ -155,7 +154,7 @@ def test_a_facts_file_that_is_not_there(tmp_path):
 BUNDLE = '{"host": {"place": "x", %s}, "raw": ""}'
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "field"),
     [
         ('"slurm": {"nodes": -5}', "host.slurm.nodes"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
 
@@ -75,7 +76,7 @@ def test_a_thousand_nodes_are_counted_as_sinfo_shortens_them():
     assert slurm.partitions(said("batch*|2K|up|128|256000|(null)")) == (("batch",), 2048)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said_there", "version"),
     [
         ("Intel(R) MPI Library for Linux* OS, Version 2021.19.0 Build 20260929 (id: 1821d9b)", "2021.19.0"),
@@ -109,7 +110,7 @@ def test_launchers_are_told_apart(text, family, version):
     assert found.leaks is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "version"),
     [
         ("glibc 2.17", "2.17"),
@@ -245,7 +246,7 @@ def test_runtimes_and_how_they_are_installed():
 
 
 # As SDSC's Expanse and ABCI (docs.abci.ai, containers) record them, and as packages of el7 to el9 say.
-@pytest.mark.parametrize(
+@every_row(
     ("text", "name", "version"),
     [
         ("SingularityPRO version 3.11-7.el8", "singularity-pro", "3.11-7.el8"),
@@ -261,7 +262,7 @@ def test_runtimes_say_whose_they_are(text: str, name: str, version: str):
     assert (found.name, found.version) == (name, version)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "name", "version"),
     [
         ("2.6.1-dist", "singularity", "2.6.1-dist"),

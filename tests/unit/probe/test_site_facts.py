@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFacts
 from toolkit.probe.asking import Asked, Words, command
@@ -81,7 +82,7 @@ def test_partitions_of_unlike_nodes_with_gpus_and_limits():
     assert (mig.gpu, mig.gpus) == ("a100_1g.5gb", 7)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("gres", "count", "kind"),
     [
         (["gpu:2080ti:8"], 8, "2080ti"),
@@ -101,7 +102,7 @@ def test_gpus_of_a_node_and_their_type_where_there_is_one(gres, count, kind):
     assert (found.gpus, found.gpu) == (count, kind)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "nodes"),
     [
         ("1-1K", 1024),
@@ -117,9 +118,7 @@ def test_numbers_that_sinfo_shortens_are_read_whole(size, nodes):
     assert (found.max_nodes, found.nodes, found.cpus, found.memory_mb) == (nodes, 3072, 1024, 1 << 30)
 
 
-@pytest.mark.parametrize(
-    "rows", ["", "debug", "a|b|c|d|e|f|g|h|i|j|k", "|" * 10, f"a|{'9' * 5000}|up|1|1|(null)"]
-)
+@every_row("rows", ["", "debug", "a|b|c|d|e|f|g|h|i|j|k", "|" * 10, f"a|{'9' * 5000}|up|1|1|(null)"])
 def test_rows_that_say_nothing_are_no_fault(rows):
     found = partitions(said(partitions=rows))
     assert found is None or all(part.memory_mb is None or part.memory_mb >= 0 for part in found)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.knowledge.settings import reads_value, settings
 from toolkit.probe.read.withheld import public
 
@@ -19,7 +20,7 @@ def test_a_value_that_no_rule_reads_is_left_out(name):
     assert public({name: "1"}) == {name: ""}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "value"),
     [
         ("OMPI_MCA_btl", "^openib"), ("OMPI_MCA_btl", "self,vader,tcp"), ("SLURM_MPI_TYPE", "pmix_v5"),

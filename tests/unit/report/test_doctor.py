@@ -6,6 +6,7 @@ import pytest
 
 from tests.matrix.record import load
 from tests.unit.engine.examples import HOST, IMAGE, with_
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
@@ -24,7 +25,7 @@ def words(text: str) -> set[str]:
     return {word for word in re.split(r"[\s,;()]+", text) if word}
 
 
-@pytest.mark.parametrize("width", [30, 40, 50, 60, 72, 80, 100])
+@every_row("width", [30, 40, 50, 60, 72, 80, 100])
 def test_lines_fit_but_for_words_that_do_not(width):
     truth = load()
     for name in ("app-mpich-4.3.1", "venv-impi-2021.6.0", "source-openmpi-4.1.4-plugins"):

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import click
-import pytest
 
+from tests.unit.tables import every_row
 from toolkit.report.door import Door, unfiltered
 from toolkit.report.plain import styled
 
@@ -54,7 +54,7 @@ def test_a_library_finds_no_bytes_below_the_door():
     assert unfiltered(door) is not door
 
 
-@pytest.mark.parametrize(("pattern", "allowed"), AROUND, ids=[pattern for pattern, _ in AROUND])
+@every_row(("pattern", "allowed"), AROUND, ids=[pattern for pattern, _ in AROUND])
 def test_no_module_prints_around_the_door(pattern, allowed):
     found = set()
     for file in ROOT.rglob("*.py"):

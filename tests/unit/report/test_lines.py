@@ -2,15 +2,14 @@
 
 import shlex
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.report.lines import command_lines, hung, wrapped
 
 LONG = "PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 COMMAND = ("srun", "-n", "2", "apptainer", "exec", "--bind", "/a b", "my image.sif", "env", LONG, "COMMAND")
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 100, 200])
+@every_row("width", [20, 40, 60, 100, 200])
 def test_a_command_in_lines_is_the_same_command(width):
     lines = command_lines(COMMAND, 4, width)
     # A shell takes a backslash and the line break behind it away.

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.report.number import number
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "said"),
     [
         (0.4231, "0.423"),

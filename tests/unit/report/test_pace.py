@@ -1,9 +1,9 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.report.pace import Pace, duration, in_words, pace
 
 HEADER = {"record": "header", "schema": "toolkit.metrics/1", "epochs": 12, "versions": {}}
@@ -44,7 +44,7 @@ def test_all_done_and_going_on_are_told():
     assert in_words(pace(lines(HEADER, {"record": "resumed"}))).endswith("resumed 1 time")
 
 
-@pytest.mark.parametrize("text", [b"", b"\xff\n", b"{}\n", b"[1]\n", b'{"record": "header", "epochs": 0}\n'])
+@every_row("text", [b"", b"\xff\n", b"{}\n", b"[1]\n", b'{"record": "header", "epochs": 0}\n'])
 def test_what_are_no_metrics_say_nothing(text):
     assert pace(text) is None
 
@@ -54,7 +54,7 @@ def test_a_file_that_is_being_written_is_read_as_far_as_it_goes(rest):
     assert pace(lines(HEADER) + b"\n" + rest) is not None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("seconds", "said"),
     [(0, "0 s"), (89, "89 s"), (600, "10 min"), (7200, "2 h"), (12000, "3 h 20 min"), (190000, "2 d 4 h")],
 )

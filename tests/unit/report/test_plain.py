@@ -4,8 +4,7 @@ import json
 import sys
 import unicodedata
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.report.plain import (
     MESSAGE_LIMIT,
     as_shown,
@@ -25,7 +24,7 @@ def test_an_error_stays_on_its_line_whatever_it_quotes():
     assert joined(["a\nb", "c"]) == "a\\nb\nc"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "shown"),
     [
         ("plain é \u2588", "plain é \u2588"),
@@ -61,7 +60,7 @@ def test_letters_of_every_script_stay():
     assert one_line(text) == text
 
 
-@pytest.mark.parametrize("character", ["\u3164", "\u115f", "\ufe0f", "\u034f", "\ufdd0"])
+@every_row("character", ["\u3164", "\u115f", "\ufe0f", "\u034f", "\ufdd0"])
 def test_letters_and_marks_that_are_not_drawn_are_shown(character):
     assert shown(f"a{character}b") == f"a\\u{ord(character):04x}b"
 

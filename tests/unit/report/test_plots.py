@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tests.unit.report.trainings import BENCHMARK, COMPLETE, EPOCHS, HEADER, PARTIAL, lines
+from tests.unit.tables import every_row
 from toolkit.errors import Missing
 from toolkit.report.plots import training_png
 from toolkit.report.result import parse_metrics, summarise
@@ -15,7 +16,7 @@ GAPS = lines(HEADER, EPOCHS[0], UNKNOWN, {**EPOCHS[0], "epoch": 3})
 LONG = lines(HEADER, *({**EPOCHS[0], "epoch": number} for number in range(1, 41)))
 
 
-@pytest.mark.parametrize("metrics", [COMPLETE, PARTIAL, LONG, BENCHMARK, GAPS, lines(HEADER, UNKNOWN)])
+@every_row("metrics", [COMPLETE, PARTIAL, LONG, BENCHMARK, GAPS, lines(HEADER, UNKNOWN)])
 def test_a_training_of_any_length_is_drawn(metrics):
     training = parse_metrics(metrics)
     png = training_png(training, summarise(training, None))
@@ -31,7 +32,7 @@ def test_equal_trainings_give_equal_files():
     assert training_png(training, result) == training_png(training, result)
 
 
-@pytest.mark.parametrize("text", [r"$\frac$", "$", "a$b^{c$", "x" * 255])
+@every_row("text", [r"$\frac$", "$", "a$b^{c$", "x" * 255])
 def test_a_name_is_no_formula(text):
     training = parse_metrics(lines({**HEADER, "trainer": text, "strategy": text}, EPOCHS[0]))
     assert training_png(training, summarise(training, None)).startswith(b"\x89PNG")

@@ -3,6 +3,7 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.report.result import parse_metrics, read_record, read_training, summarise
 from toolkit.report.training import summary
@@ -54,7 +55,7 @@ def test_a_training_too_short_for_its_clock_has_no_speed():
     assert "speed          - over 0.0 s" in summary(result).splitlines()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         (b"", "metrics.jsonl: does not begin with a header"),
@@ -70,7 +71,7 @@ def test_what_is_no_file_of_metrics_is_told_with_its_line(text, said):
         parse_metrics(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("field", "value"),
     [
         ("epoch", 10**30),

@@ -1,14 +1,13 @@
 """The page of a site, and the list of all, at the widths of terminals."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.knowledge import sites
 from toolkit.report.site import listed, page
 
 NAMES = sites.names()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_row("name", NAMES)
 def test_a_page_fits_a_terminal_and_says_the_same_as_in_a_pipe(name):
     site = sites.site(name)
     whole = list(page(name, "FILE", site))

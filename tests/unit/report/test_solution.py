@@ -1,7 +1,6 @@
 """The table of a solution fits its width, and says everything."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
 from toolkit.report.solution import lines
@@ -9,7 +8,7 @@ from toolkit.report.solution import lines
 NAMED = load("tf2.15-cpu")
 
 
-@pytest.mark.parametrize("width", [20, 80, 100, 500])
+@every_row("width", [20, 80, 100, 500])
 def test_every_reason_is_there_in_whole(width):
     solution = solved(NAMED)
     text = " ".join(" ".join(lines(NAMED.recipe, solution, width)).split())

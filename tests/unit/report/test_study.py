@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tests.unit.study.studies import BSC, SHARES, kept, point, study
+from tests.unit.tables import every_row
 from tests.unit.terminal import FORGED, assert_harmless
 from toolkit.errors import CheckFailed
 from toolkit.report import plot_style, study_tables
@@ -152,7 +153,7 @@ def test_latex_holds_no_character_that_means_something_there(whole):
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {6}
 
 
-@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\uff1d"])
+@every_row("begin", ["=", "+", "-", "@", "\uff1d"])
 def test_a_label_is_no_formula_in_a_spreadsheet(tmp_path, begin):
     name = f"{begin}cmd|' /C calc'!A0"
     report = read([kept(tmp_path, study([(1, 1)], name=name), [point(1, 8)])])

@@ -5,6 +5,7 @@ import pytest
 import requests
 
 from tests.unit.heard import Heard
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.run import base as bases
 from toolkit.run.base import _describe, ensure_base
@@ -14,9 +15,7 @@ ID = "sha256:" + "1" * 64
 DIGEST = "sha256:" + "2" * 64
 
 
-@pytest.mark.parametrize(
-    "other", [[], None, [f"127.0.0.1:5000/mine/debian@{DIGEST}"], [f"debian-like@{DIGEST}"]]
-)
+@every_row("other", [[], None, [f"127.0.0.1:5000/mine/debian@{DIGEST}"], [f"debian-like@{DIGEST}"]])
 def test_a_base_that_somebody_pushed_to_a_registry_of_theirs_is_not_published(other):
     image = SimpleNamespace(id=ID, attrs={"RepoDigests": other})
     base = _describe(image, "toolkit-base:bookworm", "debian:bookworm-slim")

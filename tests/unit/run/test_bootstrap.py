@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Silent
@@ -215,7 +216,7 @@ def test_a_regular_file_is_copied_out(tmp_path):
     assert (tmp_path / "out").read_bytes() == b"whole"
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028", "\u2029", "\0", "\x1b"])
+@every_row("end", ["\n", "\r", "\x0b", "\x85", "\u2028", "\u2029", "\0", "\x1b"])
 def test_no_value_ends_its_line_in_a_build_file(end):
     with pytest.raises(BadInput, match="a control character or a line break"):
         render("containers", "Dockerfile.j2", values(f"x{end}RUN evil"), one_line=True)

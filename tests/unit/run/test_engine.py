@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, Missing
 from toolkit.model.progress import Silent
 from toolkit.run import base, engine
 from toolkit.run.engine import MEMORY, build_memory, connect, labelled, packed
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "size"), [("6g", 6 << 30), ("6GB", 6 << 30), ("512m", 512 << 20), ("1024", 1024), ("8k", 8192)]
 )
 def test_the_memory_of_a_build_can_be_asked_for(text, size, monkeypatch):
@@ -24,7 +25,7 @@ def test_the_memory_of_a_build_can_be_asked_for(text, size, monkeypatch):
     assert build_memory(None) == size
 
 
-@pytest.mark.parametrize("text", ["lots", "-1g", "6t", "1.5g"])
+@every_row("text", ["lots", "-1g", "6t", "1.5g"])
 def test_a_size_that_is_none_is_refused(text, monkeypatch):
     monkeypatch.setenv(MEMORY, text)
     with pytest.raises(BadInput, match=f"{MEMORY}={text}: write a size as in 6g"):
@@ -93,9 +94,7 @@ def test_an_address_that_makes_no_sense_is_no_engine(monkeypatch):
         connect()
 
 
-@pytest.mark.parametrize(
-    "where", ["ssh://no-such-host.invalid", "ssh://127.0.0.1:9", "ssh://", "tcp://127.0.0.1:9"]
-)
+@every_row("where", ["ssh://no-such-host.invalid", "ssh://127.0.0.1:9", "ssh://", "tcp://127.0.0.1:9"])
 def test_an_engine_elsewhere_that_does_not_answer_is_missing(where, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", where)
     with pytest.raises(Missing, match=f"no Docker engine answers on {where}"):
@@ -144,7 +143,7 @@ def test_a_context_that_is_gone_or_damaged_is_no_engine(tmp_path, context):
         connect()
 
 
-@pytest.mark.parametrize("release", ["", "--help", "Bookworm", "a b", "../x"])
+@every_row("release", ["", "--help", "Bookworm", "a b", "../x"])
 def test_a_release_that_cannot_be_one_never_reaches_a_command(release):
     with pytest.raises(BadInput, match="no name of a Debian release"):
         base.ensure_base(None, release, "debian:x", Silent())

@@ -4,6 +4,7 @@ import docker.errors
 import pytest
 import requests.exceptions
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.engine_errors import no_engine, speaking
 
@@ -35,7 +36,7 @@ def test_faults_of_our_own_pass_unchanged():
         1 / 0  # noqa: B018 - raised on purpose
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "message"),
     [
         (

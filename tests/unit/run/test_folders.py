@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, Missing
 from toolkit.run.folders import check_file, folder_mode, in_cache, would_take, writable
 
@@ -38,7 +39,7 @@ def test_what_would_be_made_is_not_made_by_asking(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("folder", ["/proc", "/proc/new", "/proc/several/folders", f"/tmp/{'x' * 300}"])
+@every_row("folder", ["/proc", "/proc/new", "/proc/several/folders", f"/tmp/{'x' * 300}"])
 def test_what_could_not_be_made_is_told_by_asking(folder):
     with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written to: ") as caught:
         would_take(Path(folder), "-o")
@@ -73,6 +74,6 @@ def test_a_cache_that_takes_no_files_is_named_with_the_variable_that_moves_it(mo
     assert caught.value.fix == "set TOOLKIT_CACHE_DIR to a folder of yours"
 
 
-@pytest.mark.parametrize(("mode", "folder"), [(0o600, 0o700), (0o700, 0o700), (0o640, 0o777), (0o644, 0o777)])
+@every_row(("mode", "folder"), [(0o600, 0o700), (0o700, 0o700), (0o640, 0o777), (0o644, 0o777)])
 def test_what_is_nobody_elses_lies_in_a_folder_that_is_nobody_elses(mode, folder):
     assert folder_mode(mode) == folder

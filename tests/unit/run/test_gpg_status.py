@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.run.gpg_status import created, signature
 
 KEY = "F79EF7C4DE6CF01D"
@@ -38,7 +39,7 @@ def test_an_unknown_key_is_named_by_its_fingerprint_or_its_number():
     assert signature(line[:-1] + "4", b"").state == "unreadable"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "status",
     [
         "",

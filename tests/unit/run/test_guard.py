@@ -7,8 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.run.command import Command
 from toolkit.run.guard import Guard
 from toolkit.run.local import LocalRunner
@@ -61,8 +60,8 @@ def end_of(children: list[int]) -> float:
     return time.monotonic() - begun
 
 
-@pytest.mark.parametrize("how", ["run", "stream", "converse"])
-@pytest.mark.parametrize("heeds", ["", "trap '' TERM; "], ids=["asked", "deaf"])
+@every_row("how", ["run", "stream", "converse"])
+@every_row("heeds", ["", "trap '' TERM; "], ids=["asked", "deaf"])
 def test_child_and_grandchild_end_within_two_seconds_of_a_parent_that_is_killed(tmp_path, how, heeds):
     file = tmp_path / "numbers"
     script = f"{heeds}sleep 300 & sleep {_SETTLED}; echo $$ $! >{file}; wait; sleep 300"

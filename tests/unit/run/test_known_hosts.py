@@ -3,8 +3,7 @@
 import base64
 import subprocess
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.run.known_hosts import HostKey, is_named, judge, kinds_of, names_of, paths, read_entries
 
 
@@ -23,7 +22,7 @@ def entries(*lines):
     return tuple(read_entries("\n".join(lines), "F"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("names", "host", "port", "named"),
     [
         ("login.centre.org", "login.centre.org", 22, True),
@@ -76,7 +75,7 @@ def test_a_fingerprint_is_the_one_that_ssh_keygen_prints(tmp_path):
         assert str(found.key) == f"{name.strip('()')} {fingerprint}"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lines", "offered", "verdict", "where"),
     [
         ((), ONE, "unknown", ""),

@@ -110,6 +110,9 @@ def test_the_probe_finds_slurm_as_a_login_shell_does(home):
 
 def test_a_profile_that_never_ends_leaves_the_probe_without(home):
     (home / ".profile").write_text("read line; sleep 60\n")
-    done = Far(home).run(command(Asked("0")))
+    probe = command(Asked("0"))
+    assert probe.stdin.count(b"timeout 5\n") == 1
+    hurried = Command(probe.words, stdin=probe.stdin.replace(b"timeout 5\n", b"timeout 0.5\n"), timeout=60)
+    done = Far(home).run(hurried)
     assert done.ok
     assert read(done.text, "far", Asked("0")).host.slurm is None

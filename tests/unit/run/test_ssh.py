@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from paramiko import SSHException
 from paramiko.ssh_exception import NoValidConnectionsError
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.run.command import Command
 from toolkit.run.ssh import SshRunner, _beside, _continue, shell_line
@@ -31,14 +32,14 @@ def test_values_and_folders_cannot_break_out(text):
     assert shlex.split(line) == ["cd", "--", text, "&&", "env", f"A={text}", "x"]
 
 
-@pytest.mark.parametrize("host", ["", "-oProxyCommand=id", "two words", "a\nb"])
+@every_row("host", ["", "-oProxyCommand=id", "two words", "a\nb"])
 def test_what_is_no_destination_is_refused_before_anything_is_asked(host):
     with pytest.raises(BadInput, match="not an SSH destination"):
         SshRunner(host)
 
 
-@pytest.mark.parametrize("port", ["99999", "65536", "0", "abc", "", "-1", "+22", "²"])
-@pytest.mark.parametrize("who", ["", "ada@"])
+@every_row("port", ["99999", "65536", "0", "abc", "", "-1", "+22", "²"])
+@every_row("who", ["", "ada@"])
 def test_a_port_that_is_none_is_refused_before_anything_is_asked(who, port):
     with pytest.raises(BadInput) as caught:
         SshRunner(f"{who}localhost:{port}")
@@ -145,7 +146,7 @@ def refused():
     return NoValidConnectionsError({("127.0.0.1", 1): ConnectionRefusedError(111, "Connection refused")})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "said"),
     [
         (refused(), "Connection refused"),

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.run.ssh_file import check_ssh_config
 
@@ -19,13 +20,13 @@ Match host x exec "test -f /x"
 """
 
 
-@pytest.mark.parametrize("content", [GOOD, b"", b"\xef\xbb\xbfHost x\n", GOOD.replace(b"\n", b"\r\n")])
+@every_row("content", [GOOD, b"", b"\xef\xbb\xbfHost x\n", GOOD.replace(b"\n", b"\r\n")])
 def test_a_configuration_is_taken(tmp_path, content):
     (tmp_path / "config").write_bytes(content)
     check_ssh_config(tmp_path / "config")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "said"),
     [
         (b"hello world\n", "config:1: 'hello' is not a keyword"),

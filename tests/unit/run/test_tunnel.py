@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.run import relay
 from toolkit.run.command import Command
@@ -189,9 +190,7 @@ def test_it_listens_on_loopback_alone():
     tunnel.close()
 
 
-@pytest.mark.parametrize(
-    "line", [b"", b"@", b"@ x d", b"@ 1", b"@ 1 d %", b"@ -1 o", b"@ 1 o a b c", b"\xff"]
-)
+@every_row("line", [b"", b"@", b"@ x d", b"@ 1", b"@ 1 d %", b"@ -1 o", b"@ 1 o a b c", b"\xff"])
 def test_noise_is_no_message(line):
     assert relay.Connections(lambda _: None).hear(line) == ("", 0)
 

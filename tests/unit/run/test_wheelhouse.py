@@ -7,6 +7,7 @@ import zipfile
 import pytest
 import uv
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.model.progress import Silent
 from toolkit.run.wheelhouse import gather, packed, requirements
@@ -34,7 +35,7 @@ def test_a_wheel_is_made_again_from_what_is_installed(tmp_path):
         assert archive.testzip() is None
 
 
-@pytest.mark.parametrize("python", ["3.10", "2.7", "3", "3.11.2", "x"])
+@every_row("python", ["3.10", "2.7", "3", "3.11.2", "x"])
 def test_a_python_that_is_too_old_or_none(tmp_path, python):
     with pytest.raises(BadInput, match=r"3\.11 or later"):
         gather(tmp_path, (python,), "x86_64", Silent())

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.study import collect
 
@@ -15,7 +16,7 @@ def test_the_first_epoch_is_left_out_and_an_epoch_is_one_pass_over_the_data():
     assert len(collect.of_metrics(COMPLETE, 0, 2).seconds) == 2
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "said"),
     [
         (b"", "no metrics"),
@@ -33,7 +34,7 @@ def world(size, strategy):
     return lines({**HEADER, "world_size": size, "strategy": strategy}, *EPOCHS, END)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "strategy", "ranks"),
     [
         (2, "horovod", 64),
@@ -53,7 +54,7 @@ def test_figures_of_another_number_of_ranks_are_refused(size, strategy, ranks):
         collect.of_metrics(world(size, strategy), 1, ranks)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "strategy", "ranks"),
     [(1, "single", 1), (1, "mirrored", 1), (4, "hybrid", 4), (4, "mpi-aggregate", 4), (1, "ps", 4)],
 )
@@ -82,7 +83,7 @@ def test_a_named_group_says_that_it_is_a_time():
     assert (found.seconds, found.rates) == ((45.0, 44.0), ())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "pattern", "said"),
     [
         ("nothing", r"(\d+) img", "finds nothing"),

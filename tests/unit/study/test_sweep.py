@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.study.studies import study
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.knowledge.trainers import trainers
 from toolkit.model.study import OWN, Point, Size
@@ -132,7 +133,7 @@ def test_a_point_is_one_job_of_its_size_whatever_else_is_said():
     assert (said["requeue"], said["chain"]) == (False, 0)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("compare", "said", "fix"),
     [
         *((name, "a study sets this itself", "") for name in OWN if name != "nodes"),
@@ -153,7 +154,7 @@ def test_series_whose_files_would_have_one_name_are_refused(values):
         sweep.check(study([(2, 1)], compare="A", values=values))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("more", "said"),
     [
         ({"pattern": "(x)"}, "leave it out"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.benchmarks.timeline.made import make
 from tests.unit.study.studies import TIMELINE
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.study import advice, timeline, timeline_file
 
@@ -123,7 +124,7 @@ def test_too_little_gives_no_advice(tmp_path):
     assert advice.advise(tally) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         ("", "is empty"),

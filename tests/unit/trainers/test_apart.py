@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks import apart
 from toolkit.trainers.trouble import Trouble
 
@@ -79,7 +80,7 @@ def test_without_gpus_there_is_one_short_message_and_for_one_rank_none(monkeypat
         assert rank.asked == messages
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("opens", "visible", "count", "numbers"),
     [
         ([0, 1, 2, 3], None, 4, [0, 1, 2, 3]),

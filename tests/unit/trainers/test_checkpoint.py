@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.training import checkpoint
 from toolkit.trainers.training.checkpoint import MANIFEST, STATE, Damaged, Part, Progress
 from toolkit.trainers.trouble import Trouble
@@ -69,8 +70,8 @@ def gone(path):
     path.unlink()
 
 
-@pytest.mark.parametrize("name", [STATE, MANIFEST])
-@pytest.mark.parametrize("spoil", [cut, flip, empty, gone])
+@every_row("name", [STATE, MANIFEST])
+@every_row("spoil", [cut, flip, empty, gone])
 def test_a_damaged_one_is_told_and_the_one_before_is_loaded(tmp_path, capsys, name, spoil):
     write(tmp_path, (1, 0), (2, 0))
     spoil(tmp_path / "000002-000000000000" / name)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import checkpoint
 from toolkit.trainers.training.checkpoint import Part
@@ -144,7 +145,7 @@ def test_where_the_newest_is_damaged_the_epochs_after_it_are_trained_again(run, 
     assert "not loaded" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("steps", "seconds", "expected"),
     [(32, 0.032, 320), (1000, 2.0, 1000), (1000, 8.0, 250), (1, 60.0, 1), (5, 0.0, 50)],
 )

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.distributor import DataDistributionError, DataDistributor
 
 
@@ -60,8 +61,8 @@ def on_ranks(size, loader, *args, shuffle=False, shutdown=False):
     return found
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
-@pytest.mark.parametrize("count", [4, 5, 10, 11, 100])
+@every_row("size", [1, 2, 3, 4])
+@every_row("count", [4, 5, 10, 11, 100])
 def test_every_item_is_given_to_one_rank_and_none_has_two_more_than_another(size, count):
     items = [f"file-{number}" for number in range(count)]
     found = on_ranks(size, lambda: items)
@@ -69,7 +70,7 @@ def test_every_item_is_given_to_one_rank_and_none_has_two_more_than_another(size
     assert max(map(len, found)) - min(map(len, found)) <= 1
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@every_row("size", [1, 2, 3, 4])
 def test_shuffled_items_are_given_once_too(size):
     random.seed(1)
     found = on_ranks(size, lambda: range(50), shuffle=True)
@@ -106,7 +107,7 @@ def failing():
     raise FileNotFoundError(2, "No such file or directory", "data")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("loader", "said"),
     [
         (failing, r"FileNotFoundError: \[Errno 2\] No such file or directory: 'data'"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.data.faults import reading
 from toolkit.trainers.trouble import Trouble
 
@@ -31,7 +32,7 @@ def test_the_first_sample_at_fault_is_named_and_no_further_one_is_looked_at():
     assert (told.value.code, source.asked) == (2, [3, 7])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("source", "numbers", "error"),
     [
         (Pictures(), [1, 2], InvalidArgumentError("of the model")),

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.launch.wrapper import gloo_program
 from toolkit.trainers import gloo, rendezvous
 from toolkit.trainers.gloo import Store, Task, Trouble
@@ -77,7 +78,7 @@ def below(store, path):
 # What Slurm says
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("nodes", "first"),
     [
         ("node1", "node1"),
@@ -92,7 +93,7 @@ def test_the_first_node_of_a_list_is_found(nodes, first):
     assert gloo.first_node(nodes) == first
 
 
-@pytest.mark.parametrize("nodes", ["", ",", "[", "[]", "n[", "-x", "a b", "$(id)", "n[1-2]\n", "ü", "/etc"])
+@every_row("nodes", ["", ",", "[", "[]", "n[", "-x", "a b", "$(id)", "n[1-2]\n", "ü", "/etc"])
 def test_what_names_no_node_is_told(nodes):
     with pytest.raises(Trouble, match="SLURM_STEP_NODELIST"):
         gloo.first_node(nodes)
@@ -111,7 +112,7 @@ def test_a_task_is_read_from_what_slurm_sets():
     assert gloo.read_task(given) == Task(f"hpc/{JOB}.0/2", 1, 2, 3, "other", "localhost")
 
 
-@pytest.mark.parametrize("name", sorted(environment()))
+@every_row("name", sorted(environment()))
 def test_each_variable_that_is_missing_is_named(name):
     given = environment()
     del given[name]
@@ -119,13 +120,13 @@ def test_each_variable_that_is_missing_is_named(name):
         gloo.read_task(given)
 
 
-@pytest.mark.parametrize("value", ["-1", "x", "", "1.0", "1 ", "\uff11", "9" * 30, "0x1"])
+@every_row("value", ["-1", "x", "", "1.0", "1 ", "\uff11", "9" * 30, "0x1"])
 def test_what_is_no_number_is_told(value):
     with pytest.raises(Trouble, match=r"SLURM_PROCID .*srun --mpi=none"):
         gloo.read_task(environment(SLURM_PROCID=value))
 
 
-@pytest.mark.parametrize("name", ["", "a b", "../x", "n\n", "-n"])
+@every_row("name", ["", "a b", "../x", "n\n", "-n"])
 def test_a_node_without_a_proper_name_is_told(name):
     with pytest.raises(Trouble, match="SLURMD_NODENAME"):
         gloo.read_task(environment(host=name))
@@ -166,7 +167,7 @@ def dealt(*hosts):
     return [task(rank, len(hosts), host, hosts[:rank].count(host)) for rank, host in enumerate(hosts)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("hosts", "expected"),
     [
         (["a"], [("a", 0, 1, 0, 1, 0, 1)]),
@@ -278,13 +279,13 @@ def test_what_a_rank_puts_others_get_until_all_have_left():
         assert asked(store, "GET", below(store, "/global/0")) == (200, b"again")
 
 
-@pytest.mark.parametrize("length", ["x", "-1", "", "99999999999999999999", str(gloo._LARGEST + 1)])
+@every_row("length", ["x", "-1", "", "99999999999999999999", str(gloo._LARGEST + 1)])
 def test_a_value_of_no_sensible_length_is_refused(length):
     with served(task()) as store:
         assert asked(store, "PUT", below(store, "/a/b"), None, {"Content-Length": length})[0] == 400
 
 
-@pytest.mark.parametrize(
+@every_row(
     "body",
     [b"", b"[]", b"{}", b"nonsense", b'{"step": 1}', json.dumps({**task()._asdict(), "rank": "0"}).encode()],
 )
@@ -335,7 +336,7 @@ def test_an_answer_is_good_for_its_own_question_alone():
         assert gloo._hello(("127.0.0.1", store.server_address[1]), task(size=1), SECRET) == ({}, "")
 
 
-@pytest.mark.parametrize("path", ["/", "//", "/a", "x"])
+@every_row("path", ["/", "//", "/a", "x"])
 def test_odd_paths_are_answered(path):
     with served(task()) as store:
         assert asked(store, "GET", path)[0] == 404
@@ -436,7 +437,7 @@ def test_where_names_are_not_known_the_node_that_called_srun_is_asked():
         assert gloo.join(lost, ports, "127.0.0.1", 5, SECRET)[0]["HOROVOD_RANK"] == "1"
 
 
-@pytest.mark.parametrize("caller", ["", "::1", "login node", "1.2.3", "$(id)"])
+@every_row("caller", ["", "::1", "login node", "1.2.3", "$(id)"])
 def test_only_an_ipv4_address_of_the_caller_is_taken(caller):
     hosts, _ = gloo._hosts(task(1, host="other"), caller)
     assert hosts == ["127.0.0.1"]
@@ -540,7 +541,7 @@ def test_a_command_that_is_not_there_is_told():
     assert err.startswith("gloo: / cannot be started: ")
 
 
-@pytest.mark.parametrize("words", [[], ["--"], ["python"], ["--seconds", "1"]])
+@every_row("words", [[], ["--"], ["python"], ["--seconds", "1"]])
 def test_a_wrong_call_is_told(words, capsys):
     assert gloo.main(words) == 2
     assert capsys.readouterr().err == "gloo: usage: python -m toolkit.trainers.gloo -- COMMAND\n"

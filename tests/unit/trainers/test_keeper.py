@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import keeper as keeper_module
 from toolkit.trainers.training.checkpoint import Part
@@ -71,7 +72,7 @@ def test_a_checkpoint_that_is_older_than_an_option_goes_on(tmp_path):
     assert keeper.differs(start, {**SETTINGS, "scaling": "linear"}) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "theirs", "said"),
     [
         ("seed", 2, "has --seed 2, and this one 1"),
@@ -137,8 +138,8 @@ class Sums(Single):
         raise trouble
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("loss", [math.nan, math.inf])
+@every_row("rank", [0, 1])
+@every_row("loss", [math.nan, math.inf])
 def test_all_ranks_end_where_the_loss_of_any_is_no_number(tmp_path, rank, loss):
     world = Sums(rank, loss, 60, 0.0)
     with pytest.raises(Trouble, match="the training diverged in epoch 3: the loss is no number"):

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks.launcher import cores, started_rank, started_size
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("environment", "rank", "size"),
     [
         ({}, 0, 1),
@@ -30,7 +29,7 @@ def test_the_launchers_own_variables_tell_rank_and_size(environment, rank, size)
     assert (started_rank(environment), started_size(environment)) == (rank, size)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("environment", "local_size", "allowed", "node", "cores_each"),
     [
         # What Slurm gives, but never more than may be used.

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training.keeper import Keeper, Start
@@ -39,7 +40,7 @@ def test_every_field_is_an_option():
     assert same == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (("--learning-rate", "0"), "0.0 is not a positive number"),

@@ -106,7 +106,7 @@ def test_a_process_that_knows_only_the_job_is_no_rank():
             assert set(answer) == {"run", "nonce", "proof"}
             meeting._answer(stranger, {"proof": answer["proof"]})
             assert stranger.recv(100) == b""
-        wrong = pool.submit(Meeting, place("poison", 1, 2, b"w" * 64), 1.0)
+        wrong = pool.submit(Meeting, place("poison", 1, 2, b"w" * 64), 0.3)
         with pytest.raises(Trouble, match="rank 1 on node0 did not find rank 0"):
             wrong.result()
         assert not root.done()
@@ -124,10 +124,11 @@ def test_who_does_not_come_is_named():
 
 RANK = """
 import sys, time
-from toolkit.trainers.ranks.meeting import Meeting
+from toolkit.trainers.ranks import meeting
 from toolkit.trainers.ranks.peers import Place
+meeting._TIME_TO_SPEAK = 0.2
 rank, how = int(sys.argv[1]), sys.argv[2]
-one = Meeting(Place(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 20.0)
+one = meeting.Meeting(Place(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 20.0)
 one.gather(b"")
 print("met", flush=True)
 if how == "fail":
@@ -138,21 +139,31 @@ time.sleep(60)
 
 EARLY = """
 import sys
-from toolkit.trainers.ranks.meeting import Meeting
+from toolkit.trainers.ranks import meeting
 from toolkit.trainers.ranks.peers import Place
+meeting._TIME_TO_SPEAK = 0.2
 rank = int(sys.argv[1])
-Meeting(Place("early", rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 1.0 if rank == 0 else 20.0)
+print("up", flush=True)
+sys.stdin.readline()
+place = Place("early", rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64)
+meeting.Meeting(place, 0.8 if rank == 0 else 20.0)
 """
 
 
 def test_those_who_came_are_sent_home_when_others_do_not_and_rank_0_alone_speaks():
-    words = [sys.executable, "-c", EARLY]
-    first, other = (
-        subprocess.Popen([*words, str(rank)], stderr=subprocess.PIPE, text=True) for rank in (0, 1)
-    )
-    assert "rank 2 did not reach rank 0 on node0 within 1 s" in first.communicate(timeout=20)[1]
-    assert other.communicate(timeout=20)[1] == ""
-    assert other.returncode == 1
+    words, pipe = [sys.executable, "-c", EARLY], subprocess.PIPE
+    both = [
+        subprocess.Popen([*words, str(rank)], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        for rank in (0, 1)
+    ]
+    assert [one.stdout.readline() for one in both] == ["up\n", "up\n"]
+    for one in both:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    first, other = (one.communicate(timeout=20)[1] for one in both)
+    assert "rank 2 did not reach rank 0 on node0 within 0.8 s" in first
+    assert other == ""
+    assert both[1].returncode == 1
 
 
 def processes(name, failing):

@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.training.metrics import FILE, Metrics, finished
 from toolkit.trainers.trouble import Trouble
 
@@ -95,7 +96,7 @@ def test_a_training_that_goes_on_writes_its_earlier_lines_and_says_so(tmp_path):
     assert lines == [*before, {"record": "resumed", "epoch": 2}, {"record": "epoch", "epoch": 2}]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "done"),
     [
         ('{"record": "header"}\n{"record": "result"}\n', True),

@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from tests.unit.tables import every_row
 from tests.unit.trainers.digits import idx, write_digits
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.mnist import TRAINER, check, load
@@ -54,7 +55,7 @@ def test_a_label_that_is_no_digit_is_refused(data):
         load(data)
 
 
-@pytest.mark.parametrize(("size", "each"), [(1, 4), (2, 2), (3, 2), (4, 1), (8, 1)])
+@every_row(("size", "each"), [(1, 4), (2, 2), (3, 2), (4, 1), (8, 1)])
 def test_epochs_are_shared_out_and_rounded_up(size, each):
     assert epochs_each(4, size) == each
 
@@ -66,7 +67,7 @@ def test_defaults_are_those_of_the_tutorial(tmp_path):
     assert options.learning.learning_rate == 0.001
 
 
-@pytest.mark.parametrize(
+@every_row(
     "wrong",
     [
         ["--epochs", "0"],

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.checks import node
 from toolkit.trainers.checks.node import Facts
 from toolkit.trainers.checks.wanted import Wanted
@@ -34,7 +35,7 @@ def test_a_folder_that_takes_nothing_has_a_reason(tmp_path, monkeypatch):
     assert node.free(tmp_path) == "nothing may be written there"
 
 
-@pytest.mark.parametrize("size", [0, 100, 1 << 16, (1 << 16) + 1, 3 << 20])
+@every_row("size", [0, 100, 1 << 16, (1 << 16) + 1, 3 << 20])
 def test_a_copy_of_an_image_has_its_fingerprint(tmp_path, size):
     (tmp_path / "a").write_bytes(os.urandom(size))
     (tmp_path / "b").write_bytes((tmp_path / "a").read_bytes())

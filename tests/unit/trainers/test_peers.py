@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers import rendezvous
 from toolkit.trainers.ranks.peers import find_place
 from toolkit.trainers.trouble import Trouble
@@ -88,7 +89,7 @@ def test_it_can_be_told():
     assert find_place(MPIRUN | {"TOOLKIT_ROOT": "node5"}, "ps").hosts == ("node5",)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("environment", "said"),
     [
         ({}, "--strategy multiworker does not know its peers: no launcher says how many ranks there are"),

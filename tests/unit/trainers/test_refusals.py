@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers import cifar10, imagenet, imagenet_synthetic, mnist
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.learning.policy import Learning
@@ -54,7 +55,7 @@ def rows():
             yield option, [flag, *[given] * bool(given)], dict(zip(names, cells[1:], strict=True))
 
 
-@pytest.mark.parametrize(("option", "words", "told"), list(rows()), ids=lambda one: str(one)[:24])
+@every_row(("option", "words", "told"), list(rows()), ids=lambda one: str(one)[:24])
 def test_the_table_of_options_and_strategies_is_what_the_code_does(option, words, told):
     found = {strategy: "no" if verdict(strategy, words) else "yes" for strategy in told}
     assert found == told
@@ -66,7 +67,7 @@ def test_all_that_is_refused_is_in_the_table():
     assert {*VALUES, "--sync", "--batch-size auto"} <= named
 
 
-@pytest.mark.parametrize("one", REFUSALS, ids=lambda one: one.option)
+@every_row("one", REFUSALS, ids=lambda one: one.option)
 def test_a_refusal_names_option_strategy_and_what_to_do(one):
     for strategy in STRATEGIES:
         said = refused(replace(PLAIN, **{one.name: one.value}), strategy, PLAIN)
@@ -76,7 +77,7 @@ def test_a_refusal_names_option_strategy_and_what_to_do(one):
             assert "use " in said or "leave it out" in said
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("chosen", "said"),
     [
         ({"momentum": 0.5}, "--momentum is for --optimizer sgd or lars, and not for adam"),
@@ -97,7 +98,7 @@ def test_what_would_have_no_effect_is_told(chosen, said):
     assert refused(replace(PLAIN, **chosen), "horovod", PLAIN).startswith(said)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "chosen",
     [
         {"momentum": 0.5, "optimizer": "sgd", "nesterov": True, "momentum_correction": False},
@@ -124,7 +125,7 @@ def ended(trainer, capsys, *words):
     return told
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (("--strategy", "ps", "--xla", "on"), "mnist: --xla on and --strategy ps: "),

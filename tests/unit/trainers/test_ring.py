@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.unit.tables import every_row
 from tests.unit.trainers.test_gloo import served, task
 from toolkit.trainers import preflight
 from toolkit.trainers.checks import ring
@@ -139,7 +140,7 @@ def test_no_two_ranks_send_the_same():
     assert len(ring._message(0)) == ring._BYTES
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "expected"),
     [
         ({}, False),

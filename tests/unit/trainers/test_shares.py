@@ -3,6 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.data.shares import deal, share
 
 
@@ -35,15 +36,15 @@ def steps(parts, batch):
     return [np.concatenate([part[at : at + batch] for part in parts]) for at in cuts]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize(("count", "batch"), [(60, 4), (61, 4), (59, 8), (5, 8), (1, 1)])
+@every_row("size", [1, 2, 3, 4, 7])
+@every_row(("count", "batch"), [(60, 4), (61, 4), (59, 8), (5, 8), (1, 1)])
 def test_no_sample_is_missed_or_seen_twice_in_a_pass(count, batch, size):
     stream = np.concatenate(steps(shares(count, batch, size), batch))
     for begin in range(0, count * size, count):
         assert sorted(stream[begin : begin + count]) == list(range(count))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@every_row("size", [1, 2, 3, 4])
 def test_all_ranks_make_the_same_steps(size):
     parts = shares(61, 4, size)
     assert {len(part) for part in parts} == {61}
@@ -64,8 +65,8 @@ def test_each_epoch_is_shuffled_anew_and_the_same_for_the_same_seed():
     assert not np.array_equal(first[0], shares(50, 5, 2, seed=2)[0])
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("steps_done", [0, 1, 3, 7])
+@every_row("size", [1, 2, 3])
+@every_row("steps_done", [0, 1, 3, 7])
 def test_ranks_that_go_on_take_the_very_samples_that_were_left(size, steps_done):
     whole = tables(61, 4, size)
     rest = tables(61, 4, size, passes=size, done=steps_done * 4 * size)
@@ -74,9 +75,9 @@ def test_ranks_that_go_on_take_the_very_samples_that_were_left(size, steps_done)
         assert np.array_equal(all_of_it[1], left[1])
 
 
-@pytest.mark.parametrize("passes", [1, 2, 3])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("done", [0, 8, 24, 48])
+@every_row("passes", [1, 2, 3])
+@every_row("size", [1, 2, 3, 5, 8])
+@every_row("done", [0, 8, 24, 48])
 def test_another_number_of_ranks_shares_out_what_is_left_of_the_same_stream(passes, size, done):
     stream = taken(tables(61, 4, 1, passes=passes))
     assert Counter(taken(tables(61, 4, size, passes=passes, done=done))) == Counter(stream[done:])

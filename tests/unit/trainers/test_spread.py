@@ -4,6 +4,7 @@ import argparse
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks.spread import Spread
 
 
@@ -18,7 +19,7 @@ def test_nothing_said_is_for_all_strategies():
     assert all(not Spread().misplaced(name) for name in ("single", "horovod", "ps"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "strategy", "said"),
     [
         (

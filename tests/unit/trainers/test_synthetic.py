@@ -1,5 +1,6 @@
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.data.synthetic import Synthetic, samples
 from toolkit.trainers.data.views import turn_and_sample
 
@@ -18,6 +19,6 @@ def test_more_than_memory_should_hold_is_refused():
     assert len(Synthetic((224, 224, 3), 1000, 100_000)) == 100_000
 
 
-@pytest.mark.parametrize(("number", "found"), [(0, (0, 0)), (4, (0, 4)), (5, (1, 0)), (13, (2, 3))])
+@every_row(("number", "found"), [(0, (0, 0)), (4, (0, 4)), (5, (1, 0)), (13, (2, 3))])
 def test_numbers_go_on_in_the_next_turn(number, found):
     assert turn_and_sample(number, 5) == found

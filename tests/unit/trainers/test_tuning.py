@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks.tuning import LARGE, UNTUNED, Tuning
 
 
@@ -27,7 +28,7 @@ def test_options_become_what_horovod_reads(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tuning", "strategy", "environment", "told"),
     [
         (UNTUNED, "horovod", {}, {"HOROVOD_CYCLE_TIME": "5", "HOROVOD_FUSION_THRESHOLD": "8388608"}),

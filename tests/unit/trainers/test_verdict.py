@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.trainers.checks.node import Facts
 from toolkit.trainers.checks.verdict import judge
 from toolkit.trainers.checks.wanted import Wanted
@@ -39,7 +38,7 @@ def test_what_is_not_asked_for_is_not_judged():
     assert verdict.warnings == ()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("second", "said"),
     [
         ({"gpus": ()}, "rank 2 on n2: no GPU can be opened there, and the job has 2 a node"),

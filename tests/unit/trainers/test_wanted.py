@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.checks.wanted import Wanted, parse
 from toolkit.trainers.words import size, written
 
@@ -29,7 +30,7 @@ def test_all_that_a_job_script_may_say_is_read():
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         ("--tasks 0", "0 is less than 1"),
@@ -47,12 +48,12 @@ def test_what_cannot_be_is_refused_with_status_2(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "count"), [("0", 0), ("12", 12), ("3k", 3072), ("1T", 2**40)])
+@every_row(("text", "count"), [("0", 0), ("12", 12), ("3k", 3072), ("1T", 2**40)])
 def test_sizes_are_binary(text, count):
     assert size(text) == count
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("count", "text"), [(5, "5 bytes"), (2048, "2 KiB"), (100 * 2**20, "100 MiB"), (3 * 2**40, "3 TiB")]
 )
 def test_sizes_are_written_short(count, text):

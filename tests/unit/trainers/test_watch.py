@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import watch
 from toolkit.trainers.training.watch import STOP, Seen, Watch, restarted, stop_file
@@ -67,7 +68,7 @@ def test_the_file_is_in_the_folder_of_the_job_else_of_the_output(tmp_path):
     assert stop_file({"TOOLKIT_JOB_DIR": ""}, tmp_path) == tmp_path / STOP
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("environment", "expected"),
     [
         ({}, False),

@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks import world
 from toolkit.trainers.ranks.spread import Spread
 from toolkit.trainers.strategies.horovod import separated
@@ -101,7 +102,7 @@ def test_one_process_is_a_world_of_its_own(monkeypatch):
         alone.agree(Trouble("wrong"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "said", "gone"),
     [
         ("UnknownError", "Connection closed by peer [Op:HorovodAllreduce] name: total", True),
@@ -131,7 +132,7 @@ def test_one_process_leaves_with_the_code_and_tells_itself(monkeypatch):
     assert end.value.code == 75
 
 
-@pytest.mark.parametrize("name", world.STRATEGIES)
+@every_row("name", world.STRATEGIES)
 def test_every_strategy_is_a_world_that_needs_no_tensorflow_to_be_looked_at(name):
     module, kind = world._MODULES[name]
     found = getattr(importlib.import_module(f"toolkit.trainers.strategies.{module}"), kind)

@@ -1,8 +1,7 @@
 """The network between the nodes, and memory that ranks share."""
 
-import pytest
-
 from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, runtime, unread, with_
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 from toolkit.knowledge.fabric import fabrics_of
@@ -137,7 +136,7 @@ UNDECIDED = {
 }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("devices", "seen", "names"),
     [
         (("mlx5_0", "mlx5_1", "mlx5_bond_0"), (), ["infiniband or roce"]),
@@ -161,7 +160,7 @@ def test_networks_are_known_by_their_devices(
     assert [row.name for row in fabrics_of(devices, seen)] == names
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("device", "link", "name", "shown"),
     [
         ("mlx5_0", "InfiniBand", "infiniband", "InfiniBand"),
@@ -185,7 +184,7 @@ def test_no_libfabric_of_the_host_mends_one_inside_mpich():
         assert ("bind the host's libfabric" in found.fix) is not inside
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("on", "of", "opens"),
     [
         (SLINGSHOT, mpi(components=UCX_ALONE), "use an image whose MPI opens libfabric (Open MPI --with-ofi"),

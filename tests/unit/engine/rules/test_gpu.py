@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+from tests.unit.tables import every_row
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
@@ -177,7 +178,7 @@ UNDECIDED = {
 }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "of", "fix"),
     [
         (
@@ -200,7 +201,7 @@ def test_a_search_path_that_is_proposed_keeps_the_image_and_the_driver(name: str
     assert [f.fix.rpartition("--env LD_LIBRARY_PATH=")[2] for f in findings] == [fix]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "family", "compute"),
     [
         ("NVIDIA A100-SXM4-40GB", "Ampere", "8.0"),
@@ -279,7 +280,7 @@ def test_a_gpu_that_is_not_in_the_list_is_not_taken_for_one_of_it(name: str):
     assert cuda.gpu_of(name) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "least", "full"),
     [
         ("12.4.127", "525.60.13", "550.54.14"),
@@ -302,7 +303,7 @@ def test_of_a_release_that_is_not_listed_no_promise_is_made():
     assert cuda.compat_takes("13.9.1", "535.183.01") is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "driver", "taken"),
     [
         ("12.4.127", "470.223.02", True),

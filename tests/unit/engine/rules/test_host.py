@@ -1,7 +1,6 @@
 """The place: what has to be there before any rank starts."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import (
     HOST,
@@ -17,6 +16,7 @@ from tests.unit.engine.whole import (
     unread,
     with_,
 )
+from tests.unit.tables import every_row
 from toolkit.engine.predict import examine, predict
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostMpi
@@ -96,7 +96,7 @@ MODULE = "load an MPI module before the job"
 LAUNCHES_NOTHING = with_(mpi(launcher=None), absent={**IMAGE.absent, "mpi.launcher": "none"})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("types", "of", "fix"),
     [
         (("none", "pmix", "pmi2"), image(), f"use mode srun-pmix; or {MODULE}"),
@@ -117,7 +117,7 @@ def test_a_host_without_mpirun_is_told_a_way_that_it_has(types, of, fix):
     assert found.fix == fix
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("types", "chosen"),
     [
         (("none", "pmix_v5", "pmix_v10"), "pmix_v10"),

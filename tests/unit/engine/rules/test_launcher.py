@@ -17,6 +17,7 @@ from tests.unit.engine.whole import (
     unread,
     with_,
 )
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
 from toolkit.engine.predict import predict
@@ -267,7 +268,7 @@ def test_a_pmix_client_before_3_2_meets_ranks_of_its_own_node_alone_under_prrte(
     assert found == ["ok", "comm-failure"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "outcome"),
     [
         ("1.10.2", "ok"),
@@ -285,7 +286,7 @@ def test_how_an_mpirun_ends_that_finds_no_ssh_turns_on_its_release(version, outc
     assert judge(case(of=with_(of, ssh="/usr/bin/ssh"), **INSIDE), RULES)[0].outcome == "ok"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "nodes", "words"),
     [
         ("1.10.2", 1, ()),

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import HOST, MPICH, absent, case, host, image, mpi, runtime, unread, with_
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
 from toolkit.engine.predict import predict
@@ -145,7 +146,7 @@ OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "outcome"),
     [
         ("3.1.4", "unknown"),

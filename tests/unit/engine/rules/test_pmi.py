@@ -1,9 +1,9 @@
 """An MPI that was built on the PMI library of Slurm."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import MPICH, absent, case, image
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 
@@ -38,8 +38,8 @@ UNDECIDED: dict[str, list[object]] = {}
 OUTCOMES = {"slurm-pmi-unreachable": "init-failure"}
 
 
-@pytest.mark.parametrize("mode", ["srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"])
-@pytest.mark.parametrize("nodes", [1, 2])
+@every_row("mode", ["srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"])
+@every_row("nodes", [1, 2])
 def test_a_rank_ends_in_mpi_init_wherever_it_sees_a_job_and_is_alone_where_it_sees_none(mode, nodes):
     seen = case(of=on(*SLURMS), mode=mode, nodes=nodes, ranks_per_node=2)
     assert judge(seen, RULES)[0].outcome == "init-failure"

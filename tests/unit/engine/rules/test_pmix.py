@@ -1,7 +1,6 @@
 """The two ends of PMIx: Slurm's server and the image's client."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import (
     HOST,
@@ -16,6 +15,7 @@ from tests.unit.engine.whole import (
     unread,
     with_,
 )
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 
@@ -107,7 +107,7 @@ def test_a_client_that_ends_under_hydra_never_comes_to_be_alone():
     }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("server", "client", "outcome"),
     [
         ("3.1.5", "7.0.0rc1", "init-failure"),
@@ -124,7 +124,7 @@ def test_which_client_a_server_of_slurm_serves(server, client, outcome):
     assert judge(case(host(pmix=server), image, env=PLAIN), RULES)[0].outcome == outcome
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("mpirun", "server", "client", "batch", "outcome"),
     [
         ("4.0.3", "3.1.5", "7.0.0rc1", True, "init-failure"),

@@ -1,8 +1,7 @@
 """Releases of the container runtime, how they mount an image, and what they let in."""
 
-import pytest
-
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.plans import propose
 from toolkit.engine.predict import foresee, predict
@@ -225,7 +224,7 @@ OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize("broken", FIRES["runtime-cannot-read-image"])
+@every_row("broken", FIRES["runtime-cannot-read-image"])
 def test_an_image_that_the_runtime_cannot_read_is_not_launched(broken):
     rules = tuple(r for r in RULES if r.id == "runtime-cannot-read-image")
     prediction, _ = judge(broken, rules)
@@ -238,7 +237,7 @@ def test_refused_binds_name_those_of_the_plan():
     assert findings[0].evidence == ("host: apptainer.conf: user bind control = no", "plan: --bind /data")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("of", "words"),
     [
         (LOCALTIME, ("--no-mount", "/etc/localtime")),

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, host, image, mpi, unread
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import ImageMpi
@@ -133,7 +134,7 @@ def open_mpi(version: str = "4.1.6", **changes: object) -> ImageMpi:
     return msgspec.structs.replace(MPI, **{"version": version, "components": COMPONENTS, **changes})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "network", "outcome"),
     [
         # What modules of centres and images of vendors set, on InfiniBand.
@@ -211,7 +212,7 @@ def test_what_the_image_has_for_a_network_decides(name: str):
     assert foreseen(given, {**FAST, "infiniband": None}, open_mpi()) == "unknown"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("device", "given", "network", "outcome"),
     [
         ("ch4:ucx", {"UCX_TLS": "rc,self,sm"}, FAST, "ok"),

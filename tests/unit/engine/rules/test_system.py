@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 from toolkit.knowledge import glibc
@@ -71,7 +72,7 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("name", FIRES)
+@every_row("name", FIRES)
 def test_a_program_that_cannot_start_is_foretold(name: str):
     rules = tuple(r for r in RULES if r.id == name)
     assert [judge(c, rules)[0].outcome for c in FIRES[name]] == STARTS[name]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.run.registry.credentials import Login, find_login, read_config
 from toolkit.run.registry.tokens import basic, read_token
@@ -148,9 +149,7 @@ def test_a_token_by_either_name():
     assert read_token(b'{"token": "a"}', "h") == read_token(b'{"access_token": "a"}', "h") == "a"
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"{}", b"[]", b'{"token": "a b"}', b'{"token": "a\\r\\nX: y"}', b"\xff"]
-)
+@every_row("text", [b"", b"{}", b"[]", b'{"token": "a b"}', b'{"token": "a\\r\\nX: y"}', b"\xff"])
 def test_what_no_header_can_carry_is_no_token(text):
     with pytest.raises(CheckFailed):
         read_token(text, "h")

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.run.registry import manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of, read_manifest
@@ -60,7 +61,7 @@ def test_a_part_that_is_named_twice_is_one_part():
     assert len(read_manifest(whole(), "x").blobs) == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         (b"", "cannot be read"),

@@ -2,13 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.run.registry.name import is_loopback, is_registry_name, parse_name
 
 DIGEST = "sha256:" + "a" * 64
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "host", "repository", "tag", "digest"),
     [
         ("docker://localhost:5000/tf:1", "localhost:5000", "tf", "1", ""),
@@ -29,7 +30,7 @@ def test_a_name_is_taken_apart(text, host, repository, tag, digest):
     assert name.wanted == (digest or tag)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "http://h.example/a",

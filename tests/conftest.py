@@ -1,0 +1,45 @@
+"""Options of the test suite: the order of the unit tests, and the rows of the table tests."""
+
+import random
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from tests.unit.tables import WALKS
+
+_UNIT = Path(__file__).parent / "unit"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("toolkit")
+    group.addoption("--shuffle", type=int, metavar="SEED", help="shuffle the unit tests")
+    group.addoption("--row", default="", metavar="TEXT", help="check only rows with TEXT in their name")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    WALKS.only = config.getoption("--row")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle the files, and the tests of each file. Tests that share services keep their order."""
+    seed = config.getoption("--shuffle")
+    if seed is None:
+        return
+    chance = random.Random(seed)
+    unit = [list(tests) for _, tests in groupby(filter(_is_unit, items), lambda item: item.path)]
+    others = [item for item in items if not _is_unit(item)]
+    chance.shuffle(unit)
+    for tests in unit:
+        chance.shuffle(tests)
+    items[:] = [item for tests in unit for item in tests] + others
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--shuffle")
+    return None if seed is None else f"unit tests in the order of seed {seed}"
+
+
+def _is_unit(item: pytest.Item) -> bool:
+    return item.path.is_relative_to(_UNIT)
