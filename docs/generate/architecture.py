@@ -66,13 +66,13 @@ def _parts(row: list[str]) -> list[list[str]]:
 
 def _head(height: int) -> list[str]:
     return [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '
-        f'height="{height}" role="img" aria-labelledby="t d">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}"',
+        f'  width="{_WIDTH}" height="{height}" role="img" aria-labelledby="t d">',
         '  <title id="t">The layers of toolkit</title>',
         '  <desc id="d">Each row may import the rows below it. The trainers import none of them.</desc>',
         f"  <style>{_STYLE}</style>",
-        '  <defs><marker id="a" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
-        'orient="auto"><path class="head" d="M0 0 L10 5 L0 10 z"/></marker></defs>',
+        '  <defs><marker id="a" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" orient="auto">',
+        '    <path class="head" d="M0 0 L10 5 L0 10 z"/></marker></defs>',
     ]
 
 

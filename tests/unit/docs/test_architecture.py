@@ -53,4 +53,6 @@ def test_the_folders_of_data_exist() -> None:
 def test_a_layer_of_many_modules_takes_several_lines() -> None:
     drawn = picture([["a"], ["b", "c", "d", "e", "f", "g"]])
     assert drawn.count("<rect") == 8
-    assert len({line.split('y="')[1].split('"')[0] for line in drawn.splitlines() if 'class="box"' in line}) == 3
+    assert (
+        len({line.split('y="')[1].split('"')[0] for line in drawn.splitlines() if 'class="box"' in line}) == 3
+    )
