@@ -39,11 +39,10 @@ def licences() -> dict[Component, Licence]:
     return read("licences", dict[Component, Licence])
 
 
-def expression(versions: Mapping[Component, str]) -> str:
+def expression(versions: Mapping[str, str]) -> str:
     """Return the SPDX expression for toolkit and the components of a stack; ``versions`` has their versions.
 
-    Components without a row (the base, a compiler) are left out.
+    Components without a row (the base) are left out.
     """
-    known = licences()
-    terms = {known[component].term(version) for component, version in versions.items() if component in known}
+    terms = {row.term(versions[name]) for name, row in licences().items() if name in versions}
     return " AND ".join((OWN, *sorted(terms - {OWN})))
