@@ -9,6 +9,7 @@ import msgspec
 from toolkit import __version__
 from toolkit.image.context import own_files, parts
 from toolkit.image.emit import CREATED, LOCK, Making, dockerfile, origin
+from toolkit.knowledge.licences import expression
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import encoded, lock_sha256
 
@@ -47,6 +48,7 @@ def labels(making: Making) -> dict[str, str]:
         "org.opencontainers.image.title": making.named.name,
         "org.opencontainers.image.description": " ".join(making.named.recipe.title.split()),
         "org.opencontainers.image.version": __version__,
+        "org.opencontainers.image.licenses": expression(versions),
         "org.opencontainers.image.base.name": stacks().base_of(lock.base.name).image,
         CREATED: dt.datetime.fromtimestamp(lock.epoch, dt.UTC).isoformat(timespec="seconds"),
         LOCK: lock_sha256(lock),

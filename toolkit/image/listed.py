@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from toolkit import DISTRIBUTION, __version__
 from toolkit.image import tree as files
 from toolkit.image.packages import debian
 from toolkit.image.purl import deb, wheel
+from toolkit.image.sbom import TOOL
 from toolkit.image.tree import FileTree
 from toolkit.model.facts import ImageFacts
 
@@ -48,7 +48,7 @@ def listed(tree: FileTree, facts: ImageFacts) -> bytes:
         "version": 1,
         "metadata": {
             "lifecycles": [{"phase": "post-build"}],
-            "tools": {"components": [{"type": "application", "name": DISTRIBUTION, "version": __version__}]},
+            "tools": {"components": [TOOL]},
             "component": {
                 "type": "container",
                 "bom-ref": "image",

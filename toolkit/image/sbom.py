@@ -19,7 +19,7 @@ import msgspec
 
 from toolkit import DISTRIBUTION, __version__
 from toolkit.image.purl import debian, generic, published, pypi
-from toolkit.knowledge.licences import licences
+from toolkit.knowledge.licences import OWN, licences
 from toolkit.model.lock import Lock, LockedFile, lock_sha256
 from toolkit.model.solution import Chosen, Component
 
@@ -66,6 +66,14 @@ _UNREAD = "Debian packages of the published base"
 
 _Item = dict[str, object]
 
+TOOL: _Item = {
+    "type": "application",
+    "name": DISTRIBUTION,
+    "version": __version__,
+    "licenses": [{"license": {"id": OWN}}],
+}
+"""The entry of toolkit itself, which writes the bill."""
+
 
 def sbom(lock: Lock, built_with: Mapping[Component, Sequence[str]] | None = None) -> bytes:
     """Return the bill of materials; ``built_with`` has the words that configured what was compiled."""
@@ -83,7 +91,7 @@ def sbom(lock: Lock, built_with: Mapping[Component, Sequence[str]] | None = None
         "metadata": {
             "timestamp": dt.datetime.fromtimestamp(lock.epoch, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "lifecycles": [{"phase": "build"}],
-            "tools": {"components": [{"type": "application", "name": DISTRIBUTION, "version": __version__}]},
+            "tools": {"components": [TOOL]},
             "component": {
                 "type": "container",
                 "bom-ref": root,

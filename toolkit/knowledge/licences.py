@@ -1,5 +1,7 @@
 """``licences.toml``: what the big parts of a stack are licensed under."""
 
+import re
+from collections.abc import Mapping
 from functools import cache
 
 import msgspec
@@ -7,6 +9,9 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.solution import Component
 from toolkit.versions import older
+
+OWN = "Apache-2.0"
+"""The licence of toolkit itself, and of its modules in images; ``LICENSE`` has its text."""
 
 
 class Licence(Row, frozen=True, kw_only=True):
@@ -23,8 +28,21 @@ class Licence(Row, frozen=True, kw_only=True):
         """Return the SPDX identifier that applies to a version; empty text where there is none."""
         return next((spdx for end, spdx in self.until.items() if older(version, end)), self.spdx)
 
+    def term(self, version: str) -> str:
+        """Return the licence as a term of an SPDX expression: its identifier, or a ``LicenseRef``."""
+        return self.of(version) or "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", self.name)
+
 
 @cache
 def licences() -> dict[Component, Licence]:
     """Return the rows of the shipped file, by component."""
     return read("licences", dict[Component, Licence])
+
+
+def expression(versions: Mapping[str, str]) -> str:
+    """Return the SPDX expression for toolkit and the components of a stack; ``versions`` has their versions.
+
+    Components without a row (the base) are left out.
+    """
+    terms = {row.term(versions[name]) for name, row in licences().items() if name in versions}
+    return " AND ".join((OWN, *sorted(terms - {OWN})))

@@ -198,6 +198,9 @@ def test_the_labels_name_versions_base_source_and_lock():
     assert found["toolkit.mpi"] == "openmpi 4.1.4"
     assert found["toolkit.horovod"] == "0.28.1"
     assert found["org.opencontainers.image.title"] == "tf2.15-cpu"
+    assert found["org.opencontainers.image.licenses"] == (
+        "Apache-2.0 AND BSD-3-Clause AND BSD-3-Clause-Open-MPI AND Python-2.0"
+    )
     assert len(found["toolkit.lock"]) == 64
     assert "toolkit.tensorflow" not in labels(making("mpi-only"))
 

@@ -58,3 +58,8 @@ def test_what_was_not_read_is_said(image: Path):
 def test_the_one_that_an_image_brings_is_printed_as_it_is(image: Path):
     sandbox(image, {"/opt/toolkit/sbom.cdx.json": '{"own": 1}\n'})
     assert sbom(image) == b'{"own": 1}\n'
+
+
+def test_the_entry_of_toolkit_names_its_licence(image: Path):
+    (tool,) = json.loads(sbom(image))["metadata"]["tools"]["components"]
+    assert tool["licenses"] == [{"license": {"id": "Apache-2.0"}}]

@@ -29,6 +29,11 @@ def test_it_is_valid_against_the_schema_with_every_provider():
     assert problems(sbom(locks.lock(base=published))) is None
 
 
+def test_the_entry_of_toolkit_names_its_licence():
+    (tool,) = json.loads(sbom(locks.lock()))["metadata"]["tools"]["components"]
+    assert tool["licenses"] == [{"license": {"id": "Apache-2.0"}}]
+
+
 def test_the_schema_finds_what_is_wrong():
     damaged = json.loads(sbom(locks.lock()))
     damaged["components"][0]["hashes"] = [{"alg": "SHA-256", "content": "no hash"}]
