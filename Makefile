@@ -155,7 +155,7 @@ bench-accuracy: $(VENV)/ready
 requirements: $(VENV)/ready
 	@scripts/requirements.sh $(BIN)
 
-# Generated pages are those of the last release; the site has those of today.
+# Committed generated pages belong to the last release; the site has today's.
 release: $(VENV)/ready
 	@DRY="$(DRY)" scripts/release.sh $(BIN)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Release the version that toolkit/__init__.py names: check it, build the sdist and the wheel, try the wheel in an
-# environment of its own, and make the annotated tag. DRY=1 does all but the tag. $1: the bin folder of the environment.
+# Release the version that toolkit/__init__.py names: check it, build the sdist and the wheel, try the wheel in a
+# separate environment, and make the annotated tag. DRY=1 does all but the tag. $1: the bin folder of the environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(realpath -s "$1")

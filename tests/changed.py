@@ -85,7 +85,7 @@ def modules_of(file: str, graph: grimp.ImportGraph) -> set[str] | None:
         if file.startswith(start):
             return _below(readers, graph)
     if file.startswith("tests/"):
-        # Data that lies beside tests is theirs.
+        # Data in a folder of tests belongs to these tests.
         folder = file.rpartition("/")[0].replace("/", ".")
         while folder not in graph.modules:
             folder = folder.rpartition(".")[0]

@@ -13,7 +13,7 @@ _ASK = "import sys; sys.exit(sys.version_info >= (3, 11))"
 
 @cache
 def old_pythons() -> tuple[str, ...]:
-    """Return the paths of interpreters older than 3.11, those of pyenv included."""
+    """Return the paths of interpreters older than 3.11, pyenv's included."""
     return tuple(path for path in _candidates() if _is_old(path))
 
 

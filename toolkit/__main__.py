@@ -1,4 +1,4 @@
-"""``python -m toolkit``. Any Python since 2.6 can parse this file, so that an old one is told what to do."""
+"""``python -m toolkit``. Any Python since 2.6 can parse this file, so that an old Python prints what to do."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip refuses an old Python; a che
     sys.stderr.write(
         "toolkit: Python 3.11 or later is needed, and this is "
         + ".".join(str(number) for number in sys.version_info[:3])
-        + "; uv brings one: pip install --user uv && uv tool install --python 3.11 '"
+        + "; uv installs one: pip install --user uv && uv tool install --python 3.11 '"
         + os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - no pathlib in 2.7
         + "'\n"
     )

@@ -1,4 +1,4 @@
-"""Make ``recipes/knowledge/examples.toml``: for each rule, what it says of one launch.
+"""Make ``recipes/knowledge/examples.toml``: for each rule, what it says about one launch.
 
 The launches are the cases that the rules' tests share; the file ships with toolkit, and tests only read it.
 """
@@ -12,7 +12,7 @@ from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
 
 _HEAD = """\
-# For every rule, what it says of one launch on which it fires. `make release` writes this file:
+# For every rule, what it says about one launch on which it fires. `make release` writes this file:
 # .venv/bin/python -m docs.generate.released
 """
 

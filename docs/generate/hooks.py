@@ -15,7 +15,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages made from the code and those of linked files, and complete the navigation."""
     made = reference.pages() | released.pages()
     for file in [file for file in files if file.src_uri in made]:
-        files.remove(file)  # the committed page is that of the last release
+        files.remove(file)  # the committed page belongs to the last release
     texts = made | {file.src_uri: file.content_string for file in files.documentation_pages()}
     shown = {path for uri, text in texts.items() for path in outside.linked(text, uri)}
     made |= {outside.place(path): outside.page_of(path) for path in sorted(shown)}

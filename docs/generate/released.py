@@ -1,7 +1,7 @@
-"""Pages and files that are made from the code and committed: those of the last release.
+"""Pages and files that are made from the code and committed at each release.
 
     .venv/bin/python -m docs.generate.released            # write them
-    .venv/bin/python -m docs.generate.released --check    # name those that a release would change
+    .venv/bin/python -m docs.generate.released --check    # list the files that a release would change
 
 `make release` does the first, `make release-check` the second. The site has the pages of today.
 """

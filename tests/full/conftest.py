@@ -27,7 +27,7 @@ LONG = ("test_courses", "test_survive_slurm", *IMAGES, "test_strategies", "test_
 
 
 def pytest_configure():
-    """Keep the clusters and job records of tests apart from a person's own."""
+    """Keep the clusters and job records of tests apart from yours."""
     os.environ["XDG_STATE_HOME"] = str(STATE)
 
 

@@ -70,8 +70,8 @@ def login(cluster):
 def locked(engine, tmp_path_factory):
     """Return the lock of a shipped recipe: the committed one while its files are to be had.
 
-    Mirrors of Debian keep a package only until the next one comes. Years later the recipe is locked anew,
-    into a folder of settings that goes with the tests, where this and every command of theirs finds it.
+    Mirrors of Debian keep a package only until the next one comes. Years later the recipe is locked again,
+    into a folder of settings that ends with the tests, where this and every command of the tests finds it.
     """
 
     def lock(name):
@@ -89,7 +89,7 @@ def locked(engine, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def training_sif(engine, locked):
-    """The default recipe as a SIF file; both steps do nothing where nothing has changed."""
+    """The default recipe as a SIF file; both steps do nothing if nothing has changed."""
     sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
     with one_at_a_time(RECIPE):
         locked(RECIPE)

@@ -6,7 +6,7 @@ import subprocess
 from tests.services.program import toolkit
 from toolkit.cluster import use
 
-# Stops as a trainer does when it is asked to, and goes on when it is started again.
+# Stops as a trainer does on Slurm's signal, and continues when Slurm starts it again.
 STOPS_ONCE = """
 mark="$TOOLKIT_JOB_DIR/mark"
 if [ -e "$mark" ]; then echo second; else touch "$mark"; echo first; exit 75; fi

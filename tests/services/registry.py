@@ -1,4 +1,4 @@
-"""A registry of this machine: Debian's docker-registry, with TLS by a CA of its own and a login."""
+"""A registry of this machine: Debian's docker-registry, with TLS by a CA of the tests and a login."""
 
 import base64
 import contextlib

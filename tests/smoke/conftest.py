@@ -18,5 +18,5 @@ from tests.services.workers import STATE
 
 
 def pytest_configure():
-    """Keep the clusters and job records of tests apart from a person's own."""
+    """Keep the clusters and job records of tests apart from yours."""
     os.environ["XDG_STATE_HOME"] = str(STATE)

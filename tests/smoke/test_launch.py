@@ -1,4 +1,4 @@
-"""Jobs of the training image: in several modes, of trainers and of programs of one's own."""
+"""Jobs of the training image: in several modes, of trainers and of your own programs."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
 
-# A script of one's own: it knows nothing of toolkit, takes an option, and averages something over its ranks.
+# Your own script: it does not use toolkit, takes an option, and averages a number over its ranks.
 TRAIN = """
 import argparse
 from mpi4py import MPI
@@ -127,7 +127,7 @@ def test_a_rank_that_fails_ends_the_job_and_its_last_lines_are_shown(on):
     assert time.monotonic() - began < 120
     assert re.search(r"rank 1 on node2 failed first: Exited with exit code 7", done.stderr)
     assert "rank one is unwell" in done.stderr
-    # srun gives the highest code of all ranks: the failing one's own, or that of those it ended.
+    # srun gives the highest code of all ranks: the failing rank's, or the code of the ranks that srun ended.
     assert last_record()["exit_code"] in {7, 143}
 
 

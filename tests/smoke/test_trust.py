@@ -1,4 +1,4 @@
-"""No command starts an image that was changed after it was signed, or that nobody trusted signed."""
+"""No command starts an image that was changed after it was signed, or that no trusted key signed."""
 
 import json
 import shutil

@@ -56,10 +56,10 @@ WALKS = Walks()
 def every_row(
     columns: str | Sequence[str], values: Iterable[Any], ids: Ids = None
 ) -> Callable[[Check], Check]:
-    """Make one test of a function that takes a row: the arguments are those of ``pytest.mark.parametrize``.
+    """Make one test of a function that takes a row: it takes the arguments of ``pytest.mark.parametrize``.
 
     The test calls the function with every row and fails once, with a table of all rows that failed.
-    Each row has a ``tmp_path`` and a ``monkeypatch`` of its own; the rows share all other fixtures.
+    Each row has its own ``tmp_path`` and ``monkeypatch``; the rows share all other fixtures.
     """
     names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
     single = isinstance(columns, str) and len(names) == 1

@@ -1,4 +1,4 @@
-"""The name of the distribution, which differs from that of the import package and of the command."""
+"""The name of the distribution, which differs from the name of the import package and the command."""
 
 import importlib.metadata
 import re

@@ -1,4 +1,4 @@
-"""``make release`` in a repository of its own: what stops it, and what it leaves."""
+"""``make release`` in a scratch repository: what stops it, and what it leaves."""
 
 import os
 import re

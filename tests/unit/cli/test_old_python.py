@@ -22,7 +22,7 @@ runpy.run_module("toolkit", run_name="__main__")
 
 
 def told(words):
-    """Return what a Python that is too old is told; the call has failed as a wrong one does."""
+    """Return what toolkit prints under an old Python; the call has failed as a wrong one does."""
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     (line,) = done.stderr.splitlines()
