@@ -1,4 +1,4 @@
-"""``python -m toolkit``. Any Python since 2.6 can parse this file, so that an old Python prints what to do."""
+"""``python -m toolkit``. Any Python since 2.6 parses this file, so that an old Python prints what to do."""
 
 import os
 import sys
