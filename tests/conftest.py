@@ -19,11 +19,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     WALKS.only = config.getoption("--row")
+    WALKS.seed = config.getoption("--shuffle")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffle the files, and the tests of each file. Tests that share services keep their order."""
+    """Shuffle the files and the tests of each file; tests that share services keep their order."""
     seed = config.getoption("--shuffle")
     if seed is None:
         return

@@ -2,9 +2,10 @@
 
 import functools
 import inspect
+import random
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,12 @@ class Table:
 
 @dataclass(slots=True)
 class Walks:
-    """Every table of the loaded test modules, and the row that the user asked for."""
+    """What the options of the test run say of all tables."""
 
-    tables: dict[str, Table] = field(default_factory=dict)
     only: str = ""
+    """Text in the name of the rows to check."""
+    seed: int | None = None
+    """Seed of the order of the rows; they keep their order without one."""
 
 
 WALKS = Walks()
@@ -70,7 +73,6 @@ def every_row(
     def decorate(check: Check) -> Check:
         inner: Table | None = getattr(check, "table", None)
         table = inner.crossed(rows) if inner else Table(check, tuple(rows))
-        WALKS.tables[table.name] = table
         return _test(table)
 
     return decorate
@@ -92,6 +94,8 @@ def walk(table: Table, fixtures: dict[str, object]) -> int:
     if not table.rows:
         raise ValueError(f"the table of {table.name} has no rows")
     rows = [row for row in table.rows if WALKS.only in row.name]
+    if WALKS.seed is not None:
+        random.Random(WALKS.seed).shuffle(rows)
     faults = [(row, _fault(table, row, number, fixtures)) for number, row in enumerate(rows)]
     failed = [(row, error) for row, error in faults if error]
     if failed:

@@ -2,9 +2,16 @@
 
 import pytest
 
-from tests.unit.tables import Table, check_all, every_row, rows_of, walk
+from tests.unit.tables import WALKS, Table, check_all, every_row, rows_of, walk
 
 NUMBERS = range(1, 200)
+
+
+@pytest.fixture(autouse=True)
+def _as_written(monkeypatch):
+    """Check the rows of these tests in their order, whatever the options of the test run are."""
+    monkeypatch.setattr(WALKS, "only", "")
+    monkeypatch.setattr(WALKS, "seed", None)
 
 
 def failure(test, **fixtures):
@@ -45,7 +52,7 @@ def test_an_exception_in_a_row_does_not_hide_the_other_rows():
         assert number != 150
 
     lines = failure(check).splitlines()
-    assert seen == list(NUMBERS)
+    assert sorted(seen) == list(NUMBERS)
     assert [line.split()[0] for line in lines[1:]] == ["3", "5", "7", "9", "150"]
     for line, reason in zip(lines[1:], ("KeyError", "SystemExit", "chosen", "not checked", ""), strict=True):
         assert reason in line
@@ -124,3 +131,24 @@ def test_each_row_has_a_folder_and_an_environment_of_its_own(tmp_path, monkeypat
     with pytest.raises(AttributeError):
         NUMBERS.made  # noqa: B018
     monkeypatch.setattr("tests.unit.test_tables.NUMBERS", type("Made", (), {"made": number}))
+
+
+def test_rows_are_chosen_by_their_names_and_shuffled_by_a_seed(monkeypatch):
+    seen = []
+
+    @every_row("number", NUMBERS)
+    def check(number):
+        seen.append(number)
+
+    monkeypatch.setattr(WALKS, "only", "19")
+    check()
+    assert sorted(seen) == [19, 119, *range(190, 200)]
+    monkeypatch.setattr(WALKS, "only", "no such row")
+    with pytest.raises(pytest.skip.Exception, match="no row"):
+        check()
+    seen.clear()
+    monkeypatch.setattr(WALKS, "only", "")
+    monkeypatch.setattr(WALKS, "seed", 3)
+    check()
+    assert seen != list(NUMBERS)
+    assert sorted(seen) == list(NUMBERS)

@@ -67,8 +67,8 @@ def test_garbage_is_told_before_anybody_is_asked(capsys, words):
     assert code == 2, said
 
 
-@every_row("there", ["fifo", "socket", "dangling", "loop", "/dev/null"])
-@every_row("command", ["launch", "notebook"])
+@pytest.mark.parametrize("there", ["fifo", "socket", "dangling", "loop", "/dev/null"])
+@pytest.mark.parametrize("command", ["launch", "notebook"])
 def test_something_else_than_a_file_is_no_image_that_is_elsewhere(capsys, there, command):
     os.mkfifo("fifo.sif")
     with socket.socket(socket.AF_UNIX) as made:
@@ -88,7 +88,7 @@ def test_an_image_that_is_nowhere_is_still_taken_to_be_at_the_site(capsys):
     assert "not on this machine" in capsys.readouterr().err
 
 
-@every_row(
+@pytest.mark.parametrize(
     "words",
     [
         ("image", "solve", "tf2.15-cpu", "--facts", "/dev/zero"),

@@ -139,7 +139,7 @@ def test_settings_variables_and_options_follow_each_other(tmp_path, monkeypatch)
     assert explained["trainer"] == "# trainer = mnist <- TRAINER"
 
 
-@every_row(
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (

@@ -184,14 +184,17 @@ def test_a_conversation_that_is_closed_has_ended_for_who_reads_it_on():
     assert (read, talk.read()) == ([b""], b"")
 
 
-def test_a_pipe_that_a_child_has_kept_does_not_hold_up_the_end(monkeypatch):
+def test_a_pipe_that_a_child_has_kept_does_not_hold_up_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "_GRACE", 0.2)
-    talk = LocalRunner().converse(Command(("sh", "-c", "setsid sleep 3 & echo here")))
+    child = "for _ in $(seq 1000); do [ ! -e end ] || exit 0; sleep 0.02; done"
+    line = f"cd {tmp_path}; setsid sh -c '{child}' & echo here"
+    talk = LocalRunner().converse(Command(("sh", "-c", line)))
     assert talk.read() == b"here\n"
     waiting = threading.Thread(target=talk.read)
     waiting.start()
     talk.close()
     assert waiting.is_alive()  # the child has not ended yet
+    (tmp_path / "end").touch()
     waiting.join(20)
     assert not waiting.is_alive()
     assert talk.read() == b""
