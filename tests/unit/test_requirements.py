@@ -9,6 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from toolkit import DISTRIBUTION
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PIN = re.compile(r"([a-z0-9-]+)==(\S+)(?: ; [^\\]+)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n")
@@ -29,7 +31,7 @@ def pins(name: str) -> dict[str, list[Version]]:
 def wanted(name: str) -> list[Requirement]:
     extras = PROJECT["optional-dependencies"]
     lines = PROJECT["dependencies"] + (extras["dev"] + extras["docs"] if name == "dev.txt" else [])
-    return [Requirement(line) for line in lines if not line.startswith("toolkit[")]
+    return [Requirement(line) for line in lines if not line.startswith(f"{DISTRIBUTION}[")]
 
 
 @pytest.mark.parametrize("name", ["run.txt", "dev.txt"])

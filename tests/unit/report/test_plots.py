@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.report.trainings import BENCHMARK, COMPLETE, EPOCHS, HEADER, PARTIAL, lines
 from tests.unit.tables import every_row
+from toolkit import DISTRIBUTION
 from toolkit.errors import Missing
 from toolkit.report.plots import training_png
 from toolkit.report.result import parse_metrics, summarise
@@ -63,4 +64,4 @@ def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch):
     training = parse_metrics(COMPLETE)
     with pytest.raises(Missing, match=r"training.png is left out") as told:
         training_png(training, summarise(training, None))
-    assert "toolkit[plot]" in told.value.fix
+    assert f"pip install '{DISTRIBUTION}[plot]'" in told.value.fix

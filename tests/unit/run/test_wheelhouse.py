@@ -35,6 +35,14 @@ def test_a_wheel_is_made_again_from_what_is_installed(tmp_path):
         assert archive.testzip() is None
 
 
+def test_a_wheel_whose_name_has_hyphens_is_named_as_pip_reads_it(tmp_path):
+    distribution = importlib.metadata.distribution("import-linter")
+    wheel = packed(distribution, tmp_path)
+    stem = f"import_linter-{distribution.version}"
+    assert wheel.name == f"{stem}-py3-none-any.whl"
+    assert f"{stem}.dist-info/METADATA" in zipfile.ZipFile(wheel).namelist()
+
+
 @every_row("python", ["3.10", "2.7", "3", "3.11.2", "x"])
 def test_a_python_that_is_too_old_or_none(tmp_path, python):
     with pytest.raises(BadInput, match=r"3\.11 or later"):
