@@ -18,7 +18,7 @@ _RELEASE = re.compile(r"## (?P<version>\d+\.\d+\.\d+) - (?P<date>\d{4}-\d{2}-\d{
 
 
 def releases(text: str) -> list[tuple[str, str]]:
-    """Return heading and body of each release, as they stand in the file."""
+    """Return heading and body of each release, in the order of the file."""
     parts = re.split(r"^(## .*)$", text, flags=re.MULTILINE)[1:]
     return list(zip(parts[::2], parts[1::2], strict=True))
 
