@@ -165,7 +165,12 @@ class SshRunner:
 @contextlib.contextmanager
 def _answered(close: Callable[[], object]) -> Iterator[None]:
     """Call ``close`` where the far side does not answer in time; paramiko itself waits without a limit."""
-    timer = threading.Timer(_ANSWER_SECONDS, close)
+
+    def give_up() -> None:
+        with contextlib.suppress(OSError, EOFError):  # the connection may have ended meanwhile
+            close()
+
+    timer = threading.Timer(_ANSWER_SECONDS, give_up)
     timer.daemon = True
     timer.start()
     try:

@@ -4,6 +4,7 @@ import getpass
 import os
 import shlex
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from paramiko.ssh_exception import NoValidConnectionsError
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
+from toolkit.run import ssh
 from toolkit.run.command import Command
 from toolkit.run.ssh import SshRunner, _beside, _continue, shell_line
 from toolkit.run.ssh_connect import why
@@ -163,3 +165,21 @@ def refused():
 )
 def test_what_a_connection_fails_of_is_told_without_what_python_calls_it(error, said):
     assert why(error) == said
+
+
+@every_row("error", [EOFError, ConnectionResetError], ids=lambda error: error.__name__)
+def test_a_connection_that_ends_while_it_is_given_up_raises_in_no_thread(monkeypatch, error):
+    raised, closed = [], threading.Event()
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    monkeypatch.setattr(ssh, "_ANSWER_SECONDS", 0.0)
+
+    def close():
+        closed.set()
+        raise error
+
+    with ssh._answered(close):
+        assert closed.wait(20)
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join(20)
+    assert raised == []
