@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.study.studies import BSC, point, study
@@ -98,6 +98,7 @@ def test_the_bytes_of_the_gradient_give_a_bandwidth():
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.floats(1e-4, 1e5), min_size=2, max_size=5), st.sampled_from(["weak", "strong"]))
+@example([1645.6002015081995, 0.0001, 12068.0], "weak")
 def test_any_times_give_weights_that_are_not_negative_and_a_range_around_the_value(times, scaling):
     curve = curve_of({2**i: [seconds] for i, seconds in enumerate(times)}, scaling=scaling)
     made = fit.fit(curve)
