@@ -87,6 +87,6 @@ def _least_squares(
             if r != i:
                 factor = table[r][i] / table[i][i]
                 table[r] = [a - factor * b for a, b in zip(table[r], table[i], strict=True)]
-                # Exactly, or what rounding leaves cancels a pivot when times differ by many orders of magnitude.
+                # Exactly: a rest of rounding cancels a pivot when times differ by many orders of magnitude.
                 table[r][i] = 0.0
     return [table[i][count] / table[i][i] for i in range(count)]
