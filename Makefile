@@ -4,7 +4,7 @@
 # make test            what to run before a push: check, unit and smoke, in about ten minutes (CHANGED=1: only what
 #                      the change since the main branch can reach)
 # make test-all        everything: make test, and each shard of the tests with services. A shard runs alone too:
-#                      make test-image, test-cluster, test-trainers, test-courses (WORKERS=1: one test at a time)
+#                      make test-image, test-cluster, test-trainers, test-courses, test-package (WORKERS=1: one at a time)
 # make image           the training image and its SIF (RECIPE=name for another; for a cluster: SITE=name of its
 #                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
@@ -51,7 +51,7 @@ WORKERS ?= 2
 CHANGED ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
-SHARDS := test-image test-cluster test-trainers test-courses
+SHARDS := test-package test-image test-cluster test-trainers test-courses
 # With a Docker engine, and what is made in it marked as this clone's.
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
