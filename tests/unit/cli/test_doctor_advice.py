@@ -48,7 +48,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, mode):
 
 @cache
 def _works(place: str, name: str, command: str) -> bool:
-    """Tell whether a launch that is to be typed is predicted to work; other commands are not looked at."""
+    """Return whether a launch that is to be typed is predicted to work; other commands are not looked at."""
     words = shlex.split(command)
     if words[1] != "launch":
         return True
