@@ -210,7 +210,7 @@ def small_files():
 
 
 def test_a_disk_that_takes_no_more_is_told_with_what_to_do(take):
-    with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(Full, match="too large") as told:
-        with small_files():
-            take(url)
+    full = pytest.raises(Full, match="too large")
+    with serving({"/file": whole(CONTENT)}) as (url, _), full as told, small_files():
+        take(url)
     assert "TOOLKIT_CACHE_DIR" in told.value.fix
