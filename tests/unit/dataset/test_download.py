@@ -1,3 +1,4 @@
+import contextlib
 import hashlib
 import resource
 import threading
@@ -194,17 +195,22 @@ def test_several_at_once_get_it_one_after_another_and_say_for_what_they_wait(tak
     assert waited in heard.steps
 
 
-@pytest.fixture
-def small():
-    """A process that may write no more than 4 KiB to a file, in place of a full disk."""
+@contextlib.contextmanager
+def small_files():
+    """Let this process write no more than 4 KiB to a file, in place of a full disk.
+
+    Pytest writes its progress between the steps of a test, so the limit holds within the test alone.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.usefixtures("small")
 def test_a_disk_that_takes_no_more_is_told_with_what_to_do(take):
-    with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(Full, match="too large") as told:
+    full = pytest.raises(Full, match="too large")
+    with serving({"/file": whole(CONTENT)}) as (url, _), full as told, small_files():
         take(url)
     assert "TOOLKIT_CACHE_DIR" in told.value.fix
