@@ -164,7 +164,7 @@ def test_a_regular_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
         files.read_given(path, most=4)
     with pytest.raises(BadInput, match="No such file"):
         files.read_given(tmp_path / "absent", most=4)
-    with pytest.raises(BadInput, match="null byte"):
+    with pytest.raises(BadInput, match=r"null (byte|character)"):
         files.read_given(tmp_path / "a\0b", most=4)
 
 

@@ -44,7 +44,9 @@ class Door(io.TextIOBase):
         self.flush()
 
     def flush(self) -> None:
-        self._below.flush()
+        # Python 3.13 reports an error of the flush with which a collected stream closes itself.
+        if not self._below.closed:
+            self._below.flush()
 
     def isatty(self) -> bool:
         return self._terminal

@@ -45,7 +45,8 @@ CHECK = 'apptainer key import /w/public.asc && apptainer verify --local "/w/$1"'
 def image(root):
     """Write the files of an image as a build from a lock leaves them."""
     lock = test_audit.lock()
-    lock = msgspec.structs.replace(lock, solution=msgspec.structs.replace(lock.solution, chosen=()))
+    base = tuple(chosen for chosen in lock.solution.chosen if chosen.component == "base")
+    lock = msgspec.structs.replace(lock, solution=msgspec.structs.replace(lock.solution, chosen=base))
     for path, content in (
         (LOCK_PATH, encoded(lock)),
         (SBOM_PATH, sbom(lock)),
