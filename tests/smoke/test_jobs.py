@@ -65,6 +65,7 @@ def test_a_job_is_followed_line_by_line_to_its_end_and_its_output_is_kept(box):
     )  # fmt: skip
     assert process.stdout
     came = {line.strip(): time.monotonic() for line in iter(process.stdout.readline, "")}
-    assert process.wait(30) == 0
+    process.communicate(timeout=30)
+    assert process.returncode == 0
     assert came["over"] - came["begun"] > 3
     assert toolkit("jobs", "logs", last_record()["key"]).stdout.endswith("over\n")
