@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit import DISTRIBUTION
+from toolkit.errors import Missing
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -12,6 +15,14 @@ _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
 PREDICTED = (0, (4, 3))
 """How a line is dashed that nobody measured."""
+
+
+def without_matplotlib(left_out: str, option: str) -> Missing:
+    """Return the error for plots that are left out; ``option`` reports without them."""
+    return Missing(
+        f"{left_out} left out: matplotlib is not installed",
+        fix=f"in toolkit's own environment: pip install '{DISTRIBUTION}[plot]', or report with {option}",
+    )
 
 
 def color(number: int) -> str:

@@ -5,10 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolkit import DISTRIBUTION
-from toolkit.errors import Missing
 from toolkit.report.number import number
 from toolkit.report.plain import one_line
+from toolkit.report.plot_style import without_matplotlib
 from toolkit.report.result import Result, Training
 from toolkit.report.training import speed, thinned, title
 
@@ -40,10 +39,7 @@ def training_png(training: Training, result: Result) -> bytes:
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
-        raise Missing(
-            "training.png is left out: matplotlib is not installed",
-            fix=f"in toolkit's own environment: pip install '{DISTRIBUTION}[plot]', or report with --no-plot",
-        ) from error
+        raise without_matplotlib("training.png is", "--no-plot") from error
     room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
     with mpl.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
         return _drawn(Figure(figsize=(11.5, 4.2), layout=room), training, result)

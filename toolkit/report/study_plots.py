@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit import DISTRIBUTION
-from toolkit.errors import Missing
 from toolkit.report import study_scaling, study_training
 from toolkit.report.plain import shown
-from toolkit.report.plot_style import GREY
+from toolkit.report.plot_style import GREY, without_matplotlib
 from toolkit.report.study import Report
 
 if TYPE_CHECKING:
@@ -44,10 +42,7 @@ def plots(report: Report) -> list[Plot]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise Missing(
-            "the page and its plots are left out: matplotlib is not installed",
-            fix=f"in toolkit's own environment: pip install '{DISTRIBUTION}[plot]', or report with --text",
-        ) from error
+        raise without_matplotlib("the page and its plots are", "--text") from error
     settings: Any = {
         "svg.fonttype": "none",  # text stays text: it can be searched, and a screen reader finds it
         "text.parse_math": False,  # a dollar in a name is a dollar
