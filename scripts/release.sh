@@ -50,7 +50,7 @@ sdist=$(echo "$out"/*-"$version".tar.gz)
 wheel=$(echo "$out"/*-"$version"-*.whl)
 { [ -f "$sdist" ] && [ -f "$wheel" ]; } || fail "the build left no sdist and wheel of $version in $out" "see what hatchling says"
 
-say "installing $(basename "$wheel") into an environment of its own"
+say "installing $(basename "$wheel") into a separate environment"
 trial=$(mktemp -d)
 trap 'rm -rf "$trial"' EXIT
 "$bin/python" -m venv "$trial/venv"

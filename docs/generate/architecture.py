@@ -6,11 +6,11 @@ writes the picture; a test compares the committed picture with the contracts.
 """
 
 import tomllib
-from pathlib import Path
 from xml.sax.saxutils import escape
 
-_ROOT = Path(__file__).resolve().parents[2]
-PICTURE = _ROOT / "docs" / "images" / "architecture.svg"
+from docs.generate.outside import ROOT
+
+PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 CONTRACT = "Data flows one way"
 """The contract whose layers the picture shows."""
 
@@ -43,7 +43,7 @@ _STYLE = """
 
 def layers() -> list[list[str]]:
     """Return the layers of the contract, top first: the names of their modules without ``toolkit.``."""
-    settings = tomllib.loads((_ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     contract = next(one for one in settings["contracts"] if one["name"] == CONTRACT)
     return [
         [name.strip().removeprefix("toolkit.") for name in layer.replace("|", ":").split(":")]

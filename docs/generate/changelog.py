@@ -7,9 +7,10 @@ prints what is missing from the section of a version, and exits with status 1 if
 
 import re
 import sys
-from pathlib import Path
 
-CHANGELOG = Path(__file__).resolve().parents[2] / "CHANGELOG.md"
+from docs.generate.outside import ROOT
+
+CHANGELOG = ROOT / "CHANGELOG.md"
 _RELEASE = re.compile(r"^## \[?(?P<version>[^\]\s]+)\]?(?P<rest>.*)$", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BULLET = re.compile(r"^[-*] \S", re.MULTILINE)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docs.generate import examples, manual
+from docs.generate.outside import ROOT
 from tests.matrix.record import load
 from tests.matrix.table import page
 from tests.matrix.trainings import load as load_trainings
@@ -18,7 +19,6 @@ from toolkit.engine.registry import RULES
 from toolkit.knowledge.examples import example
 from toolkit.report.rules import document
 
-ROOT = Path(__file__).resolve().parents[2]
 _EXAMPLES = "recipes/knowledge/examples.toml"
 _SHARE = "share"
 
