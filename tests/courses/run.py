@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.courses.desk import CLASSROOM, ROOT, Desk, NoEnd, Shell, variables
 from tests.courses.likeness import difference, lasting, shortened
 from tests.courses.page import Command, File, Keep, WrongPage, steps, written
+from tests.services.leftover import remove_leftover
 from tests.services.program import toolkit
 from tests.services.registry import Registry
 from toolkit.cluster import virtual
@@ -123,13 +124,7 @@ def _replace(target: Path, content: bytes) -> None:
 def classroom() -> Iterator[str]:
     """Bring the cluster of the lessons up and take it down again, unless TOOLKIT_KEEP_CLUSTER is set."""
     with variables(XDG_STATE_HOME=str(STATE)):
-        try:
-            virtual.status(CLUSTER)
-            virtual.find(CLUSTER)
-        except Missing:
-            # Left by a run that was killed, and its keys are gone with the folder that it ran in.
-            with contextlib.suppress(Missing):
-                virtual.down(CLUSTER)
+        remove_leftover(CLUSTER)
         try:
             virtual.up(CLUSTER, 2)
             # The pages show what the command says where a set was fetched before.

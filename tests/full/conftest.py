@@ -1,11 +1,10 @@
 """All services, and how the workers of a run share them."""
 
-import os
 from pathlib import Path
 
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures by their names here
+from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures and hooks by their names here
     box,
     cluster,
     copied,
@@ -16,19 +15,14 @@ from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures by t
     login,
     mnist,
     on,
+    pytest_configure,
     training_sif,
 )  # fmt: skip
-from tests.services.workers import STATE
 
 # Files that build, tag and remove the same image: one worker runs them all.
 IMAGES = ("test_image", "test_reproducible", "test_bundle", "test_registry", "test_sif", "test_signatures")
 # What takes longest comes first, so that workers end together.
 LONG = ("test_courses", "test_survive_slurm", *IMAGES, "test_strategies", "test_options", "test_classroom")
-
-
-def pytest_configure():
-    """Keep the clusters and job records of tests apart from yours."""
-    os.environ["XDG_STATE_HOME"] = str(STATE)
 
 
 def pytest_collection_modifyitems(items):

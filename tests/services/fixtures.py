@@ -1,13 +1,13 @@
 """Real services for the tests that need them, each started once for a run."""
 
-import contextlib
 import os
 
 import pytest
 
 from tests.services.jobs import as_root
+from tests.services.leftover import remove_leftover
 from tests.services.program import ROOT, toolkit
-from tests.services.workers import CLUSTER, one_at_a_time
+from tests.services.workers import CLUSTER, STATE, one_at_a_time
 from tests.unit.trainers.digits import idx
 from toolkit.cluster import virtual
 from toolkit.data import cache_dir
@@ -36,6 +36,11 @@ apptainer -s build -F /work/jobs-box.sif box
 """
 
 
+def pytest_configure():
+    """Keep the clusters and job records of tests apart from yours."""
+    os.environ["XDG_STATE_HOME"] = str(STATE)
+
+
 @pytest.fixture(scope="session")
 def engine():
     client = connect()
@@ -46,13 +51,7 @@ def engine():
 @pytest.fixture(scope="session")
 def cluster(engine):
     """A cluster of two nodes; TOOLKIT_KEEP_CLUSTER=1 leaves it up for the next try."""
-    try:
-        virtual.status(CLUSTER)
-        virtual.find(CLUSTER)
-    except Missing:
-        # Left by a run that was killed, and its keys are gone with the folder that it ran in.
-        with contextlib.suppress(Missing):
-            virtual.down(CLUSTER)
+    remove_leftover(CLUSTER)
     yield virtual.up(CLUSTER, 2)
     if not os.environ.get("TOOLKIT_KEEP_CLUSTER"):
         virtual.down(CLUSTER)

@@ -17,6 +17,8 @@ def test_the_doctor_reads_image_and_cluster_and_chooses(cluster, training_sif):
     assert found["chosen"] == "srun-pmix"
     assert found["host"]["pmix"] == "5.0.7"
     assert found["host"]["place"] == f"cluster {cluster.name}"
+    outcomes = {p["mode"]: p["outcome"] for p in found["predictions"]}
+    assert outcomes["srun-pmi2"] == "init-failure"
 
 
 def test_facts_that_were_saved_give_the_same_verdict(cluster, training_sif, tmp_path):
@@ -33,14 +35,6 @@ def test_a_cluster_that_is_not_up_is_missing(training_sif):
     assert "toolkit cluster up" in done.stderr
 
 
-def test_doctor_predicts_each_mode(cluster, training_sif):
-    done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--json")
-    verdict = json.loads(done.stdout)
-    assert verdict["chosen"] == "srun-pmix"
-    outcomes = {p["mode"]: p["outcome"] for p in verdict["predictions"]}
-    assert outcomes["srun-pmi2"] == "init-failure"
-
-
 def test_an_unknown_host_is_refused_with_the_fingerprint_that_its_operators_see(cluster, copied, tmp_path):
     (tmp_path / "known_hosts").write_text("")
     with pytest.raises(Missing, match=r"127\.0\.0\.1 port \d+: unknown host; its key") as caught:
@@ -54,9 +48,20 @@ def test_an_unknown_host_is_refused_with_the_fingerprint_that_its_operators_see(
     assert "unknown host" in told.stderr
 
 
-def test_the_mode_that_the_doctor_chose_runs_as_predicted(cluster, training_sif):
-    words = ("doctor", str(training_sif), "--cluster", cluster.name, "--live", "--json")
-    (trial,) = json.loads(toolkit(*words).stdout)["trials"]
-    assert (trial["mode"], trial["predicted"], trial["observed"]) == ("srun-pmix", "ok", "ok")
-    assert trial["seen"]["sizes"] == [2, 2]
-    assert len(set(trial["seen"]["hosts"])) == 2
+def test_the_chosen_mode_runs_as_predicted(cluster, training_sif):
+    done = toolkit("doctor", str(training_sif), "--cluster", cluster.name, "--live", "--json")
+    told = json.loads(done.stdout)
+    (trial,) = told["trials"]
+    assert done.returncode == 0
+    assert (told["schema"], trial["mode"]) == ("toolkit.live/1", "srun-pmix")
+    assert (trial["predicted"], trial["observed"], trial["agrees"]) == ("ok", "ok", True)
+    seen = trial["seen"]
+    assert seen["sizes"] == [2, 2]
+    assert len(set(seen["hosts"])) == 2
+    assert seen["sums"] == [True, True]
+    assert [m["bytes"] for m in seen["messages"]] == [8, 64, 1024, 16384, 262144, 4194304]
+    assert all(m["whole"] and 0 < m["seconds"] < 10 and m["between"] == "nodes" for m in seen["messages"])
+    # The nodes of the virtual cluster have Ethernet and nothing else.
+    assert seen["transport"]["name"] == "tcp"
+    assert trial["missed_fabric"] is False
+    assert seen["program"] == "python"

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from tests.flip import flip
 from tests.services.jobs import launched
 from tests.services.program import toolkit
 from tests.unit.image.signed import PUBLIC_KEY, gpg_home
@@ -55,12 +56,9 @@ def words(name, image, cluster):
 def test_a_signed_image_that_was_changed_is_refused(name, signed, cluster, tmp_path):
     image = tmp_path / "image.sif"
     shutil.copy(signed, image)
-    with image.open("r+b") as file:
+    with image.open("rb") as file:
         entry = read_table(file, image).used[0]
-        file.seek(entry.offset)
-        (byte,) = file.read(1)
-        file.seek(entry.offset)
-        file.write(bytes([byte ^ 1]))
+    flip(image, entry.offset)
     done = toolkit(*words(name, image, cluster), ok=False)
     assert done.returncode == 1
     assert "its content is not what was signed" in done.stderr

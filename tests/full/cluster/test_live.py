@@ -24,24 +24,6 @@ def live(image, cluster, *words, timeout=300):
     return done.returncode, json.loads(done.stdout)
 
 
-def test_the_chosen_mode_runs_as_predicted(cluster, training_sif):
-    status, told = live(training_sif, cluster)
-    (trial,) = told["trials"]
-    assert status == 0
-    assert (told["schema"], trial["mode"]) == ("toolkit.live/1", "srun-pmix")
-    assert (trial["predicted"], trial["observed"], trial["agrees"]) == ("ok", "ok", True)
-    seen = trial["seen"]
-    assert seen["sizes"] == [2, 2]
-    assert len(set(seen["hosts"])) == 2
-    assert seen["sums"] == [True, True]
-    assert [m["bytes"] for m in seen["messages"]] == [8, 64, 1024, 16384, 262144, 4194304]
-    assert all(m["whole"] and 0 < m["seconds"] < 10 and m["between"] == "nodes" for m in seen["messages"])
-    # The nodes of the virtual cluster have Ethernet and nothing else.
-    assert seen["transport"]["name"] == "tcp"
-    assert trial["missed_fabric"] is False
-    assert seen["program"] == "python"
-
-
 def test_two_ranks_of_a_node_send_to_each_other_too(cluster, training_sif):
     status, told = live(training_sif, cluster, "--ranks-per-node", "2")
     (trial,) = told["trials"]

@@ -13,6 +13,7 @@ import uuid
 import msgspec
 import pytest
 
+from tests.flip import flip
 from tests.services.program import ROOT, interrupted_at, toolkit
 from tests.services.proxy import MortalEngine
 from toolkit.errors import CheckFailed, Missing
@@ -533,15 +534,6 @@ def spython_folder():
     import spython
 
     return Path(spython.__file__).parent
-
-
-def flip(path, offset):
-    """Change one bit of a file."""
-    with path.open("r+b") as file:
-        file.seek(offset)
-        (byte,) = file.read(1)
-        file.seek(offset)
-        file.write(bytes([byte ^ 1]))
 
 
 def start_toolkit(*words):

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.flip import flip
 from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
 from toolkit.errors import CheckFailed
@@ -70,10 +71,6 @@ def test_a_flipped_byte_is_refused(training_sif, tmp_path):
     copy = tmp_path / training_sif.name
     shutil.copy(training_sif, copy)
     shutil.copy(training_sif.with_name(f"{training_sif.name}.sha256"), tmp_path)
-    with copy.open("r+b") as file:
-        file.seek(copy.stat().st_size // 2)
-        byte = file.read(1)[0]
-        file.seek(-1, 1)
-        file.write(bytes([byte ^ 1]))
+    flip(copy, copy.stat().st_size // 2)
     with pytest.raises(CheckFailed, match="sha256"):
         inspect(copy)

@@ -7,6 +7,7 @@ import shutil
 import msgspec
 import pytest
 
+from tests.flip import flip
 from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
 from tests.unit.image import test_audit
@@ -91,12 +92,9 @@ def damaged(sif, name):
     """Copy a SIF and flip a byte in its file system."""
     copy = sif.with_name(name)
     shutil.copy(sif, copy)
-    with copy.open("r+b") as file:
+    with copy.open("rb") as file:
         root = next(e for e in read_table(file, copy).used if e.kind == PARTITION)
-        file.seek(root.offset + root.size // 2)
-        byte = file.read(1)[0]
-        file.seek(-1, 1)
-        file.write(bytes([byte ^ 1]))
+    flip(copy, root.offset + root.size // 2)
     return copy
 
 

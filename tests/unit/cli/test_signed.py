@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.flip import flip as flip_bit
 from tests.unit.cli.test_launch import Told, prepared
 from tests.unit.image import locks
 from tests.unit.image.sifs import DATA
@@ -53,12 +54,9 @@ def run(*words: str):
 
 
 def flip(sif: Path, number: int) -> None:
-    with sif.open("r+b") as file:
+    with sif.open("rb") as file:
         entry = read_table(file, sif).used[number]
-        file.seek(entry.offset + entry.size // 2)
-        byte = file.read(1)[0]
-        file.seek(-1, 1)
-        file.write(bytes([byte ^ 1]))
+    flip_bit(sif, entry.offset + entry.size // 2)
     sif.with_name("image.sif.sha256").unlink()
 
 

@@ -1,0 +1,12 @@
+"""Damage a file by one bit."""
+
+from pathlib import Path
+
+
+def flip(path: Path, offset: int) -> None:
+    """Change the lowest bit of the byte at ``offset``."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        (byte,) = file.read(1)
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
