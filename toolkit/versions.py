@@ -5,7 +5,7 @@ The upstream number counts; a packager's revision and epoch do not.
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from packaging.version import Version
 
@@ -49,6 +49,7 @@ def older(left: str | None, right: str | None) -> bool:
     return a is not None and b is not None and a < b
 
 
+@lru_cache(maxsize=4096)
 def within(text: str, bounds: str) -> bool:
     """Tell whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
 

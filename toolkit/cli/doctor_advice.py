@@ -86,8 +86,11 @@ def _on_one_node(asked: Asked) -> Request | None:
     if request.nodes == 1:
         return None
     one = msgspec.structs.replace(request, nodes=1, ranks_per_node=request.nodes * request.ranks_per_node)
-    tries = [msgspec.structs.replace(one, mode=mode) for mode in dict.fromkeys((one.mode, None))]
-    return next((tried for tried in tries if predict(asked.host, asked.image, tried).chosen), None)
+    one = msgspec.structs.replace(one, mode=None)
+    verdict = predict(asked.host, asked.image, one)
+    if request.mode in working(verdict.predictions):
+        return msgspec.structs.replace(one, mode=request.mode)
+    return one if verdict.chosen else None
 
 
 def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> str:

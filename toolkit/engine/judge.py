@@ -56,11 +56,11 @@ def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Findin
 def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
     """Ask the rules about one launch; its findings wait until it is known which other ways work."""
     answers = tuple(a for r in rules if case.mode in r.modes if (a := _ask(case, r)))
-    return Judged(case, answers, _outcome(case, answers, rules))
+    return Judged(case, answers, _outcome(case, answers))
 
 
-def _outcome(case: Case, answers: tuple[Answer, ...], rules: tuple[Rule, ...]) -> Prediction:
-    """Return what becomes of a launch.
+def _outcome(case: Case, answers: tuple[Answer, ...]) -> Prediction:
+    """Return what becomes of a launch, by answers in the order of the rules.
 
     A failure that is certain counts even where other facts are missing, unless the rule that
     lacks them stands before it: then something else may happen first, and nobody can say what.
@@ -70,8 +70,10 @@ def _outcome(case: Case, answers: tuple[Answer, ...], rules: tuple[Rule, ...]) -
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
     missing = tuple(dict.fromkeys(m for a in undecided for m in a.missing))
     if first := min(failures, key=_stage, default=None):
-        doubts = [a for a in failures if a.hit and a.hit.outcome == "unknown"]
-        return _failed(case, first, undecided + doubts, ids, missing, rules)
+        before = answers[: answers.index(first)]
+        doubts = [a for a in before if a.hit and a.hit.outcome == "unknown"]
+        earlier = [a for a in undecided if a in before] + doubts
+        return _failed(case, first, earlier, ids, missing)
     if missing:
         because = "what is not known: " + "; ".join(case.why_unknown(m) for m in missing)
         return Prediction(
@@ -84,11 +86,12 @@ def _outcome(case: Case, answers: tuple[Answer, ...], rules: tuple[Rule, ...]) -
 
 
 def _ask(case: Case, rule: Rule) -> Answer | None:
-    states = {name: case.state(name) for name in rule.needs}
-    if "moot" in states.values():
+    states = [case.state(name) for name in rule.needs]
+    if "moot" in states:
         return None
-    if missing := tuple(name for name, state in states.items() if state == "unknown"):
-        return Answer(rule, missing=missing)
+    if "unknown" in states:
+        missing = (name for name, state in zip(rule.needs, states, strict=True) if state == "unknown")
+        return Answer(rule, missing=tuple(missing))
     said = rule.check(case)
     if isinstance(said, Lacks):
         return Answer(rule, missing=said.names)
@@ -110,16 +113,13 @@ def _stage(answer: Answer) -> int:
 def _failed(
     case: Case,
     first: Answer,
-    doubtful: list[Answer],
+    earlier: list[Answer],
     ids: tuple[str, ...],
     missing: tuple[str, ...],
-    rules: tuple[Rule, ...],
 ) -> Prediction:
     hit = first.hit
     if hit is None or hit.outcome is None:  # the caller chose an answer that has both
         raise ValueError(first)
-    order = {r.id: position for position, r in enumerate(rules)}
-    earlier = [a for a in doubtful if a is not first and order[a.rule.id] < order[first.rule.id]]
     because = hit.because or hit.title or first.rule.title
     outcome: Outcome = hit.outcome
     chance = hit.by_chance

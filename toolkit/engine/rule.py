@@ -110,10 +110,11 @@ def rule(
 def _where_known(names: tuple[str, ...], check: Check) -> Check:
     @wraps(check)
     def asked(case: Case) -> Hit | Lacks | None:
-        states = {name: case.state(name) for name in names}
-        if {"absent", "moot"} & set(states.values()):
+        states = [case.state(name) for name in names]
+        if "absent" in states or "moot" in states:
             return None
-        lacking = tuple(name for name, state in states.items() if state == "unknown")
-        return Lacks(lacking) if lacking else check(case)
+        if "unknown" in states:
+            return Lacks(tuple(n for n, state in zip(names, states, strict=True) if state == "unknown"))
+        return check(case)
 
     return asked

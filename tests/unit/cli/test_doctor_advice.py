@@ -4,6 +4,7 @@ import shlex
 from functools import cache
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from tests.matrix.record import Truth, load
@@ -15,7 +16,7 @@ from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import Advice, Asked, advise
 from toolkit.engine.predict import predict
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.prediction import MODES, Request
+from toolkit.model.prediction import MODES, Mode, Request, Verdict
 
 PLACE, FACTS = ("--host", "login"), ("--facts", "facts.json")
 
@@ -35,15 +36,34 @@ def advice(host: HostFacts, image: ImageFacts, **request) -> Advice:
 def test_nothing_is_advised_that_the_verdict_says_fails(place: str, mode):
     host = truth().hosts[place]
     for name, record in truth().images.items():
-        asked = Request(mode=mode)
-        verdict = predict(host, record.facts, asked)
-        said = advise(Asked(host, record.facts, asked, PLACE, FACTS), verdict)
+        verdict = _verdict(place, name, mode)
+        said = advise(Asked(host, record.facts, Request(mode=mode), PLACE, FACTS), verdict)
         assert bool(said.text) == (verdict.chosen is None), name
         becomes = outcomes(verdict)
         wrong = {m for m in named(said.text) if becomes[m] != "ok" and m != mode}
         assert not wrong, f"{name} on {place}: {said.text}"
         assert said.command.startswith("toolkit ")
         assert _works(place, name, said.command), said.command
+
+
+def _verdict(place: str, name: str, mode: Mode | None) -> Verdict:
+    """Return the verdict on two ranks; the mode that is asked for decides nothing but what is chosen."""
+    verdict = _of_any_mode(place, name)
+    if mode is None:
+        return verdict
+    return msgspec.structs.replace(verdict, chosen=mode if verdict.of(mode).outcome == "ok" else None)
+
+
+@cache
+def _of_any_mode(place: str, name: str) -> Verdict:
+    return predict(truth().hosts[place], truth().images[name].facts, Request())
+
+
+def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
+    host = truth().hosts["pmix"]
+    for name, record in truth().images.items():
+        mode = MODES[len(name) % len(MODES)]
+        assert predict(host, record.facts, Request(mode=mode)) == _verdict("pmix", name, mode), name
 
 
 @cache
