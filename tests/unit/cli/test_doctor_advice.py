@@ -15,6 +15,7 @@ from tests.unit.tables import every_row
 from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import Advice, Asked, advise
 from toolkit.engine.predict import predict
+from toolkit.image.matched import matched
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
 
@@ -32,38 +33,37 @@ def advice(host: HostFacts, image: ImageFacts, **request) -> Advice:
 
 
 @pytest.mark.parametrize("place", sorted(load().hosts))
-@every_row("mode", [None, *MODES])
-def test_nothing_is_advised_that_the_verdict_says_fails(place: str, mode):
-    host = truth().hosts[place]
-    for name, record in truth().images.items():
-        verdict = _verdict(place, name, mode)
-        said = advise(Asked(host, record.facts, Request(mode=mode), PLACE, FACTS), verdict)
-        assert bool(said.text) == (verdict.chosen is None), name
-        becomes = outcomes(verdict)
+@every_row("name", sorted(load().images))
+def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, monkeypatch):
+    host, image = truth().hosts[place], truth().images[name].facts
+    verdict = predict(host, image, Request())
+    another = cache(lambda: matched(host, image, Request()))
+    monkeypatch.setattr(doctor_advice, "matched", lambda *_: another())
+    for mode in (None, *MODES):
+        judged = _in(mode, verdict)
+        said = advise(Asked(host, image, Request(mode=mode), PLACE, FACTS), judged)
+        assert bool(said.text) == (judged.chosen is None), mode
+        becomes = outcomes(judged)
         wrong = {m for m in named(said.text) if becomes[m] != "ok" and m != mode}
-        assert not wrong, f"{name} on {place}: {said.text}"
+        assert not wrong, f"{mode}: {said.text}"
         assert said.command.startswith("toolkit ")
         assert _works(place, name, said.command), said.command
 
 
-def _verdict(place: str, name: str, mode: Mode | None) -> Verdict:
-    """Return the verdict on two ranks; the mode that is asked for decides nothing but what is chosen."""
-    verdict = _of_any_mode(place, name)
+def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
+    """Return the verdict where a mode is asked for, which decides nothing but what is chosen."""
     if mode is None:
         return verdict
     return msgspec.structs.replace(verdict, chosen=mode if verdict.of(mode).outcome == "ok" else None)
 
 
-@cache
-def _of_any_mode(place: str, name: str) -> Verdict:
-    return predict(truth().hosts[place], truth().images[name].facts, Request())
-
-
 def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
     host = truth().hosts["pmix"]
-    for name, record in truth().images.items():
-        mode = MODES[len(name) % len(MODES)]
-        assert predict(host, record.facts, Request(mode=mode)) == _verdict("pmix", name, mode), name
+    for number, (name, record) in enumerate(truth().images.items()):
+        mode = MODES[number % len(MODES)]
+        request = Request(mode=mode)
+        assert predict(host, record.facts, request) == _in(mode, predict(host, record.facts, Request())), name
+        assert matched(host, record.facts, request) == matched(host, record.facts, Request())
 
 
 @cache

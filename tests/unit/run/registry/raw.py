@@ -1,4 +1,7 @@
-"""A server that sends bytes without regard for HTTP: endless ones, slow ones."""
+"""A server that sends bytes without regard for HTTP: endless ones, slow ones.
+
+It takes one request a connection, so a finite answer says ``Connection: close``.
+"""
 
 import contextlib
 import socket
@@ -13,7 +16,7 @@ class Raw:
 
     def __init__(self, answers):
         self.answers = {
-            "GET /v2/": lambda: iter([b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"]),
+            "GET /v2/": lambda: iter([finite("200 OK", b"{}")]),
             **answers,
         }
         self.asked, self.sent = [], 0
@@ -42,6 +45,12 @@ class Raw:
             for block in self.answers[key]():
                 connection.sendall(block)
                 self.sent += len(block)
+
+
+def finite(status, body=b"", more=""):
+    """Return a whole answer; ``more`` are headers, each with its line end."""
+    head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+    return head.encode() + body
 
 
 def endless(head, block=BLOCK, most=200_000_000):

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from tests.unit.run.registry.raw import BLOCK, Raw, endless, slow
+from tests.unit.run.registry.raw import BLOCK, Raw, endless, finite, slow
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.limits import Limits
@@ -107,11 +107,9 @@ def test_an_endless_answer_is_given_up_within_its_memory(serve, answer, message)
 
 
 def test_a_token_that_never_ends_is_refused_within_its_memory(serve):
-    challenge = (
-        'HTTP/1.1 401 No\r\nContent-Length: 0\r\nWWW-Authenticate: Bearer realm="http://{}/token"\r\n\r\n'
-    )
     server = serve(**{"GET /token": endless("HTTP/1.1 200 OK\r\n\r\n")})
-    server.answers[WHERE] = lambda: iter([challenge.format(server.host).encode()])
+    challenge = f'WWW-Authenticate: Bearer realm="http://{server.host}/token"\r\n'
+    server.answers[WHERE] = lambda: iter([finite("401 No", more=challenge)])
     assert "its server of tokens sends more than 1 MiB" in told(server)
 
 
@@ -127,8 +125,7 @@ def test_a_manifest_of_many_small_things_stays_within_its_memory(serve, part):
     }
     text = json.dumps({"schemaVersion": 2} | values[part], separators=(",", ":")).encode()
     assert 3 << 20 < len(text) < 4 << 20
-    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n".encode()
-    server = serve(**{WHERE: lambda: iter([head, text])})
+    server = serve(**{WHERE: lambda: iter([finite("200 OK", text)])})
 
     def read(session, name):
         fetch_manifest(session, name, "1")
