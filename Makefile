@@ -58,7 +58,7 @@ SHELL  := /bin/bash
 # Thousands of modules are imported again and again: without compiled ones a start takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements release release-check clean help
+.PHONY: demo test prepared test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements release release-check clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -76,12 +76,16 @@ image: $(VENV)/ready
 
 ifeq ($(CHANGED),)
 test: $(VENV)/ready
-	@$(MAKE) --no-print-directory check unit smoke
+	@MAKE="$(MAKE)" scripts/test.sh
 else
 test: $(VENV)/ready
 	@$(MAKE) --no-print-directory lint words
 	@$(BIN)/python -m tests.changed
 endif
+
+# What the smoke tests start from.
+prepared: $(VENV)/ready
+	$(ENGINE) $(BIN)/python -m tests.services.ready
 
 test-all: $(VENV)/ready
 	@$(MAKE) --no-print-directory test CHANGED=

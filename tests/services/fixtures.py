@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tests.services import ready
 from tests.services.jobs import as_root
 from tests.services.leftover import remove_leftover
 from tests.services.program import ROOT, toolkit
@@ -18,10 +19,6 @@ from toolkit.model.progress import Silent
 from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import connect
 from toolkit.run.ssh import SshRunner
-
-RECIPE = "tf2.15-cpu"
-IMAGE = f"toolkit/{RECIPE}:latest"
-
 
 # The smallest system that a job can run in: a shell, four programs and the libraries that they need.
 _BOX = r"""
@@ -89,12 +86,8 @@ def locked(engine, tmp_path_factory):
 @pytest.fixture(scope="session")
 def training_sif(engine, locked):
     """The default recipe as a SIF file; both steps do nothing if nothing has changed."""
-    sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
-    with one_at_a_time(RECIPE):
-        locked(RECIPE)
-        toolkit("image", "build", RECIPE, timeout=3600)
-        toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
-    return sif
+    locked(ready.RECIPE)
+    return ready.training_sif()
 
 
 @pytest.fixture(scope="session")
@@ -129,8 +122,7 @@ def copied(cluster, tmp_path):
 
 @pytest.fixture(scope="session")
 def mnist():
-    with one_at_a_time("mnist"):
-        toolkit("data", "get", "mnist")
+    ready.mnist()
     return cache_dir() / "data" / "mnist"
 
 
@@ -149,8 +141,8 @@ def few(mnist, tmp_path_factory):
 @pytest.fixture(scope="session")
 def inside(engine):
     """Run words in the training image, with the trainers of this checkout in place of the image's."""
-    with one_at_a_time(RECIPE):
-        toolkit("image", "build", RECIPE, timeout=3600)
+    with one_at_a_time(ready.RECIPE):
+        ready.training_image()
 
     def run(*words, binds=None, env=None, timeout=300.0):
         here = {str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro"}
@@ -162,7 +154,9 @@ def inside(engine):
             "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         }
         mounts = {str(host): place for host, place in (binds or {}).items()}
-        box = Box(IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=timeout)
+        box = Box(
+            ready.IMAGE, binds=here | mounts, env=settings | (env or {}), memory=6 << 30, timeout=timeout
+        )
         return run_once(engine, box, words)
 
     return run

@@ -3,8 +3,8 @@
 import json
 import time
 
-from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
+from tests.services.ready import RECIPE
 
 
 def test_nothing_is_built_or_packed_where_nothing_has_changed(training_sif):

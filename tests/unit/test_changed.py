@@ -24,7 +24,14 @@ def test_a_change_in_reports_reaches_their_tests_and_no_services(graph):
 
 
 @pytest.mark.parametrize(
-    "file", ["toolkit/run/ssh.py", "toolkit/engine/predict.py", "tests/services/jobs.py", "slurm/job.sh.j2"]
+    "file",
+    [
+        "toolkit/run/ssh.py",
+        "toolkit/engine/predict.py",
+        "toolkit/cli/launch.py",
+        "tests/services/jobs.py",
+        "slurm/job.sh.j2",
+    ],
 )
 def test_a_change_that_jobs_depend_on_is_tried_on_a_cluster(graph, file):
     assert changed.reach([file], graph).smoke

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
+from tests.services.ready import RECIPE
 from tests.services.workers import CLUSTER
 from toolkit.engine.foreseen import foreseen
 from toolkit.engine.predict import predict

@@ -7,8 +7,8 @@ import shutil
 import msgspec
 import pytest
 
-from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
+from tests.services.ready import RECIPE
 from toolkit.image.inspect import inspect
 from toolkit.run.engine import saved
 

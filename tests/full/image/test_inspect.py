@@ -6,8 +6,8 @@ import time
 import pytest
 
 from tests.flip import flip
-from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
+from tests.services.ready import RECIPE
 from toolkit.errors import CheckFailed
 from toolkit.image.inspect import inspect
 from toolkit.versions import same

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.flip import flip
-from tests.services.fixtures import RECIPE
 from tests.services.program import toolkit
+from tests.services.ready import RECIPE
 from tests.unit.image import test_audit
 from tests.unit.image.signed import gpg_home
 from toolkit.errors import CheckFailed

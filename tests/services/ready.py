@@ -1,0 +1,48 @@
+"""Make what the smoke tests start from; a fresh clone does so beside the checks and the unit tests."""
+
+import sys
+from pathlib import Path
+
+from tests.services.program import ROOT, toolkit
+from tests.services.workers import one_at_a_time
+from toolkit.cluster.flavour import default_flavour
+from toolkit.cluster.image import ensure_image
+from toolkit.model.progress import Silent
+from toolkit.run.engine import connect
+
+RECIPE = "tf2.15-cpu"
+IMAGE = f"toolkit/{RECIPE}:latest"
+
+
+def training_image() -> None:
+    """Build the image of the default recipe, or do nothing if it is there."""
+    toolkit("image", "build", RECIPE, timeout=3600)
+
+
+def training_sif() -> Path:
+    """Return the SIF of the training image; both are made anew only if their lock has changed."""
+    sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
+    with one_at_a_time(RECIPE):
+        training_image()
+        toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
+    return sif
+
+
+def mnist() -> None:
+    with one_at_a_time("mnist"):
+        toolkit("data", "get", "mnist")
+
+
+def main() -> None:
+    """Make the nodes' image, the training image with its SIF, and the data."""
+    client = connect()
+    try:
+        ensure_image(client, default_flavour(), Silent())
+    finally:
+        client.close()
+    training_sif()
+    mnist()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
