@@ -3,7 +3,9 @@
 import ast
 import os
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -304,15 +306,21 @@ def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):
 
 def calls(name: str) -> set[str]:
     """Return the functions of toolkit, as ``module:function``, that call something by this name."""
-    found = set()
+    return _callers()[name]
+
+
+@cache
+def _callers() -> dict[str, set[str]]:
+    """Return which functions call what, by the words of the call."""
+    found: dict[str, set[str]] = defaultdict(set)
     for file in _PACKAGE.rglob("*.py"):
         if "trainers" in file.parts:
             continue
         for function in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(function, ast.FunctionDef):
                 for node in ast.walk(function):
-                    if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
-                        found.add(f"{file.relative_to(_PACKAGE)}:{function.name}")
+                    if isinstance(node, ast.Call):
+                        found[ast.unparse(node.func)].add(f"{file.relative_to(_PACKAGE)}:{function.name}")
     return found
 
 

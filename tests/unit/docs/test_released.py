@@ -48,6 +48,8 @@ def test_files_that_differ_lack_or_are_left_over_are_named_and_written(tmp_path)
 def checkout(tmp_path, monkeypatch):
     """A folder that has all generated files as they are made."""
     monkeypatch.setattr(released, "ROOT", tmp_path)
+    monkeypatch.setattr(released, "files", lambda: MADE)
+    monkeypatch.setattr(released.examples, "examples", lambda: EXAMPLES)
     write(tmp_path, MADE)
     write(tmp_path, {"recipes/knowledge/examples.toml": EXAMPLES})
     return tmp_path

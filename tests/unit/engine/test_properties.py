@@ -127,7 +127,7 @@ def _nothing(value: object) -> object:
 
 def forgettable(of: Case) -> list[tuple[str, str]]:
     """Return every fact that some rule asks for and that this case has: the side and the name."""
-    names = sorted({fact for rule in RULES for fact in rule.facts})
+    names = sorted({fact for rule in RULES if of.mode in rule.modes for fact in rule.facts})
     found = [(side, field) for side, _, field in (name.partition(".") for name in names)]
     return [(side, field) for side, field in found if _has(of.host if side == "host" else of.image, field)]
 
