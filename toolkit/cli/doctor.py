@@ -10,7 +10,7 @@ from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.cli.say import say_json, say_text
 from toolkit.errors import BadInput
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.prediction import MODES, Mode, Request, Verdict
+from toolkit.model.prediction import MODES, Mode, Verdict
 from toolkit.near import near
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--facts", metavar="FILE", type=click.Path(path_type=Path), help="Facts that toolkit probe -o saved"
 )
-@click.option("--nodes", type=_COUNT, default=2, show_default=True, help="Number of nodes")
-@click.option("--ranks-per-node", type=_COUNT, default=1, show_default=True, help="Ranks on each node")
+@click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
+@click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
+@click.option("--nodes", type=_COUNT, help="Number of nodes  [default: 2]")
+@click.option("--ranks-per-node", type=_COUNT, help="Ranks on each node  [default: 1]")
 @click.option(
     "--mode",
     "modes",
@@ -56,8 +58,10 @@ def command(
     cluster: str | None,
     ssh_config: Path | None,
     facts: Path | None,
-    nodes: int,
-    ranks_per_node: int,
+    site: str | None,
+    job_file: str | None,
+    nodes: int | None,
+    ranks_per_node: int | None,
     modes: tuple[Mode, ...],
     live: bool,
     partition: str | None,
@@ -82,10 +86,12 @@ def command(
     Examples:
       toolkit doctor my.sif --cluster virtual
       toolkit doctor my.sif --facts facts.json --nodes 4
+      toolkit doctor my.sif --host login --site juwels --job train.yaml
       toolkit doctor my.sif --cluster virtual --live --mode srun-pmix
       toolkit doctor my.sif --host login --fix -o fix.toml
     """
-    _check_options(image, facts, modes, live=live, fix=fix, output=output, undo=undo)
+    of_job = bool(site or job_file)
+    _check_options(image, facts, modes, live=live, of_job=of_job, fix=fix, output=output, undo=undo)
     _check_queue(facts, partition, account, live=live)
     if (verify_key is not None or no_verify) and not live:
         raise BadInput("--verify-key and --no-verify: without --live no image is started", fix="give --live")
@@ -105,18 +111,20 @@ def command(
 
         check_startable(Path(image), "IMAGE")
         queue = (partition, account, as_json, verify_key, no_verify)
-        trial = doctor_live.Asked(Path(image), nodes, ranks_per_node, modes, *queue)
+        trial = doctor_live.Asked(Path(image), nodes or 2, ranks_per_node or 1, modes, *queue)
         ctx.exit(doctor_live.command(trial, Where(host, cluster, ssh_config), ctx.obj))
+    from toolkit.cli.doctor_job import wanted
     from toolkit.engine.predict import examine, predict
 
+    job = wanted(image or "", site, job_file, partition, nodes, ranks_per_node, modes[0] if modes else None)
     inside = _inside(ctx, image) if image is not None else None
     known = _host(facts, host, cluster, ssh_config, partition)
     if image is None or inside is None:
         found = examine(known)
         _show_host(known, found, as_json=as_json)
         ctx.exit(1 if any(f.severity == "error" for f in found) else 0)
-    request = Request(nodes=nodes, ranks_per_node=ranks_per_node, mode=modes[0] if modes else None)
-    verdict = predict(known, inside, request)
+    known = job.on(known)
+    verdict = predict(known, inside, job.request, job.site)
     # Facts of a file are of another place than this one; which word of SSH leads there, nobody has said.
     there = "LOGIN_NODE" if facts else host
     place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
@@ -125,12 +133,20 @@ def command(
         from toolkit.cli import doctor_fix
 
         doctor_fix.command(
-            known, inside, request, verdict, output or doctor_fix.DEFAULT, place, as_json=as_json
+            known,
+            inside,
+            job.request,
+            verdict,
+            output or doctor_fix.DEFAULT,
+            [*place, *job.words],
+            job.site,
+            as_json=as_json,
         )
         return
     from toolkit.cli.doctor_advice import Asked
 
-    asked = Asked(known, inside, request, tuple(place), ("--facts", str(facts)) if facts else tuple(place))
+    looked = ("--facts", str(facts)) if facts else tuple(place)
+    asked = Asked(known, inside, job.request, tuple(place), looked, job.site, job.words)
     _show(asked, verdict, as_json=as_json)
     ctx.exit(0 if verdict.chosen else 1)
 
@@ -150,11 +166,16 @@ def _check_options(
     modes: tuple[Mode, ...],
     *,
     live: bool,
+    of_job: bool,
     fix: bool,
     output: Path | None,
     undo: Path | None,
 ) -> None:
     """Refuse options that do not go together."""
+    if of_job and image is None:
+        raise BadInput("--site and --job need an IMAGE")
+    if of_job and live:
+        raise BadInput("--site and --job: with --live a small job of its own is run; leave them out")
     if len(set(modes)) > 1 and not live:
         raise BadInput("--mode: more than one can be given with --live only")
     if live and fix:

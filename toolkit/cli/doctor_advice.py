@@ -10,13 +10,12 @@ from toolkit.engine.predict import predict, working
 from toolkit.engine.traits import computes_on_gpus
 from toolkit.image.matched import matched
 from toolkit.image.reference import for_apptainer
+from toolkit.image.startable import STARTABLE
 from toolkit.launch.fix import mend
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
+from toolkit.model.site import Site
 from toolkit.report.ways import shape
-
-_LAUNCHABLE = frozenset({"sif", "squashfs", "sandbox"})
-"""Forms of an image that ``toolkit launch`` takes; layers it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,9 @@ class Asked:
     request: Request
     place: tuple[str, ...] = ()
     looked: tuple[str, ...] = ()
+    site: Site | None = None
+    job: tuple[str, ...] = ()
+    """The options ``--site`` and ``--job`` that say more of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def _mending(asked: Asked, verdict: Verdict) -> Advice:
     request = asked.request
     found = hindrance(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
-    if mend(asked.host, asked.image, request) is not None:
+    if mend(asked.host, asked.image, request, asked.site) is not None:
         text = "Options that --fix writes are predicted to make it work."
         return Advice(f"{_sentence(found.fix)} {text}" if found and of_all else text, _fix_command(asked))
     if not of_all and (one := _on_one_node(asked)) is not None:
@@ -87,7 +89,7 @@ def _on_one_node(asked: Asked) -> Request | None:
         return None
     one = msgspec.structs.replace(request, nodes=1, ranks_per_node=request.nodes * request.ranks_per_node)
     one = msgspec.structs.replace(one, mode=None)
-    verdict = predict(asked.host, asked.image, one)
+    verdict = predict(asked.host, asked.image, one, asked.site)
     if request.mode in working(verdict.predictions):
         return msgspec.structs.replace(one, mode=request.mode)
     return one if verdict.chosen else None
@@ -107,21 +109,22 @@ def _named(mode: Mode) -> Mode | None:
 
 def _launch(asked: Asked, request: Request, mode: Mode | None) -> str:
     image = asked.image
-    if image.format not in _LAUNCHABLE:
+    if image.format not in STARTABLE:
         return shlex.join(["apptainer", "build", *for_apptainer(image)])
-    what = ["mnist"] if image.stack and image.horovod else []
+    # A job file names what is run.
+    what = ["mnist"] if image.stack and image.horovod and "--job" not in asked.job else []
     words = ["toolkit", "launch", *what, "--image", image.path, *shape(request)]
     words += (
         ["--gpus-per-node", str(len(asked.host.gpus or ()))] if computes_on_gpus(asked.host, image) else []
     )
     words += ["--mode", mode] if mode else []
-    return shlex.join([*words, *asked.place]) + ("" if what else " -- COMMAND")
+    return shlex.join([*words, *asked.place, *asked.job]) + ("" if what else " -- COMMAND")
 
 
 def _fix_command(asked: Asked) -> str:
     mode = ["--mode", asked.request.mode] if asked.request.mode else []
-    words = ["toolkit", "doctor", asked.image.path, *shape(asked.request), *mode, *asked.looked, "--fix"]
-    return shlex.join(words)
+    words = ["toolkit", "doctor", asked.image.path, *shape(asked.request), *mode]
+    return shlex.join([*words, *asked.looked, *asked.job, "--fix"])
 
 
 def _missing(verdict: Verdict, mode: Mode | None) -> tuple[str, ...]:

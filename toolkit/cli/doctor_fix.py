@@ -11,6 +11,7 @@ from toolkit.cli.styles import style_of_stdout
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request, Verdict
+from toolkit.model.site import Site
 from toolkit.report.plain import one_line
 
 DEFAULT = Path("fix.toml")
@@ -23,6 +24,7 @@ def command(
     verdict: Verdict,
     output: Path,
     place: list[str],
+    site: Site | None = None,
     *,
     as_json: bool,
 ) -> None:
@@ -36,7 +38,7 @@ def command(
     from toolkit.launch.plan import runtime_of
     from toolkit.report.fix import difference, fix_text, launch_lines
 
-    mended = mend(host, image, request)
+    mended = mend(host, image, request, site)
     if mended is None:
         _recipe(host, image, request, verdict, output, as_json=as_json)
         return

@@ -20,10 +20,12 @@ from toolkit.cli.styles import style_of_stdout, width_of_stdout
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.launch import live, plan, records, script, submission, trial
+from toolkit.launch.choose import choose
+from toolkit.launch.specify import request_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial
-from toolkit.model.prediction import Mode, Plan, Prediction, Request, Verdict
+from toolkit.model.prediction import Mode, Prediction, Request, Verdict
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.report.live import live_page
@@ -147,7 +149,7 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
     if prediction.plan is None:
         return Trial(mode=prediction.mode, predicted=prediction.outcome, because=prediction.why)
     begun = time.monotonic()
-    record, text = _job(bench, prediction, prediction.plan)
+    record, text = _job(bench, prediction.mode)
     for file in bench.programs:
         bench.runner.write(posixpath.join(record.spec.directory, file.name), file.content, file.mode)
     bench.tell.step(f"Trying {prediction.mode}: {record.spec.ranks} ranks on {record.spec.nodes} nodes")
@@ -159,12 +161,12 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
     return msgspec.structs.replace(made, job=record.key, seconds=round(time.monotonic() - begun, 2))
 
 
-def _job(bench: _Bench, prediction: Prediction, chosen: Plan) -> tuple[JobRecord, str]:
+def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
     asked, where = bench.asked, bench.where
-    folder = posixpath.join(bench.base, "runs", records.new_key(f"live-{chosen.mode}"))
-    loaded = trial.library(bench.image, chosen.mode)
+    folder = posixpath.join(bench.base, "runs", records.new_key(f"live-{mode}"))
+    loaded = trial.library(bench.image, mode)
     spec = JobSpec(
-        name=f"live-{chosen.mode}",
+        name=f"live-{mode}",
         image=bench.there,
         command=trial.command(folder, loaded, asked.ranks),
         directory=folder,
@@ -177,17 +179,19 @@ def _job(bench: _Bench, prediction: Prediction, chosen: Plan) -> tuple[JobRecord
         binds=(plan.bind(folder),),
         preflight=False,
     )
+    verdict = predict(bench.host, bench.image, request_of(spec, spec.env, mode, None))
+    choice = choose(verdict, mode, force=True)
     record = msgspec.structs.replace(
-        to_record(bench.runner.place, spec, chosen, bench.cleared),
-        predicted=prediction.outcome,
-        forced=prediction.outcome != "ok",
+        to_record(bench.runner.place, spec, choice, bench.cleared),
         host=where.host,
         cluster=where.cluster,
         ssh_config=str(where.ssh_config.resolve()) if where.ssh_config else None,
     )
-    because = f"tried by toolkit doctor --live; predicted: {prediction.outcome}"
+    because = f"tried by toolkit doctor --live; predicted: {choice.prediction.outcome}"
     runtime = plan.runtime_of(bench.host)
-    return record, script.job_script(spec, chosen, because, runtime, notes=(bench.cleared.note,))
+    return record, script.job_script(
+        spec, choice.plan, because, runtime, image=bench.image, notes=(bench.cleared.note,)
+    )
 
 
 def _output(record: JobRecord) -> str:

@@ -18,7 +18,7 @@ from toolkit.folders import at_home
 from toolkit.launch import plan, records
 from toolkit.launch.alone import run_local
 from toolkit.launch.localscript import choose_here, local_script, without_queue
-from toolkit.launch.specify import Places, name_of, specify
+from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.launch.trainers import check_carried
 from toolkit.model.hidden import hidden
 from toolkit.probe.asking import Asked as Question
@@ -55,19 +55,18 @@ def launch_here(call: Call, asked: Asked, tell: Progress, opener: Opener) -> Non
     check_carried(job, facts)
     cleared = clear(image, demand_of(asked, flags.verify_key, flags.no_verify), tell)
     host = probe(runner, Question(nodes="0"))
-    ranks, env = job.ranks_per_node or 1, dict(job.env or {})
-    choice = choose_here(host, facts, ranks, env, job.mode, force=call.force)
     base = at_home(job.directory or ".").resolve()
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
     places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))
     spec = specify(job, places)
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
-    text = local_script(spec, choice.plan, choice.because, plan.runtime_of(host), facts)
+    env = dict(job.env or {})
+    choice = choose_here(host, facts, request_of(spec, env, job.mode, None), force=call.force)
+    text = local_script(spec, choice.plan, choice.because, plan.runtime_of(host))
     if call.dry_run:
         say_exact(text)
         return
-    record = to_record(runner.place, spec, choice.plan, cleared)
-    record = msgspec.structs.replace(record, predicted=choice.prediction.outcome, forced=choice.forced)
+    record = to_record(runner.place, spec, choice, cleared)
     on_line = (lambda _: None) if call.as_json else tell.output
     record = run_local(runner, record, text, on_line, hidden(env))
     if call.as_json:

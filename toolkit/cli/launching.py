@@ -156,12 +156,11 @@ def _again(call: Call, tell: Progress, opener: Opener) -> None:
 
 
 def _check_again(call: Call) -> None:
-    """Refuse what a launch from a record could only ignore: nothing is chosen or predicted anew."""
+    """Refuse what a launch from a record could only ignore: nothing is chosen anew."""
     options = {
         "--local": call.local,
         "--job": call.job_file,
         "--fix": call.fix is not None,
-        "--force": call.force,
         "--explain": call.explain,
     }
     if given := [option for option, value in options.items() if value]:

@@ -14,17 +14,20 @@ from toolkit.cli.offline import check_not_there, image_facts
 from toolkit.cli.prepare import to_be_copied, to_record
 from toolkit.cli.shared import image_of, look, startable
 from toolkit.cli.whereabouts import check_directory, directory, login_variable
+from toolkit.engine.plan import plan as plan_launch
+from toolkit.engine.predict import foresee
 from toolkit.errors import BadInput
 from toolkit.launch import notebook, plan, records, unseen
+from toolkit.launch.choose import Choice
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS
 from toolkit.launch.limits import check_limits
 from toolkit.launch.script import job_script
-from toolkit.launch.specify import Places, specify
-from toolkit.launch.surroundings import Around
-from toolkit.model.facts import ImageFacts
+from toolkit.launch.specify import Places, request_of, specify
+from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.hidden import Hidden, hidden
 from toolkit.model.job import JobRecord, JobSpec
+from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 from toolkit.probe.asking import of_job
@@ -109,10 +112,10 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     if site:
         check_limits(spec, site, spec.site)
     runtime = site.container.command if site else plan.runtime_of(host)
-    around = Around(site, host, image.facts)
+    choice = _launch(host, image.facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
     return Prepared(
-        record=to_record(runner.place, spec, notebook.PLAN, cleared),
-        script=job_script(spec, notebook.PLAN, _WHY, runtime, around, (cleared.note,)),
+        record=to_record(runner.place, spec, choice, cleared),
+        script=job_script(spec, choice.plan, _WHY, runtime, site, image.facts, (cleared.note,)),
         parcels=copied,
         runtime=runtime,
         secrets=hidden(job.env or {}),
@@ -138,7 +141,15 @@ def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
     if not asking.folder:
         tell.step(f"The notebook shows {base} in this script; --folder names another one there")
     why = f"{_WHY}; nothing was asked of {site.title}"
-    return job_script(spec, notebook.PLAN, why, site.container.command, Around(site, None, image))
+    request = request_of(spec, job.env or {}, notebook.MODE, site)
+    choice = _launch(HostFacts(place=site.title), image, request, site)
+    return job_script(spec, choice.plan, why, site.container.command, site, image)
+
+
+def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Choice:
+    """Return the launch of one task, which speaks no MPI: nothing that is judged of an MPI stops it."""
+    made = plan_launch(host, image, request, notebook.MODE, site)
+    return Choice(foresee(host, image, request, made), made, forced=False)
 
 
 def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobSpec:

@@ -13,7 +13,7 @@ from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import trainers, unseen
-from toolkit.launch.surroundings import Around, tell_idle
+from toolkit.launch.idle import tell_idle
 from toolkit.launch.variables import SECRETS
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
@@ -46,7 +46,7 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     notes = asked.explained() if flags.explain else ()
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
     made = unseen.write(wanted, site, image, notes, fix=fix)
-    tell_idle(job.image or "", made.spec, Around(site, None, image), tell)
+    tell_idle(job.image or "", made.spec, site, None, image, tell)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
     if made.data:
         tell.step(f"The data have to be brought to {made.data}{f': all in {folder}' if folder else ''}")

@@ -18,14 +18,13 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
-from toolkit.launch.fix import judged
-from toolkit.launch.specify import Places, name_of, specify
-from toolkit.launch.surroundings import Around, tell_idle
+from toolkit.launch.idle import tell_idle
+from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec
-from toolkit.model.prediction import Plan, Request
+from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
@@ -97,7 +96,6 @@ def prepare(
     assumed = loaded.assumed(host)
     for line in assumed:
         tell.step(f"{runner.place}: {line}")
-    choice = _chosen(asked, flags, sources, host, facts, tell)
     if job.preflight and facts.stack is None:
         tell.step(f"The preflight is left out: {image.name} does not say that it has one")
     base = directory(runner, job.directory, remote=remote, variables=_of_site(asked))
@@ -107,16 +105,17 @@ def prepare(
     run = posixpath.join(base, "runs", records.new_key(name_of(job)))
     spec = specify(job, Places(run, there, folder, program[0].target if program else ""))
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
-    record = to_record(runner.place, spec, choice.plan, cleared)
-    record = msgspec.structs.replace(record, predicted=choice.prediction.outcome, forced=choice.forced)
-    around = Around(asked.site, host, facts)
-    tell_idle(image.name, spec, around, tell)
+    request = request_of(spec, job.env or {}, job.mode, asked.site)
+    choice = _chosen(asked, flags, sources.fix, host, facts, request, tell)
+    record = to_record(runner.place, spec, choice, cleared, sources.fix)
+    tell_idle(image.name, spec, asked.site, host, facts, tell)
     text = script.job_script(
         spec,
         choice.plan,
         choice.because,
         asked.site.container.command if asked.site else plan.runtime_of(host),
-        around,
+        asked.site,
+        facts,
         (cleared.note, *assumed, *(asked.explained() if flags.explain else ())),
     )
     return Prepared(record, text, (*program, *copied, *data), hidden(job.env or {}))
@@ -130,12 +129,14 @@ def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
     return there, (Parcel(image.here, there, image.digest),)
 
 
-def to_record(place: str, spec: JobSpec, made: Plan, cleared: Cleared) -> JobRecord:
+def to_record(
+    place: str, spec: JobSpec, choice: Choice, cleared: Cleared, fix: Fix | None = None
+) -> JobRecord:
     """Return the record of a job that is about to be submitted; it has no secret value.
 
     ``cleared`` comes from the gate.
     """
-    made = msgspec.structs.replace(made, env=shown(made.env))
+    made = msgspec.structs.replace(choice.plan, env=shown(choice.plan.env))
     return JobRecord(
         key=posixpath.basename(spec.directory),
         id="",
@@ -143,31 +144,33 @@ def to_record(place: str, spec: JobSpec, made: Plan, cleared: Cleared) -> JobRec
         spec=spec,
         mode=made.mode,
         plan=made,
-        predicted="unknown",
+        predicted=choice.prediction.outcome,
+        forced=choice.forced,
         image_digest=cleared.digest,
         image_check=cleared.check,
+        fix=fix.launch if fix else None,
         submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
     )
 
 
 def _chosen(
-    asked: Asked, flags: Flags, sources: Sources, host: HostFacts, facts: ImageFacts, tell: Tell
+    asked: Asked,
+    flags: Flags,
+    fix: Fix | None,
+    host: HostFacts,
+    facts: ImageFacts,
+    request: Request,
+    tell: Tell,
 ) -> Choice:
-    """Return the mode that is launched: the one that is asked for, the engine's, or the site's."""
-    job = asked.job
-    request = Request(
-        nodes=job.nodes or 1,
-        ranks_per_node=job.ranks_per_node or 1,
-        mode=job.mode,
-        env=dict(job.env or {}),
-    )
-    verdict, mode = predict(host, facts, request), job.mode
-    if sources.fix:
-        tell_fix(flags, sources.fix, facts, tell)
-        verdict, mode = judged(verdict, sources.fix, host, facts, request), sources.fix.launch.mode
+    """Return the launch: in the mode that is asked for, the engine's, or the site's."""
+    mode = request.mode
+    if fix:
+        tell_fix(flags, fix, facts, tell)
+        mode = fix.launch.mode
+    verdict = predict(host, facts, request, asked.site, fix.launch if fix else None)
     if mode is None and verdict.chosen is None and asked.site:
         mode = asked.site.launch.mode
-    return choose.choose(verdict, mode, force=flags.force, others=trainers.other_modes(job))
+    return choose.choose(verdict, mode, force=flags.force, others=trainers.other_modes(asked.job))
 
 
 def _of_site(asked: Asked) -> bool:

@@ -1,6 +1,7 @@
 """``launch --from-job``: the job of a record once more, with what options change of it."""
 
 import os
+from typing import cast
 
 import msgspec
 
@@ -10,20 +11,25 @@ from toolkit.cli.layering import env_file
 from toolkit.cli.prepare import Prepared, to_record
 from toolkit.cli.shared import FACTS
 from toolkit.decoding import UNDECODABLE
+from toolkit.engine.predict import predict
+from toolkit.engine.surroundings import environment
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
-from toolkit.launch import plan, script, trainers
+from toolkit.launch import loaded, plan, script, trainers
 from toolkit.launch.again import Again, again, given
+from toolkit.launch.choose import Choice, choose
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS, OPTION, checked
 from toolkit.launch.limits import check_limits
-from toolkit.launch.surroundings import Around
+from toolkit.launch.specify import request_of
 from toolkit.launch.variables import needed
-from toolkit.model.facts import ImageFacts
+from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
+from toolkit.model.prediction import Outcome, Prediction, Request
 from toolkit.model.progress import Tell
+from toolkit.model.site import Site
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
@@ -59,15 +65,43 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     site = sites.site(spec.site) if spec.site else None
     if site:
         check_limits(spec, site, spec.site)
-    made = to_record(runner.place, spec, record.plan, cleared)
-    made = msgspec.structs.replace(made, predicted=record.predicted, forced=record.forced)
-    because = f"as in {record.key}, of which '{record.predicted}' was predicted"
     tell.step(f"Asking {runner.place} what it has")
-    host = probe(runner, of_job(spec.partition))
+    host = loaded.with_runtime(probe(runner, of_job(spec.partition)), site, spec.modules)
+    image = facts or _beside(runner, record)
+    request = request_of(spec, {**spec.env, **secrets}, record.mode, site)
+    if image:
+        verdict = predict(host, image, request, site, record.fix)
+        # That it worked counts for more than what is predicted of it.
+        force = call.force or record.forced or record.state == "completed"
+        choice = choose(verdict, record.mode, force=force)
+    else:
+        tell.step(f"What is in the image is not known here: it is launched as {record.key} was")
+        choice = _as_before(record, request, host, site)
+    made = to_record(runner.place, spec, choice, cleared)
+    made = msgspec.structs.replace(made, fix=record.fix)
+    because = f"as in {record.key}; {choice.because if image else choice.prediction.why}"
     runtime = site.container.command if site else plan.runtime_of(host)
-    around = Around(site, host, facts or _beside(runner, record))
-    text = script.job_script(spec, record.plan, because, runtime, around, (cleared.note,))
+    text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,))
     return Prepared(made, text, (), secrets)
+
+
+def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> Choice:
+    """Return the launch of a record, with the folder, the binds and the variables of the new run."""
+    image = ImageFacts(path=record.spec.image, format="sif")
+    made = msgspec.structs.replace(
+        record.plan,
+        env=record.plan.env | environment(record.plan, host, image, request, site),
+        binds=tuple(dict.fromkeys((*_without(record.plan.binds, record.spec.binds), *request.binds))),
+    )
+    because = f"'{record.predicted}' was predicted of it"
+    outcome = cast("Outcome", record.predicted)
+    return Choice(
+        Prediction(mode=record.mode, outcome=outcome, because=because, plan=made), made, record.forced
+    )
+
+
+def _without(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(bind for bind in binds if bind not in others)
 
 
 def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:

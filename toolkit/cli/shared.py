@@ -14,6 +14,7 @@ from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.filelock import identity
 from toolkit.image.inspect import inspect
 from toolkit.image.reference import for_apptainer
+from toolkit.image.startable import STARTABLE
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
@@ -116,7 +117,7 @@ def startable(image: Found) -> Found:
     Raises:
         BadInput: if it is in another form than a SIF.
     """
-    if image.facts.format not in {"sif", "squashfs"}:
+    if image.facts.format not in STARTABLE:
         raise BadInput(
             f"--image {image.here or image.there}: a job starts from a SIF, and this is {image.facts.format}",
             fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(image.facts)])}",

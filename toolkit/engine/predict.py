@@ -7,14 +7,16 @@ import msgspec
 from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
 from toolkit.engine.judge import Judged, weigh
-from toolkit.engine.plans import propose
+from toolkit.engine.plan import plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.searched import searched
 from toolkit.engine.traits import pmix_majors
 from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
+from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import MODES, Mode, Plan, Prediction, Request, Verdict
+from toolkit.model.site import Site
 
 RANKING: tuple[Mode, ...] = (
     "srun-pmix",
@@ -33,18 +35,26 @@ _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
 """Ways that a host offers or not, whatever is in an image."""
 
 
-def predict(host: HostFacts, image: ImageFacts, request: Request) -> Verdict:
-    """Judge every launch mode and choose the best one that works.
+def predict(
+    host: HostFacts,
+    image: ImageFacts,
+    request: Request,
+    site: Site | None = None,
+    fix: LaunchFix | None = None,
+) -> Verdict:
+    """Judge every launch mode, as it would be launched, and choose the best one that works.
 
-    ``request.mode`` narrows the choice to one mode; all are judged, so that a person sees the others.
+    ``request.mode``, or the mode of a ``fix``, narrows the choice to one mode; all are judged, so that the
+    user sees the others.
     """
-    plans = (_proposed(host, image, request, mode) for mode in MODES)
-    judged = [_judged(host, image, request, plan) for plan in plans]
+    plans = (plan(host, image, request, mode, site, fix) for mode in MODES)
+    judged = [_judged(host, image, request, made) for made in plans]
     predictions = tuple(one.prediction for one in judged)
     # Only now is it known which other way a fix may name.
     works = working(predictions)
     found = _merged(finding for one in judged for finding in one.findings(works))
-    return Verdict(predictions=predictions, findings=found, chosen=_choose(works, request))
+    asked = fix.mode if fix else request.mode
+    return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
 
 
 def working(predictions: tuple[Prediction, ...]) -> tuple[Mode, ...]:
@@ -53,29 +63,23 @@ def working(predictions: tuple[Prediction, ...]) -> tuple[Mode, ...]:
     return tuple(mode for mode in (*RANKING, "gloo") if mode in works)
 
 
-def _proposed(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
-    """Return the plan for the MPI that is loaded with the LD_LIBRARY_PATH that was asked for, if one was."""
-    asked = Plan(mode=mode, launcher=(), env=request.env)
-    return propose(host, searched(host, image, asked), request, mode)
+def foresee(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
+    """Judge one launch by its own words."""
+    return _judged(host, image, request, made).prediction
 
 
-def foresee(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Prediction:
-    """Judge one launch with words that somebody else chose."""
-    return _judged(host, image, request, plan).prediction
-
-
-def _judged(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Judged:
+def _judged(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
     """Judge one launch; where of Slurm's PMIx only major releases are known, by all of their releases.
 
     What becomes of the launch is then known if it is the same under all of them, and so is what every one
     of them says.
     """
-    said = weigh(case_of(host, image, request, plan), RULES)
+    said = weigh(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)
     if said.prediction.outcome != "unknown" or "host.pmix" not in said.prediction.missing or not majors:
         return said
     first, *others = [
-        weigh(case_of(_serving(host, release), image, request, plan), RULES)
+        weigh(case_of(_serving(host, release), image, request, made), RULES)
         for major in majors
         for release in (str(major), *releases(major))
     ]
@@ -98,16 +102,16 @@ def _serving(host: HostFacts, release: str) -> HostFacts:
     )
 
 
-def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Case:
+def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
     """Return the case of a launch, with what is mounted over the image in place."""
-    found = searched(host, image, plan)
-    if plan.mode != "bind":
-        return Case(host, found, request, plan)
-    return Case(host, loaded(host, found, plan), request, plan, mounted_over=found)
+    found = searched(host, image, made)
+    if made.mode != "bind":
+        return Case(host, found, request, made)
+    return Case(host, loaded(host, found, made), request, made, mounted_over=found)
 
 
-def _choose(works: tuple[Mode, ...], request: Request) -> Mode | None:
-    wanted = (request.mode,) if request.mode else RANKING
+def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:
+    wanted = (asked,) if asked else RANKING
     return next((mode for mode in works if mode in wanted), None)
 
 
@@ -142,7 +146,7 @@ def examine(host: HostFacts) -> tuple[Finding, ...]:
     rules = tuple(r for r in RULES if r.needs and all(n.startswith("host.") for n in r.needs))
     # The smallest job that needs its ranks to find each other: what else is asked for is not known here.
     request = Request(nodes=1, ranks_per_node=2)
-    judged = [weigh(Case(host, image, request, propose(host, image, request, m)), rules) for m in MODES]
+    judged = [weigh(Case(host, image, request, plan(host, image, request, m)), rules) for m in MODES]
     advice = {r.id for r in rules if r.advice}
     # Whatever else works is a matter of the image, too.
     offers = tuple(m for m in working(tuple(one.prediction for one in judged)) if m in _OFFERED)

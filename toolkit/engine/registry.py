@@ -37,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     host.user_namespaces_off,
     host.slurm_lacks_pmix,
     host.slurm_lacks_pmi2,
+    host.mpi_type_not_offered,
     host.host_launcher_absent,
     host.host_launcher_broken,
     launcher.container_launcher_absent,

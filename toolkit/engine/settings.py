@@ -10,7 +10,9 @@ from toolkit.engine import paths
 from toolkit.engine.case import Case
 from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
 from toolkit.engine.rule import Lacks
+from toolkit.engine.traits import bind_target
 from toolkit.engine.wireup import HYDRA, Offer, cleaned, leaves_out_home, offer
+from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
 from toolkit.model.facts import ImageMpi
@@ -60,11 +62,9 @@ def in_force(case: Case) -> dict[str, tuple[str, str]]:
     plain, meant = _set_by_host(case)
     inherited = {name: pair for name, pair in plain.items() if name not in case.image.environment}
     found = _set_in_home(case) | inherited | _set_in_image(case) | meant
-    for name, value in case.request.env.items():
-        found[name] = (value, f"request: --env {name}={value}")
-    # What the plan sets is chosen for this case, and what it sets again replaces what was inherited.
-    for name in set(case.plan.env) - set(case.request.env):
-        found.pop(name, None)
+    for name, value in case.plan.env.items():
+        where = "request: --env" if name in case.request.env else "plan:"
+        found[name] = (value, f"{where} {name}={value}")
     return {name: pair for name, pair in found.items() if steers_mpi(name)}
 
 
@@ -231,13 +231,18 @@ def _blamed(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    if ok.value.rstrip("/") == mpi.led_by.get(ok.name):
+    """A folder of the host is not in the image, unless the launch binds it."""
+    if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
     plugins = case.image.pmix_plugins if of_pmix else mpi.plugins
     if plugins is None:
         return replace(ok, outcome=None, missing=("image.pmix_plugins" if of_pmix else "image.mpi.plugins",))
     return bad if plugins else ok
+
+
+def _is_bound(case: Case, folder: str) -> bool:
+    return any(is_below(folder, bind_target(bind)) for bind in case.plan.binds)
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:

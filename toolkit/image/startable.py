@@ -11,6 +11,9 @@ from toolkit.image.reference import for_apptainer
 from toolkit.image.siffile import is_sif, read_sif
 from toolkit.image.squash import SquashTree
 
+STARTABLE = frozenset({"sif", "squashfs"})
+"""Forms of an image that a job starts from."""
+
 _HEAD = 512
 
 

@@ -33,7 +33,9 @@ _SLOW = re.compile(r"\b(tcp|sockets|udp|net)\b")
 """Transports over plain Ethernet: of Open MPI, UCX (``tcp/eth0``) and libfabric (``tcp;ofi_rxm``)."""
 
 _LOADER = ("missing-", "newer-glibc-needed", "driver-needs-newer-glibc", "mixed-mpi-libraries")
-_REFUSED = ("slurm-no-such-mpi", "slurm-lacks-pmix", "slurm-lacks-pmi2", "runtime-absent")
+_REFUSED = (
+    *("slurm-no-such-mpi", "slurm-lacks-pmix", "slurm-lacks-pmi2", "mpi-type-not-offered", "runtime-absent"),
+)
 _CRASHES = re.compile(r"Segmentation fault|Bus error|Caught signal|Aborted \(core|SIGSEGV|signal (7|11)\b")
 _ENDING = re.compile(ENDING)
 _ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")

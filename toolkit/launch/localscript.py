@@ -1,7 +1,6 @@
 """What runs a job on one machine without Slurm: the mode, and a script for plain bash; pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -12,7 +11,6 @@ from toolkit.launch import plan
 from toolkit.launch.choose import Choice, choose
 from toolkit.launch.preflight import here
 from toolkit.launch.script import check_command, variable_values
-from toolkit.launch.surroundings import Around, settled
 from toolkit.launch.wrapper import gloo_program
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
@@ -68,23 +66,20 @@ def _named(name: str, origin: str) -> str:
     return origin if origin.startswith("--") else f"{name} ({origin})"
 
 
-def choose_here(
-    host: HostFacts,
-    image: ImageFacts,
-    ranks: int,
-    env: Mapping[str, str],
-    mode: Mode | None = None,
-    *,
-    force: bool = False,
-) -> Choice:
-    """Choose how ``ranks`` ranks are started on this machine; ``host`` is what the probe says of it.
+def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: bool = False) -> Choice:
+    """Choose how ranks are started on this machine; ``host`` is what the probe says of it.
 
     Raises:
-        BadInput: for a mode that needs Slurm.
+        BadInput: for a mode that needs Slurm, or more than one node.
         CheckFailed: if a failure is predicted, and ``force`` is not given.
         Missing: if there is no Apptainer or Singularity here.
     """
-    allowed = (*MODES, DIRECT) if ranks == 1 else MODES
+    if request.nodes != 1:
+        raise BadInput(
+            f"--nodes {request.nodes}: this machine is one node; with --local use --ranks-per-node"
+        )
+    mode = request.mode
+    allowed = (*MODES, DIRECT) if request.alone else MODES
     if mode is not None and mode not in allowed:
         raise BadInput(f"--mode {mode}: not without Slurm; with --local: {', '.join(allowed)}")
     if host.runtime is None and "runtime" in host.absent:
@@ -93,17 +88,15 @@ def choose_here(
             fix="install one; or use the virtual cluster, which needs Docker alone: "
             "toolkit cluster up, then --cluster virtual in place of --local",
         )
-    request = Request(nodes=1, ranks_per_node=ranks, batch=False, allocation=False, env=dict(env))
+    request = msgspec.structs.replace(
+        request, mode=None, batch=False, allocation=False, gpus=request.gpus or bool(host.gpus)
+    )
     verdict = predict(_without_slurm(host), image, request)
     works = next((m for m in allowed if verdict.of(m).outcome == "ok"), None)
     verdict = msgspec.structs.replace(
         verdict, predictions=tuple(verdict.of(m) for m in allowed), chosen=works
     )
-    choice = choose(verdict, mode or works or (MODES[0] if force else None), force=force)
-    if not host.gpus or "--nv" in choice.plan.container:
-        return choice
-    shown = msgspec.structs.replace(choice.plan, container=(*choice.plan.container, "--nv"))
-    return replace(choice, plan=shown)
+    return choose(verdict, mode or works or (MODES[0] if force else None), force=force)
 
 
 def _without_slurm(host: HostFacts) -> HostFacts:
@@ -113,20 +106,13 @@ def _without_slurm(host: HostFacts) -> HostFacts:
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
 
 
-def local_script(
-    spec: JobSpec, made: Plan, because: str, runtime: str = plan.RUNTIME, image: ImageFacts | None = None
-) -> str:
+def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RUNTIME) -> str:
     """Render ``slurm/local.sh.j2``: the job as ``bash job.sh`` runs it on this machine.
-
-    ``image`` says which libraries have threads of their own.
 
     Raises:
         BadInput: for values that no script can hold.
     """
     check_command(spec.command)
-    if spec.nodes != 1:
-        raise BadInput(f"--nodes {spec.nodes}: this machine is one node; with --local use --ranks-per-node")
-    whole = settled(spec, made, Around(image=image))
     return render(
         "slurm",
         "local.sh.j2",
@@ -137,7 +123,7 @@ def local_script(
             "ranks": spec.ranks_per_node,
             "launcher": made.inside,
             "gloo": made.mode == "gloo",
-            "start": _lines(_start_words(spec, whole, runtime), 8),
+            "start": _lines(_start_words(spec, made, runtime), 8),
             "command": _lines([spec.command], 4),
             "preflight": _lines([here(spec)], 4) if spec.preflight else "",
             "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",

@@ -13,7 +13,7 @@ from toolkit.launch import follow, jobs, plan
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import FINAL_STATES, JobRecord, JobSpec
-from toolkit.model.prediction import Plan
+from toolkit.model.prediction import Mode
 from toolkit.render import render
 from toolkit.run.command import Command, Runner
 
@@ -32,7 +32,7 @@ _START_SECONDS = 300.0
 _POLLS = (1.0, 5.0)
 """Seconds between two questions, at first and later."""
 
-PLAN = Plan(mode="srun-none", launcher=("srun", "--mpi=none"))
+MODE: Mode = "srun-none"
 """One task, which speaks no MPI."""
 
 

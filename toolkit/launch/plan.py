@@ -29,11 +29,17 @@ def runtime_of(host: HostFacts) -> str:
 
 
 def launch_words(
-    spec: JobSpec, plan: Plan, command: Iterable[str], runtime: str = RUNTIME, dropped: Iterable[str] = ()
+    spec: JobSpec,
+    plan: Plan,
+    command: Iterable[str],
+    runtime: str = RUNTIME,
+    dropped: Iterable[str] = (),
+    binds: Iterable[str] = (),
 ) -> list[list[str]]:
     """Return the whole launch line for ``command``, in groups that a script shows a line each.
 
-    ``dropped`` are more words for the ``env`` that drops variables, before those of the plan.
+    ``dropped`` are more words for the ``env`` that drops variables, before those of the plan; ``binds`` are
+    what this command needs besides the plan's.
 
     The groups are the launcher, variables to drop, the container with its options, the image, variables to
     set, and the ranks' command. Variables of the user come from a file: no value of theirs is an argument.
@@ -42,7 +48,7 @@ def launch_words(
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     inner = [*_wrapper_words(spec, plan), *command]
-    container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *spec.binds))]
+    container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *binds))]
     launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []

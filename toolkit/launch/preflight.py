@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from toolkit.errors import BadInput
 from toolkit.launch.header import has_gpus
 from toolkit.launch.plan import NODES, bind
@@ -59,11 +57,9 @@ def _limits_alone(spec: JobSpec) -> tuple[str, ...]:
     return (*(("--output", spec.directory) if spec.min_free else ()), *limits(spec))
 
 
-def with_image(spec: JobSpec, preflight: Sequence[str]) -> JobSpec:
-    """Return the specification with the image's own file bound in, where the preflight looks at it."""
-    if "--image" not in preflight:
-        return spec
-    return msgspec.structs.replace(spec, binds=(*spec.binds, bind(spec.image, read_only=True)))
+def binds(spec: JobSpec, preflight: Sequence[str]) -> tuple[str, ...]:
+    """Return the bind of the image's own file, where the preflight looks at it."""
+    return (bind(spec.image, read_only=True),) if "--image" in preflight else ()
 
 
 def _bindable(path: str) -> bool:

@@ -11,8 +11,8 @@ from toolkit.launch import header, preflight, variables
 from toolkit.launch.checks import as_name, check_command, check_names, check_spec, check_time
 from toolkit.launch.plan import IN_SHELL, MPIRUN_FILE, NODES, by_agent, gloo_file, launch_words
 from toolkit.launch.preflight import PREFLIGHT
-from toolkit.launch.surroundings import Around, settled
 from toolkit.launch.wrapper import gloo_program
+from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
@@ -29,31 +29,29 @@ RESTARTS = 100
 _WIDTH = 90
 """Characters after which a long command goes on in the next line."""
 
-_NOWHERE = Around()
-
 
 def job_script(
     spec: JobSpec,
     plan: Plan,
     because: str,
     runtime: str = "singularity",
-    around: Around = _NOWHERE,
+    site: Site | None = None,
+    image: ImageFacts | None = None,
     notes: Sequence[str] = (),
 ) -> str:
     """Render the script of one job from ``slurm/job.sh.j2``, or ``job.aprun.sh.j2`` at a site without Slurm.
 
-    ``because`` says why the mode was taken, ``notes`` are more lines of comment at the top.
+    ``plan`` is what was judged: nothing is added to it here. ``because`` says why the mode was taken,
+    ``image`` which checks the image has of its own, ``notes`` are more lines of comment at the top.
 
     Raises:
         BadInput: for values that Slurm could not take or that no script can hold.
     """
     check_spec(spec)
     _check_elastic(spec, plan)
-    site = around.site
-    whole = settled(spec, plan, around)
     pieces = _pieces(spec, site)
     cobalt = site is not None and site.scheduler == "cobalt"
-    checked = preflight.words(spec, site, around.image)
+    checked = preflight.words(spec, site, image)
     foreign = found.foreign(spec, site)
     dropped = (found.WORD,) if foreign else ()
     return render(
@@ -71,10 +69,10 @@ def job_script(
             "purge": site is not None and site.purge,
             # An elastic job starts them in a loop, hence further in.
             "launch": _lines(
-                launch_words(spec, whole, spec.command, runtime, dropped), 8 if spec.elastic else 4, pieces
+                launch_words(spec, plan, spec.command, runtime, dropped), 8 if spec.elastic else 4, pieces
             ),
             "preflight": _lines(
-                launch_words(preflight.with_image(spec, checked), whole, checked, runtime, dropped), 8, pieces
+                launch_words(spec, plan, checked, runtime, dropped, preflight.binds(spec, checked)), 8, pieces
             ),
             "foreign": foreign,
             "preflight_seconds": PREFLIGHT_SECONDS,
@@ -83,7 +81,7 @@ def job_script(
             **variable_values(spec),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
             "wrapper": gloo_program(),
-            "mpirun_file": MPIRUN_FILE if by_agent(whole) else None,
+            "mpirun_file": MPIRUN_FILE if by_agent(plan) else None,
             "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,
             "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),

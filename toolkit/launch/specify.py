@@ -1,15 +1,19 @@
 """Make the specification of a job out of what is asked for and where things lie on the cluster; pure."""
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
 
 from toolkit.launch import plan, trainers
 from toolkit.launch.checks import as_name, check_command
+from toolkit.launch.header import has_gpus
 from toolkit.model.hidden import hidden, shown
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
+from toolkit.model.prediction import Mode, Request
+from toolkit.model.site import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,23 @@ def specify(job: JobFile, places: Places) -> JobSpec:
         env=shown(job.env or {}),
         secrets=tuple(hidden(job.env or {})),
         binds=(*binds, *(job.binds or ())),
+    )
+
+
+def request_of(spec: JobSpec, env: Mapping[str, str], mode: Mode | None, site: Site | None) -> Request:
+    """Return what a launch of this job asks of the engine; ``env`` has the secret values too."""
+    return Request(
+        nodes=spec.nodes,
+        ranks_per_node=spec.ranks_per_node,
+        mode=mode,
+        env=dict(env),
+        binds=spec.binds,
+        workdir=spec.workdir,
+        cpus_per_rank=spec.cpus_per_rank,
+        cpu_bind=spec.cpu_bind,
+        gpu_bind=spec.gpu_bind,
+        gpus=has_gpus(spec, site),
+        directory=spec.directory,
     )
 
 

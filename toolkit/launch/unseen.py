@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.engine.plans import propose
+from toolkit.engine.plan import plan
 from toolkit.launch import records, script, trainers
-from toolkit.launch.specify import Places, name_of, specify
-from toolkit.launch.surroundings import Around
+from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.launch.trainers import Trainer
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
-from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.model.prediction import Mode, Plan
 from toolkit.model.site import Site
 
 _HOME = "$HOME/toolkit"
@@ -63,25 +62,12 @@ def write(
     spec = specify(job, Places(run, there, data, program))
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
     mode = fix.launch.mode if fix else job.mode or site.launch.mode or usual_mode(image)
-    request = Request(
-        nodes=spec.nodes, ranks_per_node=spec.ranks_per_node, mode=mode, env=dict(job.env or {})
-    )
-    plan = _plan(site, image, request, mode, fix)
+    request = request_of(spec, job.env or {}, mode, site)
+    made = plan(HostFacts(place=site.title), image, request, mode, site, fix.launch if fix else None)
     why = f"{mode} is what the fix is for" if fix else _why(job, site, mode)
     because = f"not predicted, as nothing was asked of {site.title}; {why}"
-    around = Around(site, None, image)
-    text = script.job_script(spec, plan, because, site.container.command, around, notes)
-    return Unseen(spec, plan, text, data, program)
-
-
-def _plan(site: Site, image: ImageFacts, request: Request, mode: Mode, fix: Fix | None) -> Plan:
-    plan = propose(HostFacts(place=site.title), image, request, mode)
-    if fix is None:
-        return plan
-    # The rules are loaded along with it, which takes its time: for those alone who give a fix.
-    from toolkit.launch.fix import fixed
-
-    return fixed(plan, fix)
+    text = script.job_script(spec, made, because, site.container.command, site, image, notes)
+    return Unseen(spec, made, text, data, program)
 
 
 def _data(job: JobFile, known: Trainer | None, base: str) -> str:
@@ -93,9 +79,9 @@ def _data(job: JobFile, known: Trainer | None, base: str) -> str:
     )
 
 
-def folder_of(job: JobFile, site: Site) -> str:
+def folder_of(job: JobFile, site: Site | None) -> str:
     """Return the folder for images, data and runs, in which ``$NAME`` may be a variable of the site."""
-    given = job.directory or site.directory or _HOME
+    given = job.directory or (site.directory if site else "") or _HOME
     if given == "~" or given.startswith("~/"):
         return posixpath.normpath(f"$HOME/{given[2:]}")
     return given if given.startswith(("/", "$")) else posixpath.join("$HOME", given)

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import Mode, Plan
 
 JobState = Literal["pending", "running", "completed", "failed", "cancelled", "timeout", "unknown"]
@@ -132,6 +133,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     forced: bool = False
     image_check: ImageCheck | None = None
     """``None`` in records of before images were checked."""
+    fix: LaunchFix | None = None
+    """What ``--fix`` added to the launch."""
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None

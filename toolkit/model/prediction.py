@@ -26,12 +26,14 @@ Outcome = Literal[
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The shape of the job that is asked about.
+    """The shape of the job that is asked about, and what the user wants of its ranks.
 
     ``batch`` says that the launcher starts in a batch script, as ``toolkit launch`` does it: then
     it shares a node with ranks of its own. ``allocation`` says that there is an allocation of Slurm
-    around it; without one an mpirun starts its ranks by itself, on this machine. ``env`` is what a
-    person wants set inside the container.
+    around it; without one an mpirun starts its ranks by itself, on this machine. ``env`` is set inside
+    the container, ``binds`` are ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank``
+    counts cores; ``cpu_bind`` and ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs.
+    ``directory`` is the folder of the run, empty where there is none.
     """
 
     nodes: int = 2
@@ -40,6 +42,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     batch: bool = True
     allocation: bool = True
     env: dict[str, str] = {}
+    binds: tuple[str, ...] = ()
+    workdir: str = ""
+    cpus_per_rank: int | None = None
+    cpu_bind: str = ""
+    gpu_bind: str = ""
+    gpus: bool = False
+    directory: str = ""
 
     @property
     def alone(self) -> bool:

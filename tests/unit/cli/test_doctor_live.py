@@ -85,8 +85,7 @@ def bench(image, facts=IMAGE):
 
 
 def test_the_job_of_a_trial_is_that_of_a_launch(image):
-    prediction = predict(HOST, IMAGE, Request()).of("srun-pmix")
-    record, text = doctor_live._job(bench(image), prediction, prediction.plan)
+    record, text = doctor_live._job(bench(image), "srun-pmix")
     assert record.spec.directory.startswith("/base/runs/live-srun-pmix-")
     assert record.spec.time == "4"
     assert not record.spec.preflight

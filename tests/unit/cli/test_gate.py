@@ -119,7 +119,7 @@ WAYS: dict[str, Callable[[Path], tuple[str, ...]]] = {
         "true",
     ),
     "local": lambda i: ("launch", "--local", "--image", str(i), "--force", "--", "true"),
-    "from-job": lambda i: ("launch", "--from-job", record(i), "--no-follow"),
+    "from-job": lambda i: ("launch", "--from-job", record(i), "--force", "--no-follow"),
     "notebook": lambda i: ("notebook", "--image", str(i)),
     "doctor": lambda i: ("doctor", str(i), "--live", "--mode", "srun-pmix"),
     "scale": lambda i: (

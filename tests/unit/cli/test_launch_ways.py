@@ -113,7 +113,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["--from-job", "x", "--local"], "--from-job takes all from a record: leave --local out"),
         (["mnist", "--dry-run", "--json"], "--json prints the record of a job, and --dry-run makes none"),
         (["--from-job", "x", "--dry-run", "--json"], "leave one of them out"),
-        (["--from-job", "x", "--force", "--explain"], "leave --force and --explain out"),
+        (["--from-job", "x", "--local", "--explain"], "leave --local and --explain out"),
     ],
 )
 def test_what_cannot_be_ends_in_2_with_one_line(words, said):
@@ -268,7 +268,7 @@ def kept_with(record, strategy=None, **changes):
 
 def test_a_record_is_launched_once_more_in_a_folder_of_its_own(record):
     text = script("--from-job", record.key)
-    assert f"as in {record.key}, of which 'ok' was predicted" in text
+    assert f"as in {record.key}; 'ok' was predicted of it" in text
     assert record.spec.image in text
     assert f"{record.spec.directory}\n" not in text
     assert "--epochs 3" in text
@@ -328,7 +328,7 @@ def test_what_the_place_has_counts_for_a_record_too(record, monkeypatch):
     monkeypatch.setattr(repeat, "probe", lambda *_: host)
     kept_with(record, site="", cpus_per_rank=4, gpus_per_node=1)
     text = script("--from-job", record.key)
-    for words in ("TMPDIR=/tmp", "NCCL_SOCKET_IFNAME=ib0", "--cpu-bind=cores"):
+    for words in ("TMPDIR=/tmp", "NCCL_SOCKET_IFNAME=ib0", "OMP_NUM_THREADS=4"):
         assert words in text
     assert "KMP_AFFINITY" not in text
 

@@ -344,7 +344,7 @@ def test_what_a_person_sets_counts():
             "srun-pmix",
             {"OMPI_MCA_btl_tcp_if_include": "eth0"},
         ),
-        (with_(MPICH, version="5.0.1"), None, "srun-pmi2", {"UCX_TLS": "tcp,self"}),
+        (with_(MPICH, version="5.0.1", device="ch4:ucx"), None, "srun-pmi2", {"UCX_TLS": "tcp,self"}),
     ],
 )
 def test_a_fault_of_a_release_is_lifted_where_no_fabric_is_shut_out(

@@ -1,9 +1,17 @@
-"""A job and plans that the tests of this folder share."""
+"""A job and plans that the tests of this folder share, and scripts made of them."""
 
 import msgspec
 
+from toolkit.engine.surroundings import surrounded
+from toolkit.launch import localscript, script
+from toolkit.launch.specify import request_of
+from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
 from toolkit.model.prediction import Plan
+from toolkit.model.site import Site
+
+NO_HOST, NO_IMAGE = HostFacts(place="here"), ImageFacts(path="x", format="sif")
+"""A host and an image of which nothing is known."""
 
 SPEC = JobSpec(
     name="mnist",
@@ -53,3 +61,24 @@ RECORD = JobRecord(
 
 def spec(**changes: object) -> JobSpec:
     return msgspec.structs.replace(SPEC, **changes)
+
+
+def launch(
+    what: JobSpec,
+    plan: Plan,
+    site: Site | None = None,
+    host: HostFacts = NO_HOST,
+    image: ImageFacts = NO_IMAGE,
+) -> Plan:
+    """Return a plan with what site, facts and job add to it."""
+    return surrounded(plan, host, image, request_of(what, what.env, plan.mode, site), site)
+
+
+def job_script(
+    what: JobSpec, plan: Plan, because: str, runtime: str = "singularity", site: Site | None = None
+) -> str:
+    return script.job_script(what, launch(what, plan, site), because, runtime, site)
+
+
+def local_script(what: JobSpec, plan: Plan, because: str, image: ImageFacts = NO_IMAGE) -> str:
+    return localscript.local_script(what, launch(what, plan, image=image), because)

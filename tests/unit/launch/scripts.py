@@ -7,9 +7,19 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.unit.launch.examples import ACROSS, BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
+from tests.unit.launch.examples import (
+    ACROSS,
+    BIND,
+    CARRIED,
+    CONTAINED,
+    GLOO,
+    MPIRUN,
+    SPEC,
+    SRUN,
+    job_script,
+    spec,
+)
 from toolkit import __version__
-from toolkit.launch.script import job_script
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 BECAUSE = "PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm"

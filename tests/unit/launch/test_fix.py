@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
-from toolkit.engine.plans import propose
+from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.launch import fix as fixes
-from toolkit.launch.fix import fix_of, fixed, judged, mend, plain_plan
-from toolkit.model.fix import SCHEMA, Fix, LaunchFix
+from toolkit.launch.fix import fix_of, mend, plain_plan
+from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import Request
 
 TWO = Request()
@@ -86,25 +86,25 @@ def test_nothing_helps_an_image_without_mpi():
     assert mend(HOST, without(IMAGE, "mpi"), TWO) is None
 
 
-def a_fix(**launch: object) -> Fix:
-    return Fix(schema=SCHEMA, launch=LaunchFix(mode="srun-pmix", **launch))
+def a_fix(**launch: object) -> LaunchFix:
+    return LaunchFix(mode="srun-pmix", **launch)
 
 
 def test_a_fix_adds_to_a_plan_and_says_nothing_twice():
-    plan = propose(LEAKY, IMAGE, TWO, "srun-pmix")
-    fix = a_fix(container=("--sharens",), env={"A": "1"}, unset=plan.unset, binds=("/opt",))
-    after = fixed(plan, fix)
-    assert (after.container, after.env["A"], after.binds) == ((*plan.container, "--sharens"), "1", ("/opt",))
-    assert after.unset == plan.unset
-    assert fixed(after, fix) == after
+    before = plan(LEAKY, IMAGE, TWO, "srun-pmix")
+    fix = a_fix(container=("--sharens",), env={"A": "1"}, unset=before.unset, binds=("/opt",))
+    after = plan(LEAKY, IMAGE, TWO, "srun-pmix", fix=fix)
+    added = ((*before.container, "--sharens"), "1", ("/opt",))
+    assert (after.container, after.env["A"], after.binds) == added
+    assert after.unset == before.unset
+    assert plan(LEAKY, IMAGE, TWO, "srun-pmi2", fix=fix) == plan(LEAKY, IMAGE, TWO, "srun-pmi2")
 
 
 def test_a_launch_with_a_fix_is_judged_with_it():
-    verdict = predict(HOST, IMAGE, TWO)
-    chosen = judged(verdict, a_fix(env={"A": "1"}), HOST, IMAGE, TWO)
+    chosen = predict(HOST, IMAGE, TWO, fix=a_fix(env={"A": "1"}))
     assert chosen.chosen == "srun-pmix"
     assert chosen.of("srun-pmix").plan.env["A"] == "1"
-    broken = judged(verdict, a_fix(container=("--cleanenv",)), HOST, IMAGE, TWO)
+    broken = predict(HOST, IMAGE, TWO, fix=a_fix(container=("--cleanenv",)))
     assert broken.chosen is None
     assert broken.of("srun-pmix").outcome != "ok"
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, SRUN
+from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, SRUN, job_script
 from tests.unit.launch.scripts import given_to, run
 from tests.unit.tables import every_row
 from toolkit.cli import launch
@@ -21,9 +21,7 @@ from toolkit.errors import BadInput, ToolkitError
 from toolkit.launch import layers
 from toolkit.launch.header import sbatch_lines
 from toolkit.launch.jobyaml import read
-from toolkit.launch.script import job_script
 from toolkit.launch.specify import Places, specify
-from toolkit.launch.surroundings import Around
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Site
 
@@ -153,7 +151,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
     try:
         layer = layers.checked(values, "job.yaml", {}, strict=True)
         spec = specify(layers.merge([layers.Layer("", layers.DEFAULTS), layer]).job, Places(directory, image))
-        script = job_script(spec, plan, why, "singularity", Around(SITE if site else None))
+        script = job_script(spec, plan, why, "singularity", SITE if site else None)
     except BadInput as refusal:
         assert "\n" not in refusal.message
         shutil.rmtree(folder)

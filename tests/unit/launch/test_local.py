@@ -15,16 +15,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
-from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, spec
+from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, local_script, spec
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch import jobs, process, records
 from toolkit.launch.alone import go_on, run_local
-from toolkit.launch.localscript import choose_here, local_script, without_queue
+from toolkit.launch.localscript import choose_here, without_queue
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.jobfile import JobFile
-from toolkit.model.prediction import Plan
+from toolkit.model.prediction import Plan, Request
 from toolkit.run.local import LocalRunner
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -84,6 +84,11 @@ def case(folder, *command, ranks=1, **more):
 def ran(folder, what, made, on_line=lambda _: None):
     record = msgspec.structs.replace(RECORD, spec=what, mode=made.mode, plan=made)
     return run_local(LocalRunner(), record, local_script(what, made, "why"), on_line)
+
+
+def choice(host, inside, ranks, mode=None, *, force=False, **env):
+    request = Request(nodes=1, ranks_per_node=ranks, mode=mode, env=env)
+    return choose_here(host, inside, request, force=force)
 
 
 def test_script_and_folder_are_nobody_elses(here):
@@ -152,52 +157,52 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, made, words, because
 
 
 def test_the_launcher_in_the_image_is_chosen_without_any_slurm():
-    choice = choose_here(LAPTOP, IMAGE, 2, {"A": "1"})
-    assert (choice.plan.mode, choice.plan.inside, choice.forced) == ("mpirun-container", True, False)
-    assert choice.plan.env["A"] == "1"
+    taken = choice(LAPTOP, IMAGE, 2, A="1")
+    assert (taken.plan.mode, taken.plan.inside, taken.forced) == ("mpirun-container", True, False)
+    assert taken.plan.env["A"] == "1"
 
 
 def test_slurm_that_does_not_answer_changes_nothing():
-    assert choose_here(unread(HOST, "slurm"), IMAGE, 2, {}).plan.mode == "mpirun-container"
+    assert choice(unread(HOST, "slurm"), IMAGE, 2).plan.mode == "mpirun-container"
 
 
 def test_without_a_launcher_in_the_image_gloo_is_taken():
     bare = absent(IMAGE, "mpi", "mpirun")
-    assert choose_here(LAPTOP, bare, 2, {}).plan.mode == "gloo"
+    assert choice(LAPTOP, bare, 2).plan.mode == "gloo"
 
 
 def test_one_rank_needs_neither():
     bare = absent(absent(IMAGE, "mpi", "mpirun"), "horovod")
-    assert choose_here(LAPTOP, bare, 1, {}).plan.mode == "srun-none"
+    assert choice(LAPTOP, bare, 1).plan.mode == "srun-none"
     with pytest.raises(CheckFailed, match="no launch mode"):
-        choose_here(LAPTOP, bare, 2, {})
+        choice(LAPTOP, bare, 2)
 
 
 def test_a_mode_that_needs_slurm_is_refused_with_the_choices():
     with pytest.raises(BadInput, match=r"srun-pmix.*mpirun-container, gloo"):
-        choose_here(HOST, IMAGE, 2, {}, "srun-pmix")
+        choice(HOST, IMAGE, 2, "srun-pmix")
 
 
 def test_an_image_for_other_processors_is_refused():
     with pytest.raises(CheckFailed):
-        choose_here(LAPTOP, image(architecture="aarch64"), 1, {})
+        choice(LAPTOP, image(architecture="aarch64"), 1)
 
 
 def test_without_a_runtime_it_says_what_there_is_instead():
     with pytest.raises(Missing) as raised:
-        choose_here(absent(LAPTOP, "runtime"), IMAGE, 2, {})
+        choice(absent(LAPTOP, "runtime"), IMAGE, 2)
     assert "--cluster virtual" in raised.value.fix
 
 
 def test_more_than_one_node_is_refused():
     with pytest.raises(BadInput, match="--nodes 2"):
-        local_script(spec(), CONTAINED, "why")
+        choose_here(LAPTOP, IMAGE, Request(nodes=2))
 
 
 def test_gpus_are_shown_to_the_ranks():
-    assert choose_here(LAPTOP, IMAGE, 2, {}).plan.container == ("--nv",)
+    assert choice(LAPTOP, IMAGE, 2).plan.container == ("--nv",)
     without = msgspec.structs.replace(LAPTOP, gpus=())
-    assert choose_here(without, IMAGE, 2, {}, force=True).plan.container == ()
+    assert choice(without, IMAGE, 2, force=True).plan.container == ()
 
 
 @pytest.mark.parametrize("made", [CONTAINED, GLOO, DIRECT], ids=lambda plan: plan.mode)
@@ -210,7 +215,7 @@ def test_threads_and_working_directory_are_those_of_a_job_script(made):
 
 def test_threads_of_intels_own_are_kept_out_of_the_way():
     intel = image(libraries={"libiomp5.so": "5"})
-    text = local_script(spec(nodes=1, cpus_per_rank=3), DIRECT, "why", image=intel)
+    text = local_script(spec(nodes=1, cpus_per_rank=3), DIRECT, "why", intel)
     assert "KMP_BLOCKTIME=1" in text
 
 

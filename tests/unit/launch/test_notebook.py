@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.engine.whole import IMAGE
-from tests.unit.launch.examples import RECORD, spec
+from tests.unit.launch.examples import RECORD, job_script, spec
 from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch import follow, jobs, notebook
-from toolkit.launch.script import job_script
 from toolkit.launch.slurm import JobStatus
+from toolkit.model.prediction import Plan
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.ssh import shell_line
@@ -31,11 +31,13 @@ hostile = st.text(
     st.characters(exclude_characters="\0/,:\n", exclude_categories=("Cs",)), min_size=1, max_size=20
 ).filter(lambda text: text not in {".", ".."})
 
+PLAN = Plan(mode=notebook.MODE, launcher=("srun", "--mpi=none"))
+
 
 def record(folder, **changes):
     command = notebook.command(str(folder), "/work/ada", "", OURS)
     what = spec(name="notebook", directory=str(folder), nodes=1, command=command, preflight=False)
-    return msgspec.structs.replace(RECORD, spec=what, mode="srun-none", plan=notebook.PLAN, **changes)
+    return msgspec.structs.replace(RECORD, spec=what, mode="srun-none", plan=PLAN, **changes)
 
 
 class Slurm:
@@ -81,7 +83,7 @@ def test_every_notebook_has_a_token_of_its_own(tmp_path):
 def test_the_token_is_in_no_other_file_no_script_and_no_command(tmp_path):
     one = record(tmp_path / "one")
     token = notebook.prepare(LocalRunner(), one.spec, "apptainer")
-    script = job_script(one.spec, notebook.PLAN, "why", "apptainer")
+    script = job_script(one.spec, PLAN, "why", "apptainer")
     texts = [script, " ".join(notebook.relay_command(one, PLACE).words), msgspec.json.encode(one).decode()]
     texts += [f.read_text() for f in (tmp_path / "one").iterdir() if f.name != "token"]
     assert not any(token in text for text in texts)

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, SPEC, SRUN, spec
@@ -8,8 +9,9 @@ from toolkit.launch.plan import bind
 from toolkit.model.facts import ContainerRuntime, HostFacts
 
 
-def launch_words(*given):
-    return [word for group in planning.launch_words(*given) for word in group]
+def launch_words(what, plan, *more):
+    plan = msgspec.structs.replace(plan, binds=(*plan.binds, *what.binds))
+    return [word for group in planning.launch_words(what, plan, *more) for word in group]
 
 
 def test_srun_starts_the_container_once_a_rank():

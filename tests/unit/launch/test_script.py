@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, spec
+from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, job_script, spec
 from tests.unit.launch.scripts import CASES, GOLDEN, given_to, made, run
 from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput
-from toolkit.launch.script import PREFLIGHT, as_name, check_names, job_script
+from toolkit.launch.script import PREFLIGHT, as_name, check_names
 from toolkit.launch.wrapper import gloo_program
 
 # Values as they come from people and from people who mean harm; no NUL, which no argument can hold.

@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from tests.unit.launch.examples import CONTAINED, MPIRUN, SRUN, spec
+from tests.unit.launch.examples import CONTAINED, MPIRUN, SRUN, job_script, spec
 from toolkit.errors import BadInput
-from toolkit.launch.script import job_script
 
 # A trainer: looks for the file, writes a checkpoint, ends with 75 (or as srun tells of those that it killed).
 # Where there is a file "dies", its ranks die once with a node: "gone" until Slurm has "noticed" it.

@@ -7,16 +7,15 @@ import msgspec
 import pytest
 
 from tests.unit.heard import Heard
-from tests.unit.launch.examples import GLOO, MPIRUN, SRUN, spec
+from tests.unit.launch.examples import GLOO, MPIRUN, NO_HOST, NO_IMAGE, SRUN, job_script, launch, spec
 from tests.unit.launch.scripts import run
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.header import cobalt_lines, sbatch_lines
+from toolkit.launch.idle import tell_idle
 from toolkit.launch.jobyaml import read
 from toolkit.launch.layers import checked
 from toolkit.launch.preflight import here, words
-from toolkit.launch.script import job_script
-from toolkit.launch.surroundings import Around, environment, settled, tell_idle
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
@@ -37,7 +36,8 @@ BINDS_NOT = SlurmFacts(settings={"TaskPlugin": "(null)"})
 
 
 def around(**more):
-    return environment(spec(**more.pop("spec", {})), more.pop("plan", SRUN), Around(**more))
+    plan = msgspec.structs.replace(more.pop("plan", SRUN), env={})
+    return launch(spec(**more.pop("spec", {})), plan, **more).env
 
 
 def test_a_rank_has_a_thread_for_each_core_where_the_cores_are_known():
@@ -105,8 +105,8 @@ def test_an_interface_without_a_route_carries_no_sockets(interfaces, routed, tak
 def test_temporary_files_are_on_a_disk_that_the_container_has():
     mine = site(scratch="/local")
     assert around(site=mine)["TMPDIR"] == "/local"
-    assert "/local" in settled(spec(), SRUN, Around(mine)).binds
-    assert "/tmp" not in settled(spec(), SRUN, Around(site(scratch="/tmp"))).binds
+    assert "/local" in launch(spec(), SRUN, mine).binds
+    assert "/tmp" not in launch(spec(), SRUN, site(scratch="/tmp")).binds
     assert around(host=host(tmpdir="/scratch/USER"))["TMPDIR"] == "/tmp"
     assert "TMPDIR" not in around(host=host(tmpdir="/tmp"))
     assert "TMPDIR" not in around(host=host())
@@ -119,15 +119,15 @@ def test_a_persons_variable_wins_over_all_of_it():
         SRUN,
         "",
         "singularity",
-        Around(mine),
+        mine,
     )
     assert "TMPDIR=/mine" in made
     assert "OMP_NUM_THREADS=3" in made
     assert not re.search(r"TMPDIR=/local|OMP_NUM_THREADS=[47]", made)
 
 
-def launcher(plan=SRUN, *, facts=None, mine=None, **changes):
-    return settled(spec(**changes), plan, Around(mine, facts)).launcher
+def launcher(plan=SRUN, *, facts=NO_HOST, mine=None, **changes):
+    return launch(spec(**changes), plan, mine, facts).launcher
 
 
 def test_ranks_are_bound_to_cores_where_slurm_can():
@@ -160,18 +160,18 @@ def test_the_site_names_the_pmix_plugin():
 
 
 def test_the_driver_is_brought_only_with_gpus():
-    assert "--nv" in settled(spec(gpus_per_node=1), SRUN, Around()).container
-    assert "--nv" not in settled(spec(), SRUN, Around()).container
-    assert "--nv" not in settled(spec(gpus_per_node=0), SRUN, Around()).container
+    assert "--nv" in launch(spec(gpus_per_node=1), SRUN).container
+    assert "--nv" not in launch(spec(), SRUN).container
+    assert "--nv" not in launch(spec(gpus_per_node=0), SRUN).container
     comes = site(gpus=Gpus(ask="partition"), partitions=(Partition(name="GPU", default=True, gpus=2),))
-    assert "--nv" in settled(spec(), SRUN, Around(comes)).container
-    assert "--nv" not in settled(spec(partition="other"), SRUN, Around(comes)).container
+    assert "--nv" in launch(spec(), SRUN, comes).container
+    assert "--nv" not in launch(spec(partition="other"), SRUN, comes).container
 
 
 def test_a_site_keeps_a_variable_that_is_dropped_elsewhere():
     assert SRUN.unset == ("OMPI_MCA_btl",)
-    assert settled(spec(), SRUN, Around(site(keep=("OMPI_*",)))).unset == ()
-    assert settled(spec(), SRUN, Around(site(keep=("UCX_*",)))).unset == SRUN.unset
+    assert launch(spec(), SRUN, site(keep=("OMPI_*",))).unset == ()
+    assert launch(spec(), SRUN, site(keep=("UCX_*",))).unset == SRUN.unset
 
 
 @every_row(
@@ -285,7 +285,7 @@ def test_the_page_shows_every_field_of_a_job_file_and_no_other():
 
 def test_modules_of_the_site_come_first_and_a_swap_is_a_swap():
     mine = site(modules=("GCC/12", "swap a b"), container=Container(modules=("apptainer",)), purge=True)
-    made = job_script(spec(modules=("mine", "GCC/12")), SRUN, "", "singularity", Around(mine))
+    made = job_script(spec(modules=("mine", "GCC/12")), SRUN, "", "singularity", mine)
     assert re.findall(r"^module (.*?)(?: \|\|.*)?$", made, re.MULTILINE) == [
         "purge",
         "load GCC/12",
@@ -297,7 +297,7 @@ def test_modules_of_the_site_come_first_and_a_swap_is_a_swap():
 
 def test_what_modules_set_for_the_mpi_of_the_host_stays_outside(tmp_path):
     mine = site(keep=("UCX_*",))
-    made = job_script(spec(directory=str(tmp_path), preflight=False), SRUN, "", "singularity", Around(mine))
+    made = job_script(spec(directory=str(tmp_path), preflight=False), SRUN, "", "singularity", mine)
     host_mpi = {
         "OMPI_MCA_pml": "ucx",
         "UCX_TLS": "rc",
@@ -338,9 +338,10 @@ GPU_IMAGE = ImageFacts(path="net.sif", format="sif", cuda="12.4")
 )
 def test_gpus_that_nobody_asks_for_are_told(more, gpus):
     heard = Heard()
-    tell_idle("net.sif", spec(), Around(**more), heard)
+    there = {"site": None, "host": None, "image": NO_IMAGE} | more
+    tell_idle("net.sif", spec(), **there, tell=heard)
     note = f"net.sif computes on GPUs, and the job asks for none: --gpus-per-node {gpus}"
     assert heard.steps == [note] * bool(gpus)
     for asked in (0, 2):
-        tell_idle("net.sif", spec(gpus_per_node=asked), Around(**more), heard)
+        tell_idle("net.sif", spec(gpus_per_node=asked), **there, tell=heard)
     assert heard.steps == [note] * bool(gpus)

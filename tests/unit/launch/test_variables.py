@@ -9,13 +9,22 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE
-from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, RECORD, SRUN, spec
+from tests.unit.launch.examples import (
+    ACROSS,
+    CARRIED,
+    CONTAINED,
+    GLOO,
+    MPIRUN,
+    RECORD,
+    SRUN,
+    job_script,
+    spec,
+)
 from tests.unit.launch.scripts import run
 from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.launch import variables
-from toolkit.launch.script import job_script
 from toolkit.launch.submission import hand_over
 from toolkit.model.hidden import Hidden
 from toolkit.model.prediction import Request

@@ -3,6 +3,7 @@
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.traits import host_launcher, pmix_type
+from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.prediction import Mode
 
 OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "gloo"})
@@ -137,6 +138,31 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     if slurm is None or "pmi2" in (slurm.mpi_types or ()):
         return None
     return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
+
+
+@rule(
+    "mpi-type-not-offered",
+    "Slurm does not offer the --mpi type of the site profile",
+    severity="error",
+    fix="correct launch.mpi in the site profile, or leave --site out; srun --mpi=list names what there is",
+    instead=MPI_MODES,
+    source="srun(1), --mpi: an unknown type ends the step",
+    needs=("host.slurm.mpi_types",),
+    modes=("srun-pmix", "srun-pmi2", "bind"),
+)
+def mpi_type_not_offered(case: Case) -> Hit | None:
+    """The profile of a site names the type that its Slurm had; another release of Slurm, or another cluster,
+    may not have it.
+    """
+    types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
+    word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
+    kind = word.removeprefix("--mpi=")
+    # Where it has no plugin of this kind at all, the rules above say so.
+    if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
+        return None
+    offered = ", ".join(types)
+    because = f"srun is given {word}, and offers {offered}"
+    return Hit((*case.cite("host.slurm.mpi_types"), f"plan: {word}"), "unavailable", because)
 
 
 @rule(

@@ -1,5 +1,7 @@
 """The place: what has to be there before any rank starts."""
 
+from dataclasses import replace
+
 import msgspec
 
 from tests.unit.engine.whole import (
@@ -37,6 +39,9 @@ BROKEN = HostMpi(
     launcher="/opt/openmpi/bin/mpirun",
     lacks=("libopen-rte.so.40",),
 )
+OTHER_TYPE = replace(case(), plan=with_(case().plan, launcher=("srun", "--mpi=pspmix")))
+"""A launch with the type that a site profile names, on a host that does not offer it."""
+
 FIRES = {
     "slurm-absent": [
         case(absent(HOST, "slurm")),
@@ -48,6 +53,7 @@ FIRES = {
     "architecture-differs": [case(of=image(architecture="aarch64"))],
     "slurm-lacks-pmix": [case(slurm(mpi_types=("none", "pmi2")))],
     "slurm-lacks-pmi2": [case(slurm(mpi_types=("none", "pmix")), mode="srun-pmi2")],
+    "mpi-type-not-offered": [OTHER_TYPE],
     "host-launcher-absent": [case(host(mpis=()), mode="mpirun-host")],
     "host-launcher-broken": [case(host(mpis=(BROKEN,)), mode="mpirun-host")],
     "mpi-default-none": [case(slurm(mpi_default="none"))],
@@ -68,6 +74,12 @@ QUIET = {
     "architecture-differs": [case()],
     "slurm-lacks-pmix": [case(), case(slurm(mpi_types=("pmix_v4",)))],
     "slurm-lacks-pmi2": [case(mode="srun-pmi2"), case(absent(HOST, "slurm"), mode="srun-pmi2")],
+    "mpi-type-not-offered": [
+        case(),
+        case(mode="srun-pmi2"),
+        replace(OTHER_TYPE, host=slurm(mpi_types=("none", "pmi2"))),
+        replace(OTHER_TYPE, host=slurm(mpi_types=("none", "pmix", "pspmix"))),
+    ],
     "host-launcher-absent": [case(mode="mpirun-host")],
     "host-launcher-broken": [case(mode="mpirun-host"), case(host(mpis=()), mode="mpirun-host")],
     "mpi-default-none": [case()],
@@ -87,6 +99,7 @@ OUTCOMES = {
     "architecture-differs": "loader-failure",
     "slurm-lacks-pmix": "unavailable",
     "slurm-lacks-pmi2": "unavailable",
+    "mpi-type-not-offered": "unavailable",
     "host-launcher-absent": "unavailable",
     "host-launcher-broken": "loader-failure",
 }

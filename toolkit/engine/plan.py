@@ -1,0 +1,46 @@
+"""Plan a launch: the only place that decides what is run to start the ranks of a job; pure."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from toolkit.engine.plans import propose
+from toolkit.engine.searched import searched
+from toolkit.engine.surroundings import surrounded
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.fix import LaunchFix
+from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.model.site import Site
+
+
+def plan(
+    host: HostFacts,
+    image: ImageFacts,
+    request: Request,
+    mode: Mode,
+    site: Site | None = None,
+    fix: LaunchFix | None = None,
+) -> Plan:
+    """Return every word, variable and bind of a launch in ``mode``, whether or not it will work.
+
+    Nothing changes it afterwards: it is judged, shown, written into the job script and kept in the record.
+    A ``fix`` counts in its own mode.
+    """
+    asked = Plan(mode=mode, launcher=(), env={**(site.env if site else {}), **request.env})
+    proposed = propose(host, searched(host, image, asked), request, mode)
+    made = surrounded(proposed, host, image, request, site)
+    return _with_fix(made, fix) if fix and fix.mode == mode else made
+
+
+def _with_fix(made: Plan, fix: LaunchFix) -> Plan:
+    return msgspec.structs.replace(
+        made,
+        container=(*made.container, *_more(fix.container, made.container)),
+        env={**made.env, **fix.env},
+        unset=(*made.unset, *_more(fix.unset, made.unset)),
+        binds=(*made.binds, *_more(fix.binds, made.binds)),
+    )
+
+
+def _more(words: Iterable[str], than: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for word in words if word not in than)

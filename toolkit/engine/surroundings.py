@@ -1,0 +1,165 @@
+"""What site, facts and request add to a launch: threads, network, temporary files, binding, GPUs; pure.
+
+What the user sets wins over all of it.
+"""
+
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from toolkit.knowledge.fabric import between_nodes, fabric, fastest
+from toolkit.knowledge.pmix import is_plugin
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Plan, Request
+from toolkit.model.site import Site
+
+JOB_DIR = "TOOLKIT_JOB_DIR"
+"""The variable inside the container that names the folder of the run, where ``stop-asked`` appears."""
+
+_INTEL = "libiomp5.so"
+_TMP = "/tmp"  # noqa: S108 - the folder that every runtime mounts
+_NARROWEST = 4
+"""Cores from which a second operation of TensorFlow beside the first one is worth a thread."""
+
+
+def surrounded(plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Plan:
+    """Return the plan with what site, facts and request add to it."""
+    container = list(plan.container)
+    if request.gpus and "--nv" not in container:
+        container.append("--nv")
+    if request.workdir:
+        container += ["--pwd", request.workdir]
+    return msgspec.structs.replace(
+        plan,
+        launcher=_launcher(plan, host, request, site),
+        container=tuple(container),
+        env={**environment(plan, host, image, request, site), **plan.env},
+        unset=tuple(name for name in plan.unset if not _is_kept(name, site)),
+        binds=tuple(dict.fromkeys((*plan.binds, *_binds(site), *request.binds))),
+    )
+
+
+def environment(
+    plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None
+) -> dict[str, str]:
+    """Return the variables that are set inside the container unless the plan or the user sets them."""
+    return {
+        **({JOB_DIR: request.directory} if request.directory else {}),
+        **_threads(request, image),
+        **_network(plan, host, request, site),
+        **_temporary(host, site),
+        **(site.env if site else {}),
+    }
+
+
+def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
+    """Give a rank as many threads as it has cores; more would take turns, fewer leave cores idle."""
+    cores = request.cpus_per_rank
+    if cores is None:
+        return {}
+    found = {
+        "OMP_NUM_THREADS": str(cores),
+        "TF_NUM_INTRAOP_THREADS": str(cores),
+        "TF_NUM_INTEROP_THREADS": "2" if cores >= _NARROWEST else "1",
+    }
+    if image.libraries and _INTEL in image.libraries:
+        # Threads of Intel's OpenMP spin between operations, in the way of TensorFlow's own.
+        found |= {"KMP_BLOCKTIME": "1", "KMP_AFFINITY": "granularity=fine,compact,1,0"}
+    return found
+
+
+def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
+    """Name the interface where there is a choice; fast networks find themselves."""
+    if request.nodes == 1:
+        return {}
+    if site and site.network:
+        found = {"NCCL_SOCKET_IFNAME": site.network} if request.gpus else {}
+        if plan.mode == "gloo":
+            found["HOROVOD_GLOO_IFACE"] = site.network
+        if site.fabric.lower() == "ethernet":
+            found["UCX_NET_DEVICES"] = site.network
+        return found
+    return _nccl(host) if request.gpus and len(host.interfaces or ()) > 1 else {}
+
+
+def _nccl(host: HostFacts) -> dict[str, str]:
+    """Name fast interfaces, or those that lead nowhere behind ``^``: NCCL takes a list of prefixes.
+
+    (NCCL user guide, NCCL_SOCKET_IFNAME.) Where all would be shut out, NCCL is left to choose. One of
+    InfiniBand without an address carries no sockets: 'Bootstrap : no socket interface found'
+    (marin-community/marin issue 7018).
+    """
+    there = between_nodes(host.interfaces or ())
+    usable = between_nodes(host.interfaces_routed) or there
+    if fast := fastest(usable):
+        return {"NCCL_SOCKET_IFNAME": ",".join(fast)}
+    known = fabric().interfaces
+    idle = (name for name in there if not any(used.startswith(name) for used in usable))
+    nowhere = ",".join(("lo", *known.virtual, *known.fleeting, *idle))
+    return {"NCCL_SOCKET_IFNAME": f"^{nowhere}"} if usable else {}
+
+
+def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:
+    """Keep temporary files on a disk of the node, in a folder that the container has."""
+    if site and site.scratch:
+        return {"TMPDIR": site.scratch}
+    if host.tmpdir and host.tmpdir != _TMP:
+        return {"TMPDIR": _TMP}
+    return {}
+
+
+def _binds(site: Site | None) -> tuple[str, ...]:
+    if site is None:
+        return ()
+    scratch = (site.scratch,) if site.scratch and site.scratch != _TMP else ()
+    return (*site.container.binds, *scratch)
+
+
+def _is_kept(name: str, site: Site | None) -> bool:
+    return site is not None and any(fnmatchcase(name, pattern) for pattern in site.keep)
+
+
+def _launcher(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
+    name, *words = plan.launcher
+    if site and site.launch.launcher == "aprun":
+        return ("aprun", *_depth(request), *site.launch.srun)
+    if name != "srun":
+        return plan.launcher
+    more = list(site.launch.srun) if site else []
+    if site and (mpi := _site_mpi(site, words)):
+        words = [f"--mpi={mpi}", *(word for word in words if not word.startswith("--mpi="))]
+    if request.cpu_bind:
+        more = [word for word in more if not word.startswith("--cpu-bind")]
+        words.append(f"--cpu-bind={request.cpu_bind}")
+    elif request.cpus_per_rank and _binds_cpus(host, site) and not _names_cpu_bind(more):
+        words.append("--cpu-bind=cores")
+    if request.gpu_bind:
+        # Without it every rank sees all GPUs of its node, which NCCL's ways between GPUs rest on.
+        words.append(f"--gpu-bind={request.gpu_bind}")
+    return (name, *words, *more)
+
+
+def _site_mpi(site: Site, words: list[str]) -> str:
+    """Return the site's word for ``--mpi``, where it serves the same interface as the plan's."""
+    planned = next((word.removeprefix("--mpi=") for word in words if word.startswith("--mpi=")), "none")
+    if planned == "none" or is_plugin(site.launch.mpi) != is_plugin(planned):
+        return ""
+    return site.launch.mpi
+
+
+def _names_cpu_bind(words: list[str]) -> bool:
+    return any(word.startswith("--cpu-bind") for word in words)
+
+
+def _binds_cpus(host: HostFacts, site: Site | None) -> bool:
+    """Tell whether Slurm can bind ranks to cores: it needs a plugin for it (srun(1), --cpu-bind)."""
+    if host.slurm and host.slurm.settings:
+        plugins = host.slurm.settings.get("TaskPlugin", "")
+        return "affinity" in plugins or "cgroup" in plugins
+    return site is not None
+
+
+def _depth(request: Request) -> tuple[str, ...]:
+    """Return aprun's words for the cores of a rank, one hardware thread of each."""
+    cores = request.cpus_per_rank
+    return ("-d", str(cores), "-j", "1", "-cc", "depth") if cores else ("-j", "1")

@@ -1,0 +1,26 @@
+"""Notice GPUs that an image could compute on and a job does not ask for; pure."""
+
+from toolkit.engine.traits import built_for_gpus
+from toolkit.launch.header import has_gpus
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.progress import Tell
+from toolkit.model.site import Site
+
+
+def tell_idle(
+    name: str, spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts, tell: Tell
+) -> None:
+    """Say of an image, by its name, that it computes on GPUs where a job asks for none of those there."""
+    if idle := _idle_gpus(spec, site, host, image):
+        tell.step(f"{name} computes on GPUs, and the job asks for none: --gpus-per-node {idle}")
+
+
+def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> int:
+    """Return how many GPUs of a node its image could compute on, and the job does not ask for."""
+    if spec.gpus_per_node is not None or has_gpus(spec, site) or not built_for_gpus(image):
+        return 0
+    if host is not None:
+        return len(host.gpus or ()) if host.gpu_driver else 0
+    partition = site.partition(spec.partition or "") if site else None
+    return (partition.gpus or 0) if partition else 0
