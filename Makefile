@@ -8,7 +8,8 @@
 # make image           the training image and its SIF (RECIPE=name for another; for a cluster: SITE=name of its
 #                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
-#                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=)
+#                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=), and as many random launches, whose
+#                      scripts are compared with what was judged
 # make garbage         every kind of garbage in place of every file that a command takes: thousands of calls
 # make check           lint, types, import rules, the documentation with its links
 # make words           the vocabulary of docs/writing.md in all text that people read, and spelling
@@ -118,6 +119,7 @@ unit: $(VENV)/ready
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzz.run --count $(N) --seed $(SEED) --keep build/fuzz
 	HOSTILE_JOBS=$(JOBS) $(BIN)/pytest -q tests/unit/launch/test_hostile.py
+	LAUNCHES=$(JOBS) $(BIN)/pytest -q tests/unit/launch/test_launched.py
 
 unit-pythons: $(VENV)/ready
 	@scripts/unit-pythons.sh $(VENV)

@@ -1,4 +1,4 @@
-"""The job that ``toolkit doctor`` judges; with ``--site`` or ``--job`` the one that ``launch`` would start."""
+"""What ``toolkit doctor`` judges: with ``--site`` or ``--job`` the job that ``launch`` would start."""
 
 import posixpath
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plan a launch: the only place that decides what is run to start the ranks of a job; pure."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from toolkit.engine.plans import propose
@@ -33,14 +31,22 @@ def plan(
 
 
 def _with_fix(made: Plan, fix: LaunchFix) -> Plan:
+    present = _options(made.container)
+    added = (word for option in _options(fix.container) if option not in present for word in option)
     return msgspec.structs.replace(
         made,
-        container=(*made.container, *_more(fix.container, made.container)),
+        container=(*made.container, *added),
         env={**made.env, **fix.env},
-        unset=(*made.unset, *_more(fix.unset, made.unset)),
-        binds=(*made.binds, *_more(fix.binds, made.binds)),
+        unset=tuple(dict.fromkeys((*made.unset, *fix.unset))),
+        binds=tuple(dict.fromkeys((*made.binds, *fix.binds))),
     )
 
 
-def _more(words: Iterable[str], than: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word for word in words if word not in than)
+def _options(words: tuple[str, ...]) -> list[list[str]]:
+    """Return options with their values: ``--env A=1 --sharens`` is two of them."""
+    found: list[list[str]] = []
+    for word in words:
+        if word.startswith("-") or not found:
+            found.append([])
+        found[-1].append(word)
+    return found

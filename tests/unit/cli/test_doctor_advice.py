@@ -14,8 +14,11 @@ from tests.unit.engine.test_fixes import named, outcomes
 from tests.unit.tables import every_row
 from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import Advice, Asked, advise
+from toolkit.cli.shared import Found, startable
 from toolkit.engine.predict import predict
+from toolkit.errors import BadInput
 from toolkit.image.matched import matched
+from toolkit.image.startable import STARTABLE
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
 
@@ -121,6 +124,18 @@ def test_facts_that_are_missing_are_asked_for_first():
     said = advice(silent, IMAGE)
     assert "host.slurm" in said.text
     assert said.command == "toolkit probe --host login -o facts.json"
+
+
+@every_row("form", sorted(STARTABLE | {"sandbox", "docker-archive", "oci-layout", "oci-sif"}))
+def test_what_is_advised_to_be_launched_is_taken_by_launch(form):
+    facts = with_(IMAGE, format=form, path="./box")
+    launched = advice(HOST, facts).command.startswith("toolkit launch ")
+    found = Found("box", facts, "", None, "./box")
+    if launched:
+        assert startable(found) is found
+    else:
+        with pytest.raises(BadInput, match="a job starts from a SIF"):
+            startable(found)
 
 
 def test_layers_are_made_a_sif_first():
