@@ -11,7 +11,7 @@ from toolkit.model.site import Site
 def tell_idle(
     name: str, spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts, tell: Tell
 ) -> None:
-    """Say of an image, by its name, that it computes on GPUs where a job asks for none of those there."""
+    """Point out that an image computes on GPUs if a job asks for none of those that there are."""
     if idle := _idle_gpus(spec, site, host, image):
         tell.step(f"{name} computes on GPUs, and the job asks for none: --gpus-per-node {idle}")
 

@@ -42,7 +42,7 @@ def job_script(
     """Render the script of one job from ``slurm/job.sh.j2``, or ``job.aprun.sh.j2`` at a site without Slurm.
 
     ``plan`` is what was judged: nothing is added to it here. ``because`` says why the mode was taken,
-    ``image`` which checks the image has of its own, ``notes`` are more lines of comment at the top.
+    ``image`` which preflight the image has, ``notes`` are more lines of comment at the top.
 
     Raises:
         BadInput: for values that Slurm could not take or that no script can hold.

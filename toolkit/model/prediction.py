@@ -33,7 +33,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     around it; without one an mpirun starts its ranks by itself, on this machine. ``env`` is set inside
     the container, ``binds`` are ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank``
     counts cores; ``cpu_bind`` and ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs.
-    ``directory`` is the folder of the run, empty where there is none.
+    ``directory`` is the folder of the run, empty if none is known.
     """
 
     nodes: int = 2

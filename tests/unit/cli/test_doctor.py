@@ -18,6 +18,7 @@ from toolkit.cli.explain import ends
 from toolkit.cli.places import open_runner
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.image.inspect import inspect
 from toolkit.probe.probe import load
 from toolkit.run.command import Command, Completed
 
@@ -30,6 +31,14 @@ def image(tmp_path: Path) -> str:
     return str(sandbox(tmp_path / "image", {**BASE, **OPEN_MPI_4}))
 
 
+@pytest.fixture
+def sif(image: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same image, as if it were a SIF file."""
+    facts = msgspec.structs.replace(inspect(image), format="sif")
+    monkeypatch.setattr("toolkit.image.inspect.inspect", lambda *_, **__: facts)
+    return image
+
+
 def run(*words: str) -> Result:
     return CliRunner().invoke(doctor, words, obj={"verbose": False, "quiet": False})
 
@@ -38,14 +47,14 @@ def raised(*words: str) -> BaseException | None:
     return run(*words).exception
 
 
-def test_a_fitting_image_ends_in_a_command_to_type(image):
-    result = run(image, "--facts", CLUSTER)
+def test_a_fitting_image_ends_in_a_command_to_type(sif):
+    result = run(sif, "--facts", CLUSTER)
     assert result.exit_code == 0
     assert "Open MPI 4.1.4" in result.stdout
     # However wide the terminal is.
     assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE COMMAND" in " ".join(result.stdout.split())
     # The facts are of another place, so that the launch has to be told one.
-    launch = f"toolkit launch --image {image} --nodes 2 --host LOGIN_NODE -- COMMAND"
+    launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
     assert pasted(result.stdout).endswith(launch)
 
 
@@ -159,10 +168,10 @@ def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_comman
     assert result.stdout.splitlines()[-1] == "  toolkit probe --host LOGIN_NODE -o facts.json"
 
 
-def test_a_mode_that_fails_is_answered_with_one_that_works_and_its_command(image):
-    result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2")
+def test_a_mode_that_fails_is_answered_with_one_that_works_and_its_command(sif):
+    result = run(sif, "--facts", CLUSTER, "--mode", "srun-pmi2")
     assert "Use mode srun-pmix in place of srun-pmi2: it is predicted to work." in result.stdout
-    launch = f"toolkit launch --image {image} --nodes 2 --host LOGIN_NODE -- COMMAND"
+    launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
     assert pasted(result.stdout).endswith(launch)
 
 
@@ -196,10 +205,10 @@ class Place:
         pass
 
 
-def test_a_node_of_the_partition_is_asked_and_launched_in(image, monkeypatch):
+def test_a_node_of_the_partition_is_asked_and_launched_in(sif, monkeypatch):
     place = Place()
     monkeypatch.setattr("toolkit.cli.doctor.open_runner", lambda *_: place)
-    result = run(image, "--host", "login", "--partition", "gpu,long")
+    result = run(sif, "--host", "login", "--partition", "gpu,long")
     assert place.words == ("sh", "-s", "1", "5", "gpu")
     assert pasted(result.stdout).endswith("--host login --partition gpu,long -- COMMAND")
     run("--host", "login")
@@ -277,3 +286,37 @@ def test_one_place_at_a_time(tmp_path):
 def test_a_host_that_is_not_there_is_missing():
     with pytest.raises(Missing):
         open_runner("127.0.0.1:9", None)
+
+
+def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
+    assert run(sif, "--facts", CLUSTER, "--mode", "srun-pmix").exit_code == 0
+    foreign = run(sif, "--facts", CLUSTER, "--mode", "srun-pmix", "--site", "juwels")
+    assert foreign.exit_code == 1
+    assert "srun is given --mpi=pspmix" in " ".join(foreign.stdout.split())
+    job = tmp_path / "job.yaml"
+    job.write_text("command: [./a.out]\nnodes: 2\nenv: {OMPI_MCA_btl: self}\n")
+    broken = run(sif, "--facts", CLUSTER, "--mode", "srun-pmix", "--job", str(job))
+    # Whether that is enough is a matter of the image's components, which this one does not show.
+    assert broken.exit_code == 1
+    assert "image.mpi.components" in broken.stdout
+    shape = run(sif, "--facts", CLUSTER, "--job", str(job))
+    assert f"--job {job}" in pasted(shape.stdout)
+    assert (
+        run(sif, "--facts", CLUSTER, "--job", str(job), "--nodes", "1")
+        .stdout.splitlines()[0]
+        .endswith("1 rank")
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--site", "juwels"], "--site and --job need an IMAGE"),
+        (["x.sif", "--site", "juwels", "--live"], "a small job of its own is run"),
+        (["x.sif", "--site", "juwelx"], "did you mean juwels?"),
+    ],
+)
+def test_what_cannot_be_judged_with_a_site_is_refused(words, said):
+    error = raised(*words)
+    assert isinstance(error, BadInput)
+    assert said in error.message
