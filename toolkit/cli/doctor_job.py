@@ -43,7 +43,7 @@ def wanted(
 ) -> Wanted:
     """Return the launch to judge; options win over the job file.
 
-    Nobody is asked where folders are on the cluster: that of the run is named as it is by default.
+    The cluster is not asked where its folders are; the folder of the run has its default name.
 
     Raises:
         BadInput: one line with place, field and choices.

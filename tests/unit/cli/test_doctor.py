@@ -299,6 +299,7 @@ def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
     # Whether that is enough is a matter of the image's components, which this one does not show.
     assert broken.exit_code == 1
     assert "image.mpi.components" in broken.stdout
+    job.write_text("command: [./a.out]\nnodes: 2\n")
     shape = run(sif, "--facts", CLUSTER, "--job", str(job))
     assert f"--job {job}" in pasted(shape.stdout)
     assert (
