@@ -127,8 +127,8 @@ def _traps(truth: Truth) -> str:
     ]
     seen: dict[tuple[str, ...], dict[str, Cell]] = {}
     for cell in cells:
-        key = (cell.flavour, cell.image, f"{cell.launch} {shape(cell.request)}", cell.trap)
-        seen.setdefault(key, {})[cell.variant] = cell
+        launch = f"{cell.launch} {shape(cell.request)}"
+        seen.setdefault((cell.flavour, cell.image, launch, cell.trap), {})[cell.variant] = cell
     for key, pair in sorted(seen.items()):
         shown = " → ".join(_shown(pair[variant]) for variant in ("trap", "mended") if variant in pair)
         lines.append(f"| {' | '.join((*key[:3], f'`{key[3]}`'))} | {shown} |")

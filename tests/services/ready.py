@@ -20,7 +20,7 @@ def training_image() -> None:
 
 
 def training_sif() -> Path:
-    """Return the SIF of the training image; both are made anew only if their lock has changed."""
+    """Return the SIF of the training image; both are built again only if their lock has changed."""
     sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
     with one_at_a_time(RECIPE):
         training_image()

@@ -175,7 +175,7 @@ def _check_options(
     if of_job and image is None:
         raise BadInput("--site and --job need an IMAGE")
     if of_job and live:
-        raise BadInput("--site and --job: with --live a small job of its own is run; leave them out")
+        raise BadInput("--site and --job: --live runs a small job without them; leave them out")
     if len(set(modes)) > 1 and not live:
         raise BadInput("--mode: more than one can be given with --live only")
     if live and fix:

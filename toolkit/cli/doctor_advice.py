@@ -33,7 +33,7 @@ class Asked:
     looked: tuple[str, ...] = ()
     site: Site | None = None
     job: tuple[str, ...] = ()
-    """The options ``--site`` and ``--job`` that say more of the job."""
+    """The options ``--site`` and ``--job`` that describe the job."""
 
 
 @dataclass(frozen=True, slots=True)

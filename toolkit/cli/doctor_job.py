@@ -28,7 +28,7 @@ class Wanted:
     words: tuple[str, ...] = ()
 
     def on(self, host: HostFacts) -> HostFacts:
-        """Return the facts of a host with what the modules of site and job bring."""
+        """Return the facts of a host with the runtime that modules of site and job load."""
         return with_runtime(host, self.site, self.modules)
 
 

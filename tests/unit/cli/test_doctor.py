@@ -313,7 +313,7 @@ def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
     ("words", "said"),
     [
         (["--site", "juwels"], "--site and --job need an IMAGE"),
-        (["x.sif", "--site", "juwels", "--live"], "a small job of its own is run"),
+        (["x.sif", "--site", "juwels", "--live"], "--live runs a small job without them"),
         (["x.sif", "--site", "juwelx"], "did you mean juwels?"),
     ],
 )

@@ -1,12 +1,20 @@
 """The reference of the command line says all that help says."""
 
 import click
+import pytest
 
 from docs.generate.commands import Block, below, blocks, contexts, options, pages, summary, usage
 from tests.unit.tables import every_row
 from toolkit.cli.commands import COMMANDS
 
 CONTEXTS = list(contexts())
+
+
+@pytest.fixture(autouse=True)
+def own_help(monkeypatch):
+    """Click keeps the help option of a command, with the names of the context that was asked first."""
+    for ctx in CONTEXTS:
+        monkeypatch.setattr(ctx.command, "_help_option", None, raising=False)
 
 
 def context(text):
