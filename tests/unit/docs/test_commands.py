@@ -12,7 +12,7 @@ CONTEXTS = list(contexts())
 
 @pytest.fixture(autouse=True)
 def own_help(monkeypatch):
-    """Click keeps the help option of a command, with the names of the context that was asked first."""
+    """Click keeps the help option of a command, with the names that its first context has."""
     for ctx in CONTEXTS:
         monkeypatch.setattr(ctx.command, "_help_option", None, raising=False)
 
