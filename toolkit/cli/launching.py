@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +59,10 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
         from toolkit.cli.launch_local import launch_here
 
         launch_here(call, made, tell, opener)
-    elif _unseen(call, made):
+    elif call.dry_run and is_far_away(call.where, made):
         from toolkit.cli.offline import script_for
 
-        assert made.site is not None  # noqa: S101 - _unseen says so
+        assert made.site is not None  # noqa: S101 - is_far_away says so
         say_exact(script_for(made, made.site, _flags(call), tell))
     else:
         _submit(call, made, tell, opener)
@@ -74,9 +74,9 @@ def _flags(call: Call) -> "Flags":
     return Flags(call.force, call.fix, call.verify_key, call.no_verify, call.explain)
 
 
-def _unseen(call: Call, made: Asked) -> bool:
-    """Tell whether only a script is wanted, for a site that is not at hand."""
-    return call.dry_run and made.site is not None and not call.where.remote and not shutil.which("sbatch")
+def is_far_away(where: Where, made: Asked) -> bool:
+    """Tell whether a job is for a site that is neither this machine nor named as a host."""
+    return made.site is not None and not where.remote and not shutil.which("sbatch")
 
 
 def _submit(call: Call, made: Asked, tell: Progress, opener: Opener) -> None:
@@ -107,16 +107,21 @@ def place_of(where: Where, made: Asked) -> Where:
 
 def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
     """Bring the files there, submit, and return the record, which says how to come back."""
-    import msgspec
-
     from toolkit.launch import submission
     from toolkit.run.stage import stage
 
     stage(runner, job.parcels, tell)
     tell.step(f"Submitting to Slurm on {runner.place}")
+    return submission.submit(runner, at(job, where).record, job.script, job.secrets)
+
+
+def at(job: "Prepared", where: Where) -> "Prepared":
+    """Return a job whose record says how to come back to its place."""
+    import msgspec
+
     config = str(where.ssh_config.resolve()) if where.ssh_config else None
     record = msgspec.structs.replace(job.record, host=where.host, cluster=where.cluster, ssh_config=config)
-    return submission.submit(runner, record, job.script, job.secrets)
+    return replace(job, record=record)
 
 
 def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:

@@ -1,20 +1,14 @@
 """``toolkit notebook``: Jupyter inside an image on a compute node, and one URL for this machine."""
 
-import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from toolkit.cli.keys import key_options
-from toolkit.cli.places import open_runner, place_options
+from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.cli.say import say_exact
-from toolkit.errors import BadInput, Missing
+from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
-
-if TYPE_CHECKING:
-    from toolkit.model.site import Site
 
 _COUNT = click.IntRange(min=1)
 
@@ -69,6 +63,7 @@ def command(
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
     from toolkit.cli.flags import Flags
+    from toolkit.cli.launching import at, is_far_away, place_of
     from toolkit.cli.notebook_job import prepared, unseen_script, wanted
     from toolkit.cli.notebook_tunnel import Session, attached, started
     from toolkit.cli.shared import image_of
@@ -84,39 +79,18 @@ def command(
             return
         asking = wanted(given, folder, packages, Flags(verify_key=verify_key, no_verify=no_verify))
         site = asking.job.site
-        # As toolkit launch does it: a script alone needs nobody to be asked.
-        if dry_run and site and host is None and cluster is None and not shutil.which("sbatch"):
+        where = Where(host, cluster, ssh_config)
+        if dry_run and site and is_far_away(where, asking.job):
             say_exact(unseen_script(asking, site, tell))
             return
-        host = host or (cluster is None and host_of(site)) or None
-        remote = host is not None or cluster is not None
-        image_of(
-            asking.job.job.image or "", site
-        )  # a file that is no image is refused before a host is asked
-        runner = open_runner(host, cluster, ssh_config)
+        where = place_of(where, asking.job)
+        image_of(asking.job.job.image or "", site)  # a wrong file is refused before a host is asked
+        runner = open_runner(*where)
         try:
-            job = prepared(runner, asking, tell, remote=remote)
+            job = prepared(runner, asking, tell, remote=where.remote)
             if dry_run:
                 say_exact(job.script)
                 return
-            config = str(ssh_config.resolve()) if ssh_config else None
-            record = msgspec.structs.replace(job.record, host=host, cluster=cluster, ssh_config=config)
-            started(runner, msgspec.structs.replace(job, record=record), session, tell)
+            started(runner, at(job, where), session, tell)
         finally:
             runner.close()
-
-
-def host_of(site: "Site | None") -> str:
-    """Return the host to go to for a site; none where this machine has Slurm itself.
-
-    Raises:
-        Missing: if the profile names no host.
-    """
-    if site is None or shutil.which("sbatch"):
-        return ""
-    if not site.host:
-        raise Missing(
-            f"there is no sbatch here, and the profile of {site.title} names no host",
-            fix="give --host; or --dry-run for the script alone",
-        )
-    return site.host

@@ -1,39 +1,34 @@
 """Make a notebook's job out of what a person asked for, the site and the image; nothing is changed there."""
 
-import posixpath
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from toolkit.cli import prepare
 from toolkit.cli.flags import Flags
-from toolkit.cli.gate import clear, demand_of
+from toolkit.cli.gate import demand_of
 from toolkit.cli.joboptions import environment
 from toolkit.cli.layering import Asked, announce, asked
 from toolkit.cli.offline import check_not_there, image_facts
-from toolkit.cli.prepare import to_be_copied, to_record
-from toolkit.cli.shared import image_of, look, startable
-from toolkit.cli.whereabouts import check_directory, directory, login_variable
+from toolkit.cli.prepare import Prepared, target_of
+from toolkit.cli.shared import image_of
+from toolkit.cli.whereabouts import check_directory, login_variable
 from toolkit.engine.plan import plan as plan_launch
 from toolkit.engine.predict import foresee
 from toolkit.errors import BadInput
-from toolkit.launch import notebook, plan, records, unseen
+from toolkit.launch import notebook, plan, unseen
 from toolkit.launch.choose import Choice
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS
 from toolkit.launch.limits import check_limits
-from toolkit.launch.script import job_script
 from toolkit.launch.specify import Places, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.hidden import Hidden, hidden
-from toolkit.model.job import JobRecord, JobSpec
+from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
-from toolkit.probe.asking import of_job
-from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
-from toolkit.run.stage import Parcel
 
 _FIELDS = {"cpus": "cpus_per_rank", "gpus": "gpus_per_node", "bind": "binds"}
 """Options that have another name here than in a job: it is one task on one node."""
@@ -51,19 +46,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     flags: Flags
     folder: str
     packages: str
-
-
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A job whose files are to be copied and whose script is to be submitted.
-
-    ``runtime`` is the command that starts containers there.
-    """
-
-    record: JobRecord
-    script: str
-    parcels: tuple[Parcel, ...]
-    runtime: str
-    secrets: Mapping[str, Hidden]
 
 
 def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags) -> Wanted:
@@ -97,29 +79,15 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
         Missing: if the image is not on this machine, or the place does not answer.
     """
     job, site = asking.job.job, asking.job.site
-    wanted = image_of(job.image or "", site)
-    tell.step(f"Reading {wanted.name} and asking {runner.place} what it has")
-    image = startable(look(runner, wanted, site, tell, remote=remote))
-    flags = asking.flags
-    cleared = clear(image, demand_of(asking.job, flags.verify_key, flags.no_verify), tell)
-    host = probe(runner, of_job(job.partition))
-    named = asking.job.origins.get("directory", "").startswith("site ")
-    base = directory(runner, job.directory, remote=remote, variables=named)
-    there, copied = to_be_copied(image, base)
-    folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or base
-    places = Places(posixpath.join(base, "runs", records.new_key(notebook.NAME)), there)
-    spec = _spec(specify(job, places), asking, folder, image.facts)
+    image = image_of(job.image or "", site)
+    target = target_of(runner, asking.job, asking.flags, image, tell, remote=remote)
+    facts = target.image.facts
+    folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
+    spec = _spec(specify(job, Places(target.run(notebook.NAME), target.there)), asking, folder, facts)
     if site:
         check_limits(spec, site, spec.site)
-    runtime = site.container.command if site else plan.runtime_of(host)
-    choice = _launch(host, image.facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
-    return Prepared(
-        record=to_record(runner.place, spec, choice, cleared),
-        script=job_script(spec, choice.plan, _WHY, runtime, site, image.facts, (cleared.note,)),
-        parcels=copied,
-        runtime=runtime,
-        secrets=hidden(job.env or {}),
-    )
+    choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
+    return prepare.prepared(target, asking.job, spec, choice, _WHY)
 
 
 def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
@@ -131,19 +99,16 @@ def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
     job = asking.job.job
     check_not_there(job)
     image = image_facts(asking.job, asking.flags, tell)
+    site = unseen.with_folder(job, site)
     base = unseen.folder_of(job, site)
-    site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
-    there = posixpath.join(base, "images", posixpath.basename(image.path))
-    places = Places(posixpath.join(base, "runs", records.new_key(notebook.NAME)), there)
+    places = unseen.places(base, notebook.NAME, image)
     spec = _spec(specify(job, places), asking, asking.folder or base, image)
     check_limits(spec, site, spec.site)
-    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {there}")
+    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {places.image}")
     if not asking.folder:
         tell.step(f"The notebook shows {base} in this script; --folder names another one there")
     why = f"{_WHY}; nothing was asked of {site.title}"
-    request = request_of(spec, job.env or {}, notebook.MODE, site)
-    choice = _launch(HostFacts(place=site.title), image, request, site)
-    return job_script(spec, choice.plan, why, site.container.command, site, image)
+    return unseen.script_of(spec, job, site, image, notebook.MODE, why)[1]
 
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Choice:

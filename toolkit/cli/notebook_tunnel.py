@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from toolkit.cli.following import failure
-from toolkit.cli.notebook_job import Prepared
 from toolkit.cli.places import where_of
+from toolkit.cli.prepare import Prepared
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.launch import jobs, notebook, records, submission

@@ -3,8 +3,8 @@
 import datetime as dt
 import itertools
 import posixpath
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -54,12 +54,35 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """A place that was asked what it has, and an image that may start there.
+
+    ``base`` is the folder for images, data and runs there, ``there`` the image's path, ``copied`` what has
+    to be copied for it, ``assumed`` what was taken for granted of the place.
+    """
+
+    runner: Runner
+    image: Found
+    cleared: Cleared
+    host: HostFacts
+    base: str
+    there: str
+    copied: tuple[Parcel, ...]
+    assumed: tuple[str, ...]
+
+    def run(self, name: str) -> str:
+        """Return the folder of a new run."""
+        return posixpath.join(self.base, "runs", records.new_key(name))
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A job that only needs its files copied and its script submitted."""
 
     record: JobRecord
     script: str
     parcels: tuple[Parcel, ...]
+    runtime: str
     secrets: Mapping[str, Hidden] = field(default_factory=dict)
 
 
@@ -78,47 +101,61 @@ def check(asked: Asked, flags: Flags) -> Sources:
     return Sources(image_of(job.image or "", asked.site), folder, fix, program)
 
 
-def prepare(
-    runner: Runner, asked: Asked, flags: Flags, sources: Sources, tell: Tell, *, remote: bool
-) -> Prepared:
-    """Do everything up to the last call: facts, verdict, specification, script; nothing is changed there.
+def target_of(
+    runner: Runner, asked: Asked, flags: Flags, image: Path | OnCluster, tell: Tell, *, remote: bool
+) -> Target:
+    """Read the image, check its signatures, and ask the place what it has; nothing is changed there.
 
-    So all that is asked may be asked twice, and a connection that breaks is made anew.
+    So all that is asked may be asked twice, and a connection that breaks is made again.
     ``remote`` says that files have to be copied to the runner's place.
     """
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
-    tell.step(f"Reading {sources.image.name} and asking {runner.place} what it has")
-    image = startable(look(runner, sources.image, asked.site, tell, remote=remote))
-    facts = image.facts
-    cleared = clear(image, demand_of(asked, flags.verify_key, flags.no_verify), tell)
-    trainers.check_carried(job, facts)
+    tell.step(f"Reading {image.name} and asking {runner.place} what it has")
+    found = startable(look(runner, image, asked.site, tell, remote=remote))
+    cleared = clear(found, demand_of(asked, flags.verify_key, flags.no_verify), tell)
     host = loaded.with_runtime(probe(runner, of_job(job.partition)), asked.site, job.modules or ())
     assumed = loaded.assumed(host)
     for line in assumed:
         tell.step(f"{runner.place}: {line}")
-    if job.preflight and facts.stack is None:
-        tell.step(f"The preflight is left out: {image.name} does not say that it has one")
     base = directory(runner, job.directory, remote=remote, variables=_of_site(asked))
-    there, copied = to_be_copied(image, base)
-    folder, data = _data(runner, asked, sources.data, base, remote=remote)
-    program = _program(sources.program, base)
-    run = posixpath.join(base, "runs", records.new_key(name_of(job)))
-    spec = specify(job, Places(run, there, folder, program[0].target if program else ""))
-    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
-    request = request_of(spec, job.env or {}, job.mode, asked.site)
-    choice = _chosen(asked, flags, sources.fix, host, facts, request, tell)
-    record = to_record(runner.place, spec, choice, cleared, sources.fix)
-    tell_idle(image.name, spec, asked.site, host, facts, tell)
-    text = script.job_script(
-        spec,
-        choice.plan,
-        choice.because,
-        asked.site.container.command if asked.site else plan.runtime_of(host),
-        asked.site,
-        facts,
-        (cleared.note, *assumed, *(asked.explained() if flags.explain else ())),
-    )
-    return Prepared(record, text, (*program, *copied, *data), hidden(job.env or {}))
+    there, copied = to_be_copied(found, base)
+    return Target(runner, found, cleared, host, base, there, copied, assumed)
+
+
+def prepare(
+    runner: Runner, asked: Asked, flags: Flags, sources: Sources, tell: Tell, *, remote: bool
+) -> Prepared:
+    """Do everything up to the last call: facts, specification, verdict, script; nothing is changed there."""
+    job, site = asked.job, asked.site
+    target = target_of(runner, asked, flags, sources.image, tell, remote=remote)
+    image = target.image.facts
+    trainers.check_carried(job, image)
+    if job.preflight and image.stack is None:
+        tell.step(f"The preflight is left out: {target.image.name} does not say that it has one")
+    folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
+    program = _program(sources.program, target.base)
+    places = Places(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
+    spec = specify(job, places)
+    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
+    request = request_of(spec, job.env or {}, job.mode, site)
+    choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
+    tell_idle(target.image.name, spec, site, target.host, image, tell)
+    notes = asked.explained() if flags.explain else ()
+    made = prepared(target, asked, spec, choice, choice.because, notes)
+    record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
+    return replace(made, record=record, parcels=(*program, *target.copied, *data))
+
+
+def prepared(
+    target: Target, asked: Asked, spec: JobSpec, choice: Choice, because: str, notes: Sequence[str] = ()
+) -> Prepared:
+    """Return the job with its script; ``because`` and ``notes`` are comments in it."""
+    site = asked.site
+    runtime = site.container.command if site else plan.runtime_of(target.host)
+    lines = (target.cleared.note, *target.assumed, *notes)
+    text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines)
+    record = to_record(target.runner.place, spec, choice, target.cleared)
+    return Prepared(record, text, target.copied, runtime, hidden(asked.job.env or {}))
 
 
 def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
@@ -129,9 +166,7 @@ def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
     return there, (Parcel(image.here, there, image.digest),)
 
 
-def to_record(
-    place: str, spec: JobSpec, choice: Choice, cleared: Cleared, fix: Fix | None = None
-) -> JobRecord:
+def to_record(place: str, spec: JobSpec, choice: Choice, cleared: Cleared) -> JobRecord:
     """Return the record of a job that is about to be submitted; it has no secret value.
 
     ``cleared`` comes from the gate.
@@ -148,7 +183,6 @@ def to_record(
         forced=choice.forced,
         image_digest=cleared.digest,
         image_check=cleared.check,
-        fix=fix.launch if fix else None,
         submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
     )
 

@@ -82,7 +82,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     because = f"as in {record.key}; {choice.because if image else choice.prediction.why}"
     runtime = site.container.command if site else plan.runtime_of(host)
     text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,))
-    return Prepared(made, text, (), secrets)
+    return Prepared(made, text, (), runtime, secrets)
 
 
 def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> Choice:

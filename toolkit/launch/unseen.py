@@ -50,24 +50,49 @@ def write(
     Raises:
         BadInput: for a job that cannot be.
     """
-    base = folder_of(job, site)
-    site = msgspec.structs.replace(site, directory=base if "$" in base else site.directory)
+    site, base = with_folder(job, site), folder_of(job, site)
     known = trainers.find(job.trainer) if job.trainer else None
     data = _data(job, known, base)
     program = (
         posixpath.join(base, "programs", posixpath.basename(job.trainer or "")) if known and known.own else ""
     )
-    run = posixpath.join(base, "runs", key or records.new_key(name_of(job)))
-    there = posixpath.join(base, "images", posixpath.basename(image.path))
-    spec = specify(job, Places(run, there, data, program))
+    spec = specify(job, places(base, name_of(job), image, key, data=data, program=program))
     spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
     mode = fix.launch.mode if fix else job.mode or site.launch.mode or usual_mode(image)
-    request = request_of(spec, job.env or {}, mode, site)
-    made = plan(HostFacts(place=site.title), image, request, mode, site, fix.launch if fix else None)
     why = f"{mode} is what the fix is for" if fix else _why(job, site, mode)
     because = f"not predicted, as nothing was asked of {site.title}; {why}"
-    text = script.job_script(spec, made, because, site.container.command, site, image, notes)
+    made, text = script_of(spec, job, site, image, mode, because, notes, fix)
     return Unseen(spec, made, text, data, program)
+
+
+def script_of(
+    spec: JobSpec,
+    job: JobFile,
+    site: Site,
+    image: ImageFacts,
+    mode: Mode,
+    because: str,
+    notes: Sequence[str] = (),
+    fix: Fix | None = None,
+) -> tuple[Plan, str]:
+    """Return the plan of a launch at a site of which no facts are known, and its script."""
+    request = request_of(spec, job.env or {}, mode, site)
+    made = plan(HostFacts(place=site.title), image, request, mode, site, fix.launch if fix else None)
+    return made, script.job_script(spec, made, because, site.container.command, site, image, notes)
+
+
+def places(
+    base: str, name: str, image: ImageFacts, key: str | None = None, *, data: str = "", program: str = ""
+) -> Places:
+    """Return where a job will find what it needs below the folder ``base`` of a site."""
+    run = posixpath.join(base, "runs", key or records.new_key(name))
+    return Places(run, posixpath.join(base, "images", posixpath.basename(image.path)), data, program)
+
+
+def with_folder(job: JobFile, site: Site) -> Site:
+    """Return the site with the folder of the job, if that names a variable which the site looks up."""
+    base = folder_of(job, site)
+    return msgspec.structs.replace(site, directory=base) if "$" in base else site
 
 
 def _data(job: JobFile, known: Trainer | None, base: str) -> str:

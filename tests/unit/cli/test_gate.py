@@ -149,12 +149,12 @@ def refused(way: str, image: Path, *options: str) -> str:
 @pytest.fixture(autouse=True)
 def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every place asked answer as the virtual cluster did; the tiny image has no MPI to try."""
-    from toolkit.cli import launch_local, notebook_job, prepare, repeat
+    from toolkit.cli import launch_local, prepare, repeat
     from toolkit.probe.asking import of_job
     from toolkit.probe.probe import probe
 
     host = probe(Cluster(), of_job(None))
-    for module in (prepare, notebook_job, launch_local, repeat, doctor_live):
+    for module in (prepare, launch_local, repeat, doctor_live):
         monkeypatch.setattr(module, "probe", lambda *_, **__: host)
     monkeypatch.setattr(doctor_live.trial, "library", lambda *_: "/usr/lib/libmpi.so")
     monkeypatch.setattr(doctor_live.trial, "programs", lambda *_: ())

@@ -11,7 +11,7 @@ from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD
 from tests.unit.tables import every_row
 from toolkit.cli import notebook
-from toolkit.errors import BadInput, Missing
+from toolkit.errors import BadInput
 from toolkit.launch import records
 
 
@@ -175,16 +175,3 @@ def test_a_taken_port_is_told_before_anything_is_sent(image, tmp_path):
     assert isinstance(error, BadInput)
     assert f"--port {port}" in error.message
     assert not (tmp_path / "toolkit").exists()
-
-
-def test_a_site_leads_to_its_host(monkeypatch):
-    from toolkit.knowledge import sites
-
-    monkeypatch.setattr(notebook.shutil, "which", lambda _: None)
-    names = [name for name in sites.names() if sites.site(name).host]
-    assert names
-    assert notebook.host_of(sites.site(names[0])) == sites.site(names[0]).host
-    assert notebook.host_of(None) == ""
-    nameless = next(s for s in map(sites.site, sites.names()) if not s.host)
-    with pytest.raises(Missing, match="names no host"):
-        notebook.host_of(nameless)
