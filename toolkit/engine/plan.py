@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.engine.plans import propose
+from toolkit.engine.proposal import propose
 from toolkit.engine.searched import searched
 from toolkit.engine.surroundings import surrounded
 from toolkit.model.facts import HostFacts, ImageFacts

@@ -1,7 +1,7 @@
 """Say in one line why a launch works, from the same facts that the rules found nothing wrong with."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.plans import AGENT
+from toolkit.engine.proposal import AGENT
 from toolkit.engine.words import mpi_name, plain
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.engine.plan import plan
-from toolkit.engine.plans import propose
 from toolkit.engine.predict import foresee, predict
+from toolkit.engine.proposal import propose
 from toolkit.engine.surroundings import surrounded
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.remedies import Remedy, remedies

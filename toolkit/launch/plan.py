@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterable
 
-from toolkit.engine.plans import AGENT, GLOO_FILE
+from toolkit.engine.proposal import AGENT, GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch import variables
 from toolkit.model.facts import HostFacts

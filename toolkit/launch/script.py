@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from toolkit import __version__
 from toolkit.data import shipped
-from toolkit.engine.plans import GLOO_FILE
+from toolkit.engine.proposal import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch import foreign as found
 from toolkit.launch import header, preflight, variables

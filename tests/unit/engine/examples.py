@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from toolkit.engine.case import Case
-from toolkit.engine.plans import propose
+from toolkit.engine.proposal import propose
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Plan, Request
 

@@ -2,8 +2,8 @@
 
 from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, host, image, mpi, with_
 from toolkit.engine.bound import brought, carried, first, halves, loaded, replaces
-from toolkit.engine.plans import propose
 from toolkit.engine.predict import case_of
+from toolkit.engine.proposal import propose
 from toolkit.model.prediction import Plan, Request
 
 PREFIX = "/opt/centre/openmpi"

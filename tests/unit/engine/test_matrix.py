@@ -7,8 +7,8 @@ import msgspec
 from tests.matrix.measured import Measured, cells, excluded, expressible, image
 from tests.unit.tables import every_row
 from toolkit.engine.inherited import steers_mpi
-from toolkit.engine.plans import propose
 from toolkit.engine.predict import foresee
+from toolkit.engine.proposal import propose
 
 MEASURED = [m for cell in cells() if (m := expressible(cell))]
 NOT_LAUNCHES = {

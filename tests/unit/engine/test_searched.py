@@ -3,8 +3,8 @@
 import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, host, with_
-from toolkit.engine.plans import propose
 from toolkit.engine.predict import case_of, foresee, predict
+from toolkit.engine.proposal import propose
 from toolkit.engine.searched import searched
 from toolkit.model.prediction import Plan, Request
 

@@ -5,7 +5,7 @@ import posixpath
 from toolkit import knowledge
 from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.plans import AGENT, ISOLATED
+from toolkit.engine.proposal import AGENT, ISOLATED
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect

@@ -2,7 +2,7 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.plans import PLAIN_PMIX
+from toolkit.engine.proposal import PLAIN_PMIX
 from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
 from toolkit.engine.rules.wireup import ALONE, unfound
 from toolkit.engine.traits import host_launcher, insists

@@ -17,8 +17,8 @@ from tests.unit.engine.whole import (
     with_,
 )
 from toolkit.engine.judge import judge
-from toolkit.engine.plans import propose
 from toolkit.engine.predict import foresee, predict
+from toolkit.engine.proposal import propose
 from toolkit.engine.registry import RULES
 from toolkit.model.prediction import Request
 
