@@ -86,10 +86,11 @@ def read_stack(text: str, name: str) -> Stack:
 def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
     """Return one line for each version that the image has and the lock does not name."""
     versions = lock.solution.versions
-    mpi = next(name for name in MPIS if name in versions)
+    mpi = next((name for name in MPIS if name in versions), "")
+    python = versions.get("python", "none")
     wanted = {
         "mpi": (mpi, stack.mpi),
-        "mpi version": (versions[mpi], stack.mpi_version),
+        "mpi version": (versions.get(mpi, ""), stack.mpi_version),
         **{
             name: (versions.get(name, ""), getattr(stack, name))
             for name in ("mpi4py", "tensorflow", "horovod")
@@ -100,8 +101,8 @@ def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
         for what, (asked, has) in wanted.items()
         if asked and not same(asked, has)
     ]
-    if not stack.python.startswith(f"{versions['python']}."):
-        lines.append(f"python: the lock names {versions['python']}, the image has {stack.python}")
+    if not stack.python.startswith(f"{python}."):
+        lines.append(f"python: the lock names {python}, the image has {stack.python}")
     lines += [f"horovod: built without {o}" for o in lock.operations if o not in stack.horovod_operations]
     return tuple(lines)
 

@@ -56,6 +56,11 @@ def test_every_other_version_is_a_line(change, said):
     assert disagreements(LOCK, msgspec.structs.replace(STACK, **change)) == (said,)
 
 
+def test_a_lock_that_names_nothing_is_a_disagreement_about_python():
+    bare = msgspec.structs.replace(LOCK, solution=msgspec.structs.replace(LOCK.solution, chosen=()), steps=())
+    assert disagreements(bare, STACK) == ("python: the lock names none, the image has 3.11.2",)
+
+
 def test_a_description_is_read_back():
     assert read_stack(msgspec.json.encode(STACK).decode(), "x") == STACK
 
