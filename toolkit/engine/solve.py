@@ -41,6 +41,21 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
 
 
+def solve_rows(
+    recipe: Recipe,
+    name: str,
+    table: Stacks,
+    host: HostFacts | None = None,
+    request: Request = _TWO_NODES,
+) -> tuple[Solution, Taken] | Conflict:
+    """Return the preferred stack of a recipe and its rows of the table, or why there is no stack.
+
+    ``name`` is the recipe's. With ``host``, a job of the shape ``request`` has to start there.
+    """
+    solver = _Solver(recipe, name, table, host, request)
+    return solver.answer() or solver.conflict()
+
+
 def solve(
     recipe: Recipe,
     name: str,
@@ -48,12 +63,9 @@ def solve(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | Conflict:
-    """Return the preferred stack of a recipe, or why there is none.
-
-    ``name`` is the recipe's. With ``host``, a job of the shape ``request`` has to start there.
-    """
-    solver = _Solver(recipe, name, table, host, request)
-    return solver.answer() or solver.conflict()
+    """Return what :func:`solve_rows` does, without the rows."""
+    found = solve_rows(recipe, name, table, host, request)
+    return found if isinstance(found, Conflict) else found[0]
 
 
 def find(
@@ -64,7 +76,8 @@ def find(
     request: Request = _TWO_NODES,
 ) -> Solution | None:
     """Return what :func:`solve` does, and do without the reason where there is no stack."""
-    return _Solver(recipe, name, table, host, request).answer()
+    found = _Solver(recipe, name, table, host, request).answer()
+    return found[0] if found else None
 
 
 class _Solver:
@@ -79,15 +92,15 @@ class _Solver:
         self.book = ordered(table)
         self.said: dict[tuple[str, ...], Ways] = {}
 
-    def answer(self) -> Solution | None:
+    def answer(self) -> tuple[Solution, Taken] | None:
         if self.host is None:
             found = first(self.problem(self.asks))
-            return self.solution(found, None) if found else None
+            return (self.solution(found, None), found[1]) if found else None
         if not self.possible(self.asks):
             return None
         for mode in (*RANKING, "gloo"):
             if found := first(self.problem(self.asks, self.works_by(mode))):
-                return self.solution(found, mode)
+                return self.solution(found, mode), found[1]
         return None
 
     def problem(self, asks: tuple[Ask, ...], works: Works | None = None) -> Problem:

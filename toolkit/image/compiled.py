@@ -23,8 +23,8 @@ from toolkit.image.context import compile_context
 from toolkit.image.digest import sha256
 from toolkit.image.emit import Making
 from toolkit.image.steps import Step, key_of, output_of
+from toolkit.model.lock import Compiled
 from toolkit.model.progress import Tell
-from toolkit.model.solution import Component
 from toolkit.run.copy_out import ChunkReader
 from toolkit.run.engine import Abreast, BuildOptions, build_image, forget_image, taken
 
@@ -54,7 +54,7 @@ def ensure_compiled(
     tell: Tell,
     options: BuildOptions,
     jobs: int,
-) -> dict[Component, Made]:
+) -> dict[Compiled, Made]:
     """Return what every step makes, compiled now where it is not kept; steps that can go side by side do.
 
     ``jobs`` compilers run at once for each; ``options.fresh`` compiles what is kept too.
@@ -63,7 +63,7 @@ def ensure_compiled(
         CheckFailed: if a step fails.
         Missing: if the engine went away.
     """
-    made: dict[Component, Made] = {}
+    made: dict[Compiled, Made] = {}
     waiting = list(making.steps)
     while waiting:
         turn = [step for step in waiting if all(before in made for before in step.after)]
@@ -80,7 +80,7 @@ def ensure_compiled(
     return made
 
 
-def _together(tasks: Mapping[Component, Callable[[], Made]], work: "_Work") -> dict[Component, Made]:
+def _together(tasks: Mapping[Compiled, Callable[[], Made]], work: "_Work") -> dict[Compiled, Made]:
     """Do several things at once; the first that fails, or an interrupt, ends the others."""
     if not tasks:
         return {}
@@ -110,7 +110,7 @@ class _Work:
     jobs: int
     abreast: Abreast
 
-    def compiled(self, step: Step, key: str, made: Mapping[Component, Made]) -> Made:
+    def compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
         """Compile a component, unless another build that runs now has just done so."""
         with self._turn(key):
             kept = None if self.options.fresh else _kept(step, key)
@@ -130,13 +130,13 @@ class _Work:
                     time.sleep(_PATIENCE)
             yield
 
-    def _compiled(self, step: Step, key: str, made: Mapping[Component, Made]) -> Made:
+    def _compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
         self.tell.step(f"Compiling {step.component} {step.source.version}")
         before = {component: made[component].path for component in step.after}
         ready = msgspec.structs.replace(self.making, ready={c: path.name for c, path in before.items()})
         context = compile_context(ready, step, self.files, {path.name: path for path in before.values()})
         options = replace(self.options, arguments={**self.options.arguments, "JOBS": str(self.jobs)})
-        what = f"{self.making.named.name}: {step.component}"
+        what = f"{self.making.lock.recipe}: {step.component}"
         image = build_image(self.client, context, what, self.tell, options, self.abreast)
         try:
             return _keep(step, key, taken(self.client, image, _FOLDER))

@@ -63,7 +63,7 @@ def own_files(making: Making) -> dict[str, bytes | Path]:
     return {
         "papers/lock.json": encoded(making.lock),
         "papers/manifest.py": (shipped("containers") / "manifest.py").read_bytes(),
-        **{f"papers/{n}": text for n, text in documents(making.lock, making.named.recipe).items()},
+        **{f"papers/{n}": text for n, text in documents(making.lock).items()},
         "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
         **{f"lib/toolkit/trainers/{name}": content for name, content in trainers().items()},
     }

@@ -6,13 +6,9 @@ from typing import Literal
 import msgspec
 
 from toolkit import __version__
-from toolkit.image.ingredients import ingredients
-from toolkit.image.recipe import Named
 from toolkit.image.steps import PREFIX, Step, steps_of
-from toolkit.knowledge.stacks import stacks
-from toolkit.model.lock import Lock
+from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock
 from toolkit.model.recipe import MPIS
-from toolkit.model.solution import Component
 from toolkit.render import render
 from toolkit.run.bootstrap import MANNER
 
@@ -31,21 +27,22 @@ _STEP_SECONDS = 5400
 
 
 class Making(msgspec.Struct, frozen=True, kw_only=True):
-    """One image to make: its recipe, its lock, and what the machine has for it already.
+    """One image to make: its lock, and what the machine has for it already.
 
-    ``base`` goes behind FROM; ``base.tar`` in the context takes its place where it is empty. ``ready`` are
-    components that are compiled, and the names of what was made.
+    ``base`` goes behind FROM; ``base.tar`` in the context takes its place if it is empty. ``ready`` are
+    components that are compiled, and the names of what was made. ``unbuildable`` says why the lock is only an
+    outline; it is empty for a lock to build from.
     """
 
-    named: Named
     lock: Lock
     base: str = ""
-    ready: dict[Component, str] = {}
+    ready: dict[Compiled, str] = {}
+    unbuildable: str = ""
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """What there is to compile, whether it is ready or not."""
-        return steps_of(self.lock, self.named.recipe)
+        return steps_of(self.lock)
 
 
 def dockerfile(
@@ -84,36 +81,33 @@ def definition(making: Making, labels: dict[str, str], *, context: str, jobs: in
 
 
 def _values(making: Making) -> dict[str, object]:
-    lock, recipe = making.lock, making.named.recipe
-    needs = ingredients(lock.solution, recipe, stacks())
-    wheels = [f"{c}=={needs.rows[c].version}" for c in needs.sdists]
+    lock = making.lock
+    wheels = [
+        f"{step.component}=={step.source.version}"
+        for step in making.steps
+        if step.component in PYTHON_PACKAGES
+    ]
     return {
-        "name": making.named.name,
-        "title": " ".join(recipe.title.split()),
+        "name": lock.recipe,
+        "title": lock.title,
         "version": __version__,
         "base": making.base,
         "rootfs": not making.base,
-        "brought": bool(needs.base.brings),
-        "unbuildable": recipe.unbuildable,
+        "brought": any(chosen.provider == "published" for chosen in lock.solution.chosen),
+        "unbuildable": making.unbuildable,
         "ready": making.ready,
         "seconds": _STEP_SECONDS,
-        "said": {"RECIPE": making.named.name, "BASE": origin(lock), "TOOLKIT": __version__},
+        "said": {"RECIPE": lock.recipe, "BASE": origin(lock), "TOOLKIT": __version__},
         "stack_words": ("/build/parts/stack.sh", *wheels),
-        "environment": environment(making),
+        "environment": environment(lock),
     }
 
 
-def environment(making: Making) -> dict[str, str]:
+def environment(lock: Lock) -> dict[str, str]:
     """Return the variables of the finished image."""
-    needs = ingredients(making.lock.solution, making.named.recipe, stacks())
     own = [f"{VENV}/bin"]
-    own += [f"{PREFIX}/bin"] if any(c in MPIS and row.archive for c, row in needs.rows.items()) else []
-    rows = [row.environment for row in needs.rows.values()]
-    return {
-        "PATH": ":".join((*own, _SYSTEM_PATH)),
-        "LANG": "C.UTF-8",
-        **{key: value for row in rows for key, value in row.items()},
-    }
+    own += [f"{PREFIX}/bin"] if any(step.component in MPIS for step in lock.steps) else []
+    return {"PATH": ":".join((*own, _SYSTEM_PATH)), "LANG": "C.UTF-8", **lock.environment}
 
 
 def origin(lock: Lock) -> str:

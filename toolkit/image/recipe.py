@@ -10,9 +10,9 @@ import msgspec
 
 from toolkit import data
 from toolkit.errors import BadInput
-from toolkit.knowledge.stacks import Stacks, stacks
+from toolkit.knowledge.stacks import Stacks
 from toolkit.knowledge.strict import Objection, refused, shape, tables, text_of
-from toolkit.model.recipe import MATCH_HOST, MPIS, OPERATIONS, WANTABLE, Recipe
+from toolkit.model.recipe import LONGEST_LINE, MATCH_HOST, MPIS, OPERATIONS, WANTABLE, Recipe
 from toolkit.near import near
 from toolkit.versions import is_wish
 
@@ -21,7 +21,6 @@ _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
 """What a cluster decides: its PMIx which MPI starts there, its driver which CUDA."""
 
-_LONGEST_LINE = 300
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The name of a recipe, which becomes the name of its image."""
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
@@ -44,8 +43,11 @@ def names() -> list[str]:
     return data.names("recipes", ".toml")
 
 
-def load(name: str) -> Named:
-    """Read the recipe of a name or a path, and check that it can be built.
+def load(name: str, table: Stacks | None = None) -> Named:
+    """Read the recipe of a name or a path, and check its values.
+
+    With ``table``, the base and the architecture have to be among its rows. Leave it out if the recipe is
+    only compared with its lock.
 
     Raises:
         BadInput: one line with file, line, field and choices.
@@ -58,11 +60,11 @@ def load(name: str) -> Named:
             "with single dots, dashes or underscores between them",
             fix="rename the file",
         )
-    return Named(stem, parse(text_of(path), str(path)))
+    return Named(stem, parse(text_of(path), str(path), table))
 
 
-def parse(text: str, file: str) -> Recipe:
-    """Read a recipe from its text; ``file`` is named in errors.
+def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
+    """Read a recipe from its text; ``file`` is named in errors, ``table`` as in :func:`load`.
 
     Raises:
         BadInput: one line with file, line, field and choices.
@@ -76,7 +78,7 @@ def parse(text: str, file: str) -> Recipe:
         recipe = msgspec.convert(raw, Recipe)
     except msgspec.ValidationError as error:
         raise refused(shape(str(error), Recipe), text, file) from error
-    for objection in objections(recipe, stacks()):
+    for objection in objections(recipe, table):
         raise refused(objection, text, file)
     return recipe
 
@@ -86,22 +88,17 @@ def recipe_sha256(recipe: Recipe) -> str:
     return hashlib.sha256(msgspec.json.encode(recipe, order="deterministic")).hexdigest()
 
 
-def objections(recipe: Recipe, table: Stacks) -> Iterator[Objection]:
+def objections(recipe: Recipe, table: Stacks | None) -> Iterator[Objection]:
     """Yield why this is no recipe, the most basic reason first; whether a stack fits it is for the solver."""
     for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
-        if not text.isprintable() or len(text) > _LONGEST_LINE:
-            yield Objection(field, f"expected one line of printable text, at most {_LONGEST_LINE} characters")
+        if not text.isprintable() or len(text) > LONGEST_LINE:
+            yield Objection(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")
     for name, wish in recipe.want.items():
         yield from _of_wish(name, wish)
     yield from _of_mpi(recipe)
     if "horovod" in recipe.want and not recipe.horovod.operations:
         yield Objection("horovod.operations", "Horovod needs a way to move tensors", OPERATIONS)
-    bases = tuple(row.name for row in table.base)
-    if recipe.base and not any(fnmatchcase(name, recipe.base) for name in bases):
-        yield Objection("base", f"no base is called {recipe.base!r}", bases)
-    if recipe.architecture not in table.architectures:
-        what = f"no base is known for {recipe.architecture!r}"
-        yield Objection("architecture", what, table.architectures)
+    yield from _of_base(recipe, table) if table else ()
     for package in recipe.packages:
         if not _PINNED.fullmatch(package):
             yield Objection("packages", f"{package!r} is not pinned; write NAME==VERSION")
@@ -125,6 +122,15 @@ def _of_wish(name: str, wish: str) -> Iterator[Objection]:
     elif not is_wish(wish):
         what = f"{wish!r} is no constraint; write '*', '2.15.*', '>=4.1,<5' or a version"
         yield Objection(f"want.{name}", what)
+
+
+def _of_base(recipe: Recipe, table: Stacks) -> Iterator[Objection]:
+    bases = tuple(row.name for row in table.base)
+    if recipe.base and not any(fnmatchcase(name, recipe.base) for name in bases):
+        yield Objection("base", f"no base is called {recipe.base!r}", bases)
+    if recipe.architecture not in table.architectures:
+        what = f"no base is known for {recipe.architecture!r}"
+        yield Objection("architecture", what, table.architectures)
 
 
 def _of_mpi(recipe: Recipe) -> Iterator[Objection]:

@@ -15,14 +15,14 @@ from packaging.utils import canonicalize_name
 
 from toolkit.errors import CheckFailed
 from toolkit.image import pylock
+from toolkit.image.complete import complete
 from toolkit.image.fetch import fetched
-from toolkit.image.ingredients import Ingredients, ingredients
+from toolkit.image.ingredients import Ingredients
 from toolkit.image.pylock import Dated
-from toolkit.image.recipe import Named, recipe_sha256
-from toolkit.knowledge.stacks import stacks
+from toolkit.image.recipe import Named
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.progress import Tell
-from toolkit.model.solution import Solution
+from toolkit.model.solution import Component, Solution
 from toolkit.run import wheels
 from toolkit.run.apt import ESSENTIAL, Answer, files_of
 from toolkit.run.base import ensure_base
@@ -41,17 +41,22 @@ _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
 
 
 def resolve(
-    client: "DockerClient", named: Named, solution: Solution, tell: Tell, *, newer_base: bool = False
+    client: "DockerClient",
+    named: Named,
+    solution: Solution,
+    needs: Ingredients,
+    tell: Tell,
+    *,
+    newer_base: bool = False,
 ) -> Lock:
     """Return the lock of a solution; its Python files are in the cache afterwards.
 
-    ``newer_base`` asks the registry for the base image again.
+    ``needs`` is what the solution takes to build. ``newer_base`` asks the registry for the base image again.
 
     Raises:
         CheckFailed: if a package or a wheel is not to be had.
         Missing: if the engine, the package index or a way to a base image is not there.
     """
-    needs = ingredients(solution, named.recipe, stacks())
     base, debian = _debian(client, needs, tell, newer_base=newer_base)
     kept = {file.sha256 for file in base.packages}
     run = tuple(file for file in debian.sets["run"] if file.sha256 not in kept)
@@ -61,17 +66,17 @@ def resolve(
     sdists = python.sdists()
     installed = python.wheels((*needs.wheels, *needs.packages, *_required(sdists, python)), needs.tools)
     tools = python.wheels(needs.tools, tuple(f"{file.name}=={file.version}" for file, _ in installed))
-    archives = tuple(_archive(needs, component) for component in needs.compiled)
+    archives = tuple(_archive(needs, component) for component in (*needs.helpers, *needs.compiled))
     sources = [f for f, _ in sdists] + [f for f in archives if f]
     mirrors = of_image(client, base.published) if base.published else {}
 
     def measured(files: Sequence[LockedFile]) -> tuple[LockedFile, ...]:
         return _measured(files, tell, named.name, mirrors)
 
-    return Lock(
-        recipe=named.name,
-        recipe_sha256=recipe_sha256(named.recipe),
-        solution=solution,
+    return complete(
+        named,
+        solution,
+        needs,
         epoch=max([debian.date, *(date for _, date in (*sdists, *installed, *tools))]),
         base=base,
         build=Stage(debian=build, wheels=measured([f for f, _ in tools]), sources=measured(sources)),
@@ -93,6 +98,7 @@ def _debian(
     locked = LockedBase(
         name=row.name,
         release=row.release,
+        image=row.image,
         published=base.reference if base.published else "",
         packages=answer.sets.get("base", ()),
     )
@@ -194,8 +200,8 @@ def _text(tar: tarfile.TarFile, name: str) -> str:
     return member.read().decode("utf-8", "replace") if member else ""
 
 
-def _archive(needs: Ingredients, component: str) -> LockedFile | None:
-    row = needs.rows[component]  # type: ignore[index] # it is one of them
+def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
+    row = needs.rows[component]
     if row.archive is None:
         return None
     return LockedFile(

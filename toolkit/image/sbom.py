@@ -11,7 +11,7 @@ lock gives the same bytes: the serial number is made from its hash, the time is 
 
 import datetime as dt
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import cast
 
@@ -19,7 +19,7 @@ import msgspec
 
 from toolkit import DISTRIBUTION, __version__
 from toolkit.image.purl import debian, generic, published, pypi
-from toolkit.knowledge.licences import OWN, licences
+from toolkit.knowledge.licences import OWN, REFERENCE
 from toolkit.model.lock import Lock, LockedFile, lock_sha256
 from toolkit.model.solution import Chosen, Component
 
@@ -75,12 +75,12 @@ TOOL: _Item = {
 """The entry of toolkit itself, which writes the bill."""
 
 
-def sbom(lock: Lock, built_with: Mapping[Component, Sequence[str]] | None = None) -> bytes:
-    """Return the bill of materials; ``built_with`` has the words that configured what was compiled."""
+def sbom(lock: Lock) -> bytes:
+    """Return the bill of materials."""
     found = _files(lock)
     refs: dict[Component, str] = {}
     for chosen in lock.solution.chosen:
-        refs[chosen.component] = _mark(found, chosen, (built_with or {}).get(chosen.component, ()), lock)
+        refs[chosen.component] = _mark(found, chosen, lock)
     root = f"image:{lock.recipe}"
     document = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -146,18 +146,25 @@ def _component(
     return purl, item
 
 
-def _mark(found: dict[str, _Item], chosen: Chosen, words: Sequence[str], lock: Lock) -> str:
+def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
+    """Return the words that configured a component; none if it is not compiled."""
+    words = next((step.words for step in lock.steps if step.component == component), ())
+    return tuple(f"HOROVOD_WITH_{word.upper()}=1" for word in words) if component == "horovod" else words
+
+
+def _mark(found: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
     """Say of the file that is a component that it is one, or add the component; return its reference."""
     ref = _shown_by(found, chosen.component)
     if not ref:
         ref, item = _unseen(chosen, lock)
         found[ref] = item
     item = found[ref]
-    licence = licences().get(chosen.component)
-    if licence and (spdx := licence.of(chosen.version)):
-        item["licenses"] = [{"license": {"id": spdx}}]
-    elif licence:
-        item["licenses"] = [{"license": {"name": licence.name}}]
+    if licence := lock.licences.get(chosen.component):
+        name = licence.removeprefix(REFERENCE)
+        item["licenses"] = [
+            {"license": {"id": name} if name == licence else {"name": name.replace("-", " ")}}
+        ]
+    words = _built_with(chosen.component, lock)
     told = {
         "toolkit:component": chosen.component,
         "toolkit:version": chosen.version,

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from toolkit.engine.solve import Conflict, solve
+from toolkit.engine.search import Taken
+from toolkit.engine.solve import Conflict, solve_rows
 from toolkit.errors import CheckFailed
 from toolkit.image.recipe import Named
 from toolkit.knowledge.stacks import stacks
@@ -12,12 +13,17 @@ from toolkit.model.solution import Solution
 
 
 def solved(named: Named, host: HostFacts | None = None) -> Solution:
-    """Return the stack of a recipe, on a cluster if its facts are given.
+    """Return what :func:`solved_rows` does, without the rows."""
+    return solved_rows(named, host)[0]
+
+
+def solved_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, Taken]:
+    """Return the stack of a recipe and its rows, for a cluster if its facts are given.
 
     Raises:
         CheckFailed: if no stack satisfies it, with the constraints that contradict each other.
     """
-    found = solve(named.recipe, named.name, stacks(), host)
+    found = solve_rows(named.recipe, named.name, stacks(), host)
     if isinstance(found, Conflict):
         raise refusal(found)
     return found

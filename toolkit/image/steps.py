@@ -1,4 +1,4 @@
-"""What a lock's image is compiled from, one step a component, and what each of them depends on; pure."""
+"""The steps of a lock with their files, and what each of them depends on; pure."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from toolkit.data import shipped
-from toolkit.errors import BadInput
-from toolkit.image.ingredients import COMPILED, Ingredients, ingredients
-from toolkit.knowledge.stacks import stacks
-from toolkit.model.lock import Lock, LockedFile
-from toolkit.model.recipe import Recipe
-from toolkit.model.solution import Component
+from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock, LockedFile, LockedStep
 
 PREFIX = "/opt/mpi"
 """Where an MPI that is compiled, and what it stands on, is installed."""
 
-_MPI: tuple[Component, ...] = ("openmpi", "mpich")
 _COMMON = ("packages.sh", "compile.sh", "python.sh")
 _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "libjansson4", "libsframe1")
 
@@ -28,9 +22,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     archives that its part takes something out of. ``words`` follow ``sh``.
     """
 
-    component: Component
+    component: Compiled
     source: LockedFile
-    after: tuple[Component, ...]
+    after: tuple[Compiled, ...]
     wheels: tuple[LockedFile, ...]
     requirements: tuple[LockedFile, ...]
     parts: tuple[str, ...]
@@ -38,14 +32,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     extra: tuple[LockedFile, ...] = ()
 
 
-def steps_of(lock: Lock, recipe: Recipe) -> tuple[Step, ...]:
-    """Return what a lock's image is compiled from, in an order that works.
-
-    Raises:
-        BadInput: if the lock lacks a source archive.
-    """
-    needs = ingredients(lock.solution, recipe, stacks())
-    return tuple(_step(component, needs, lock, recipe) for component in needs.compiled if component != "cuda")
+def steps_of(lock: Lock) -> tuple[Step, ...]:
+    """Return the steps of a lock, in its order."""
+    return tuple(_step(step, lock) for step in lock.steps)
 
 
 def output_of(step: Step) -> str:
@@ -53,7 +42,7 @@ def output_of(step: Step) -> str:
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 
-def key_of(step: Step, lock: Lock, before: Mapping[Component, str]) -> str:
+def key_of(step: Step, lock: Lock, before: Mapping[Compiled, str]) -> str:
     """Return a hash of all that a step's output depends on; ``before`` has those of earlier steps."""
     parts = shipped("containers") / "parts"
     depends = {
@@ -80,38 +69,18 @@ def requirement_lines(files: Sequence[LockedFile]) -> bytes:
     return "".join(lines).encode()
 
 
-def _step(component: Component, needs: Ingredients, lock: Lock, recipe: Recipe) -> Step:
-    row = needs.rows[component]
-    source = next((f for f in lock.build.sources if f.name == component), None)
-    if source is None:
-        raise BadInput(
-            f"the lock of {lock.recipe} names no source archive of {component}",
-            fix=f"toolkit image lock {lock.recipe} --upgrade",
-        )
-    wheels = _seen(component, needs, lock)
-    tools = lock.build.wheels if component in needs.sdists else ()
-    own = {file.name for file in wheels}
-    words = recipe.operations if component == "horovod" else row.configure
-    # The compiler of CUDA is no step of its own: nothing of it is to be in the image.
-    extra = tuple(f for f in lock.build.sources if f.name == "cuda" and component == "horovod")
+def _step(step: LockedStep, lock: Lock) -> Step:
+    sources = {file.name: file for file in lock.build.sources}
+    source, extra = sources[step.component], tuple(sources[name] for name in step.extra)
+    wheels = tuple(file for file in lock.run.wheels if file.name in step.wheels)
+    tools = lock.build.wheels if step.component in PYTHON_PACKAGES else ()
     return Step(
-        component=component,
+        component=step.component,
         source=source,
-        after=tuple(c for c in COMPILED[component] if c in needs.compiled),
+        after=step.after,
         wheels=wheels,
-        requirements=tuple(f for f in tools if f.name not in own) + wheels,
-        parts=(f"{component}.sh", *(f"{file.name}.sh" for file in extra)),
-        words=("/build/parts/compile.sh", component, source.file, *words),
+        requirements=tuple(f for f in tools if f.name not in step.wheels) + wheels,
+        parts=tuple(f"{name}.sh" for name in (step.component, *step.extra)),
+        words=("/build/parts/compile.sh", step.component, source.file, *step.words),
         extra=extra,
     )
-
-
-def _seen(component: Component, needs: Ingredients, lock: Lock) -> tuple[LockedFile, ...]:
-    """Return the wheels that a component is compiled against: TensorFlow and all, or an MPI from PyPI."""
-    if component == "horovod":
-        return lock.run.wheels
-    if component not in needs.sdists:
-        return ()
-    rows = [needs.rows[mpi] for mpi in _MPI if mpi in needs.rows]
-    names = {wheel.partition("==")[0] for row in rows for wheel in row.wheels}
-    return tuple(file for file in lock.run.wheels if file.name in names)

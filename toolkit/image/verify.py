@@ -12,7 +12,7 @@ from toolkit.image import tree as files
 from toolkit.image.bounded import Budget
 from toolkit.image.describe import describe
 from toolkit.image.digest import digest_file, noted_digest, sha256
-from toolkit.image.lock import MOST_LOCK, decode_lock
+from toolkit.image.lock import MOST_LOCK, EarlierLock, decode_lock
 from toolkit.image.manifest import MANIFEST_PATH, read_manifest
 from toolkit.image.siffile import read_sif
 from toolkit.image.signing import Checked, is_signed, signatures, uncovered
@@ -29,6 +29,7 @@ LOCK_PATH = "/opt/toolkit/lock.json"
 """Where an image built by this toolkit has its lock."""
 
 _NO_LOCK = f"the image has no {LOCK_PATH}"
+_EARLIER_LOCK = f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again to compare it"
 
 UNSIGNED = "it has no signature"
 """What is told of a file that nobody signed."""
@@ -212,18 +213,21 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
 
 
 def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
+    """Return the lock in an image; ``None`` and why, if there is none that can be read."""
     text = files.read(tree, LOCK_PATH, MOST_LOCK)
     if text is None:
         return None, _NO_LOCK
     try:
         return decode_lock(text, LOCK_PATH), ""
+    except EarlierLock:
+        return None, _EARLIER_LOCK
     except BadInput as error:
         return None, error.message
 
 
 def _lock(own: Lock | None, given: Lock | None, why: str) -> Check:
     if own is None:
-        absent = why == _NO_LOCK and given is None
+        absent = why in (_NO_LOCK, _EARLIER_LOCK) and given is None
         return Check(name="lock", outcome="not-checked" if absent else "failed", told=why)
     if given is not None and encoded(given) != encoded(own):
         return Check(

@@ -1,7 +1,7 @@
 """``licences.toml``: what the big parts of a stack are licensed under."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 import msgspec
@@ -12,6 +12,9 @@ from toolkit.versions import older
 
 OWN = "Apache-2.0"
 """The licence of toolkit itself, and of its modules in images; ``LICENSE`` has its text."""
+
+REFERENCE = "LicenseRef-"
+"""How the term of a licence begins that the SPDX list does not have; its name follows."""
 
 
 class Licence(Row, frozen=True, kw_only=True):
@@ -30,7 +33,7 @@ class Licence(Row, frozen=True, kw_only=True):
 
     def term(self, version: str) -> str:
         """Return the licence as a term of an SPDX expression: its identifier, or a ``LicenseRef``."""
-        return self.of(version) or "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", self.name)
+        return self.of(version) or REFERENCE + re.sub(r"[^A-Za-z0-9.]+", "-", self.name)
 
 
 @cache
@@ -39,10 +42,14 @@ def licences() -> dict[Component, Licence]:
     return read("licences", dict[Component, Licence])
 
 
-def expression(versions: Mapping[str, str]) -> str:
-    """Return the SPDX expression for toolkit and the components of a stack; ``versions`` has their versions.
+def terms(versions: Mapping[str, str]) -> dict[Component, str]:
+    """Return the licences of the components of a stack, as terms of an SPDX expression.
 
-    Components without a row (the base) are left out.
+    ``versions`` holds the version of each component. Components without a row (the base) are left out.
     """
-    terms = {row.term(versions[name]) for name, row in licences().items() if name in versions}
-    return " AND ".join((OWN, *sorted(terms - {OWN})))
+    return {name: row.term(versions[name]) for name, row in licences().items() if name in versions}
+
+
+def expression(found: Iterable[str]) -> str:
+    """Return the SPDX expression for toolkit and components with these licences."""
+    return " AND ".join((OWN, *sorted({*found} - {OWN})))

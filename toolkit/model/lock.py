@@ -1,10 +1,22 @@
-"""A recipe resolved: every byte that goes into an image, by name, version and hash."""
+"""A recipe resolved: every file and step that an image is made from."""
 
 import hashlib
+from typing import Literal
 
 import msgspec
 
-from toolkit.model.solution import Solution
+from toolkit.model.solution import Component, Solution
+
+SCHEMA = "toolkit.lock/2"
+
+Compiled = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
+"""Components that can be compiled: each has a script in ``containers/parts``."""
+
+Helper = Literal["cuda"]
+"""Archives that the script of another component unpacks, by a script in ``containers/parts``."""
+
+PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
+"""Compiled components whose script makes a wheel; the scripts of the others install files."""
 
 
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,13 +37,15 @@ class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The image that everything is put on.
 
-    ``name`` is that of the knowledge row (``debian:bookworm``). ``published`` is the reference, with its
-    digest, of the published image, where a registry told it. Where none answered it is empty, and the base is
-    bootstrapped from ``packages``, which gives the same files on every machine.
+    ``name`` is the distribution with its release (``debian:bookworm``), ``image`` the published image without
+    a digest (``debian:bookworm-slim``). ``published`` is that image with its digest; it is empty if no
+    registry answered. The base is then bootstrapped from ``packages``, which gives the same files on every
+    machine.
     """
 
     name: str
     release: str
+    image: str
     published: str = ""
     packages: tuple[LockedFile, ...] = ()
 
@@ -47,22 +61,50 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     sources: tuple[LockedFile, ...] = ()
 
 
-class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that an image is made from; ``build`` needs it and nothing else.
+class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One component that is compiled, from the archive of its name among the sources of ``build``.
 
-    ``recipe_sha256`` is of the recipe's values, not of its text: a comment does not make a lock stale.
-    ``epoch`` is the time, in seconds, that every file and header of the image is given (SOURCE_DATE_EPOCH).
-    ``build`` is what compiling needs and the image does not keep, ``run`` what stays in it.
+    ``words`` are the options of its configure script, or the operations of Horovod. ``after`` names the
+    earlier steps whose results it needs, ``wheels`` the wheels of the image that it is compiled against.
+    ``extra`` names further archives among the sources that its script unpacks.
     """
 
-    schema: str = "toolkit.lock/1"
+    component: Compiled
+    words: tuple[str, ...] = ()
+    after: tuple[Compiled, ...] = ()
+    wheels: tuple[str, ...] = ()
+    extra: tuple[Helper, ...] = ()
+
+
+class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that an image is made from; ``image render`` and ``image build`` read nothing else.
+
+    ``recipe_sha256`` is the hash of the recipe's values: a comment in the recipe does not make a lock stale.
+    ``packages`` names the wheels that the recipe itself asks for. ``epoch`` is the time, in seconds since
+    1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). ``steps`` are compiled in this
+    order. ``environment`` holds variables of the image, in addition to PATH and LANG. ``licences`` has an
+    identifier of SPDX for each component whose licence is known, or a LicenseRef. ``build`` is what compiling
+    needs and the image does not keep, ``run`` what stays in it.
+    """
+
+    schema: str = SCHEMA
     recipe: str
     recipe_sha256: str
+    title: str
+    packages: tuple[str, ...]
     solution: Solution
     epoch: int
     base: LockedBase
+    steps: tuple[LockedStep, ...]
+    environment: dict[str, str]
+    licences: dict[Component, str]
     build: Stage
     run: Stage
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The ways of moving tensors that Horovod is compiled with; none if it is not compiled."""
+        return next((step.words for step in self.steps if step.component == "horovod"), ())
 
 
 def encoded(lock: Lock) -> bytes:

@@ -4,15 +4,14 @@ A lock comes from anybody, and its fields become paths, command words and lines 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
-from toolkit.model.lock import Lock, LockedFile
+from toolkit.model.lock import SCHEMA, Lock, LockedBase, LockedFile, LockedStep
+from toolkit.model.recipe import LONGEST_LINE, OPERATIONS
 from toolkit.model.solution import Solution
-
-SCHEMA = "toolkit.lock/1"
 
 _MOST_BYTES = 1 << 40
 _LAST_SECOND = 1 << 32
@@ -32,16 +31,26 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:~!_-]{0,99}")
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 _BASE = re.compile(r"[a-z0-9][a-z0-9.-]{0,49}:[a-z0-9][a-z0-9._-]{0,49}")
 _PART = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
-_REFERENCE = re.compile(
+_NAME_OF_IMAGE = (
     rf"(?=.{{1,400}}\Z)(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_PART})*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?@sha256:[0-9a-f]{64}"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?"
 )
+_IMAGE = re.compile(_NAME_OF_IMAGE)
+_REFERENCE = re.compile(rf"{_NAME_OF_IMAGE}@sha256:[0-9a-f]{{64}}")
 _POOL = re.compile(r"(?=.{1,400}\Z)debian(?:-security)?:pool(?:/[A-Za-z0-9][A-Za-z0-9._+~:%-]*)+")
 _INDEX = re.compile(r"index:[0-9]{1,2}\.[0-9]{1,3}")
 _HTTPS = re.compile(
     r"(?=.{1,2000}\Z)https://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
     r"/[A-Za-z0-9._~%!&'()*+,;=:@/?-]*"
 )
+# Options that choose parts of a program. Others, such as CC=, name commands that configure runs.
+_OPTION = re.compile(
+    r"--(?:with|without|enable|disable)-[a-z0-9]+(?:-[a-z0-9]+)*(?:=[A-Za-z0-9._/,+-]{1,200})?"
+)
+# PATH and LD_… decide which programs and libraries run; toolkit sets PATH itself.
+_VARIABLE = re.compile(r"(?!PATH\Z|LD_)[A-Z][A-Z0-9_]{0,99}")
+_SETTING = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 
 
 class _Rule(NamedTuple):
@@ -67,6 +76,10 @@ _FILE_NAME = _Rule(_FILE.fullmatch, "a file name of letters, digits and ._+~:%@=
 _ORIGIN = _Rule(_is_origin, "debian:pool/…, debian-security:pool/…, index:PYTHON or an https:// address")
 _RECIPE_NAME = _Rule(_RECIPE.fullmatch, "the name of a recipe")
 _ANY_VERSION = _Rule(_VERSION.fullmatch, "a version")
+_TITLE = _Rule(
+    lambda text: len(text) <= LONGEST_LINE and text.isprintable(),
+    f"one line of printable text, at most {LONGEST_LINE} characters",
+)
 _TEXT = _Rule(lambda text: len(text) <= _LONGEST_TEXT and text.isprintable(), "one line of printable text")
 
 # Debian Policy 5.6.1 and 5.6.12; PyPA's rules for names, and PEP 440.
@@ -82,31 +95,39 @@ _WHEEL = (
 )
 _SOURCE = (_Rule(_PYTHON_NAME.fullmatch, "the name of a component"), _ANY_VERSION, "")
 
+_NAME_OF_VARIABLE = _Rule(_VARIABLE.fullmatch, "names of variables other than PATH and LD_…")
+_VALUE_OF_VARIABLE = _Rule(_SETTING.fullmatch, "one word of letters, digits and ._-")
+_IDENTIFIER = _Rule(_LICENCE.fullmatch, "an identifier of the SPDX list, or a LicenseRef")
+_CONFIGURE = _Rule(_OPTION.fullmatch, "an option such as --with-NAME, --without-NAME or --enable-NAME=VALUE")
+_WORDS = {
+    "horovod": _Rule(OPERATIONS.__contains__, f"one of {', '.join(OPERATIONS)}"),
+    "mpi4py": _Rule(().__contains__, "no words"),
+}
+
 
 def faults(lock: Lock) -> Iterator[str]:
     """Yield what is wrong with a lock, one line for each field: ``base.packages[3].sha256: …``."""
-    base = lock.base
     yield from _wrong("schema", lock.schema, _Rule(SCHEMA.__eq__, SCHEMA))
     yield from _wrong("recipe", lock.recipe, _RECIPE_NAME)
     yield from _wrong("recipe_sha256", lock.recipe_sha256, _SHA256)
+    yield from _wrong("title", lock.title, _TITLE)
+    for number, package in enumerate(lock.packages):
+        yield from _wrong(f"packages[{number}]", package, _WHEEL[0])
     yield from _of_solution(lock.solution)
     yield from _number("epoch", lock.epoch, _LAST_SECOND)
-    yield from _wrong("base.name", base.name, _Rule(_BASE.fullmatch, "a base such as debian:bookworm"))
-    yield from _wrong("base.release", base.release, _Rule(_WORD.fullmatch, "the codename of a release"))
-    if base.published or not base.packages:
-        reference = _Rule(
-            _REFERENCE.fullmatch, "an image reference with its digest, if there are no packages"
-        )
-        yield from _wrong("base.published", base.published, reference)
-    if base.name not in [c.version for c in lock.solution.chosen if c.component == "base"]:
-        yield f"base.name: expected the base that the solution names, found {shown(base.name)}"
-    for number, file in enumerate(base.packages):
-        yield from _of_file(f"base.packages[{number}]", file, *_DEBIAN)
-    for name, stage in (("build", lock.build), ("run", lock.run)):
+    yield from _of_base(lock.base, lock.solution)
+    for number, step in enumerate(lock.steps):
+        yield from _of_step(f"steps[{number}]", step, lock, lock.steps[:number])
+    for name, value in lock.environment.items():
+        yield from _wrong("environment", name, _NAME_OF_VARIABLE)
+        yield from _wrong(f"environment[{shown(name)}]", value, _VALUE_OF_VARIABLE)
+    for component, licence in lock.licences.items():
+        yield from _wrong(f"licences.{component}", licence, _IDENTIFIER)
+    for where, stage in (("build", lock.build), ("run", lock.run)):
         kinds = (("debian", stage.debian, _DEBIAN), ("wheels", stage.wheels, _WHEEL))
         for kind, files, rules in (*kinds, ("sources", stage.sources, _SOURCE)):
             for number, file in enumerate(files):
-                yield from _of_file(f"{name}.{kind}[{number}]", file, *rules)
+                yield from _of_file(f"{where}.{kind}[{number}]", file, *rules)
 
 
 def file_faults(file: LockedFile) -> Iterator[str]:
@@ -141,6 +162,43 @@ def _of_solution(solution: Solution) -> Iterator[str]:
         yield from _wrong(f"{where}.version", chosen.version, _ANY_VERSION)
         yield from _wrong(f"{where}.why", chosen.why, _TEXT)
         yield from _wrong(f"{where}.source", chosen.source, _TEXT)
+
+
+def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
+    yield from _wrong("base.name", base.name, _Rule(_BASE.fullmatch, "a base such as debian:bookworm"))
+    yield from _wrong("base.release", base.release, _Rule(_WORD.fullmatch, "the codename of a release"))
+    yield from _wrong(
+        "base.image", base.image, _Rule(_IMAGE.fullmatch, "an image reference without a digest")
+    )
+    if base.published or not base.packages:
+        reference = _Rule(
+            _REFERENCE.fullmatch, "an image reference with its digest, if there are no packages"
+        )
+        yield from _wrong("base.published", base.published, reference)
+    if base.name not in [c.version for c in solution.chosen if c.component == "base"]:
+        yield f"base.name: expected the base that the solution names, found {shown(base.name)}"
+    if not base.published and any(chosen.provider == "published" for chosen in solution.chosen):
+        yield "base.published: expected the image that has the components from published, found none"
+    for number, file in enumerate(base.packages):
+        yield from _of_file(f"base.packages[{number}]", file, *_DEBIAN)
+
+
+def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedStep]) -> Iterator[str]:
+    """Yield what is wrong with a step: its words, and names of what the lock or an earlier step lacks."""
+    before = {step.component for step in earlier}
+    sources = _Rule({file.name for file in lock.build.sources}.__contains__, "an archive in build.sources")
+    wheels = _Rule({file.name for file in lock.run.wheels}.__contains__, "the name of a wheel in run.wheels")
+    if step.component in before:
+        yield f"{where}.component: expected each component once, found another {step.component}"
+    yield from _wrong(f"{where}.component", step.component, sources)
+    for number, word in enumerate(step.words):
+        yield from _wrong(f"{where}.words[{number}]", word, _WORDS.get(step.component, _CONFIGURE))
+    for number, other in enumerate(step.after):
+        yield from _wrong(f"{where}.after[{number}]", other, _Rule(before.__contains__, "an earlier step"))
+    for number, name in enumerate(step.wheels):
+        yield from _wrong(f"{where}.wheels[{number}]", name, wheels)
+    for number, helper in enumerate(step.extra):
+        yield from _wrong(f"{where}.extra[{number}]", helper, sources)
 
 
 def _of_file(where: str, file: LockedFile, name: _Rule, version: _Rule, ending: str) -> Iterator[str]:

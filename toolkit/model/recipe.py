@@ -26,6 +26,9 @@ MPIS = ("openmpi", "mpich")
 MATCH_HOST = "match-host"
 """The wish that leaves a version to the cluster."""
 
+LONGEST_LINE = 300
+"""The most characters of a title, and of the reason why an image cannot be built."""
+
 Operation = Literal["mpi", "gloo", "nccl"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 

@@ -220,7 +220,7 @@ class TestBuilding:
         solution = msgspec.structs.replace(small_lock.solution, chosen=chosen)
         claimed = msgspec.structs.replace(small_lock, solution=solution)
         with pytest.raises(CheckFailed) as caught:
-            check(engine, small.tag, small, claimed, Silent())
+            check(engine, small.tag, claimed, Silent())
         assert "mpi4py: the lock names 4.0.3, the image has 4.1.1" in caught.value.detail
 
     def test_a_step_that_needs_too_much_memory_is_told_as_such(self, engine, foundation):

@@ -20,11 +20,21 @@ def chosen(component: Component, version: str, provider: Provider) -> Chosen:
     )
 
 
+def published() -> LockedBase:
+    """Return a base that a registry has."""
+    image = "debian:bookworm-slim"
+    return LockedBase(
+        name="debian:bookworm", release="12", image=image, published=f"debian@sha256:{'ab' * 32}"
+    )
+
+
 def lock(**changes: object) -> Lock:
     """Return the lock of an image with Open MPI from source, TensorFlow and Horovod."""
     values: dict[str, object] = {
         "recipe": "small",
         "recipe_sha256": "12" * 32,
+        "title": "A small image",
+        "packages": (),
         "solution": Solution(
             recipe="small",
             architecture="x86_64",
@@ -40,8 +50,14 @@ def lock(**changes: object) -> Lock:
         ),
         "epoch": 1_700_000_000,
         "base": LockedBase(
-            name="debian:bookworm", release="bookworm", packages=(file("dash", "0.5.12-2", "_amd64.deb"),)
+            name="debian:bookworm",
+            release="bookworm",
+            image="debian:bookworm-slim",
+            packages=(file("dash", "0.5.12-2", "_amd64.deb"),),
         ),
+        "steps": (),
+        "environment": {},
+        "licences": {"mpi4py": "BSD-2-Clause"},
         "build": Stage(debian=(file("g++", "4:12.2.0-3", "_amd64.deb"),)),
         "run": Stage(
             debian=(

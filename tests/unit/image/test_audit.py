@@ -17,7 +17,7 @@ from toolkit.image import audit
 from toolkit.image.folder import FolderTree
 from toolkit.image.manifest import MANIFEST_PATH, Manifest, read_manifest
 from toolkit.model.facts import ImageFacts, ImageMpi
-from toolkit.model.lock import Lock, LockedBase, Stage
+from toolkit.model.lock import Lock, Stage
 
 SITE = "opt/toolkit/venv/lib/python3.11/site-packages"
 BROUGHT = {
@@ -63,8 +63,8 @@ def built(tmp_path: Path) -> Path:
 
 def lock() -> Lock:
     return locks.lock(
-        base=LockedBase(
-            name="debian:bookworm", release="bookworm", packages=(locks.file("dash", "0.5.12-2", "_all.deb"),)
+        base=msgspec.structs.replace(
+            locks.lock().base, packages=(locks.file("dash", "0.5.12-2", "_all.deb"),)
         ),
         build=Stage(),
         run=Stage(wheels=(locks.file("Demo", "1.0", ".whl"),)),

@@ -10,12 +10,10 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.check import disagreements, read_stack, trials
-from toolkit.image.recipe import load
-from toolkit.image.solved import solved
+from toolkit.image.lock import load_lock
 from toolkit.model.stack import Stack
 
-NAMED = load("tf2.15-cpu")
-RECIPE, SOLUTION = NAMED.recipe, solved(NAMED)
+LOCK = load_lock("tf2.15-cpu")
 STACK = Stack(
     recipe="tf2.15-cpu",
     distribution="debian 12",
@@ -39,7 +37,7 @@ STACK = Stack(
 
 
 def test_an_image_that_is_what_was_asked_for_has_no_disagreements():
-    assert disagreements(RECIPE, SOLUTION, STACK) == ()
+    assert disagreements(LOCK, STACK) == ()
 
 
 @every_row(
@@ -55,7 +53,12 @@ def test_an_image_that_is_what_was_asked_for_has_no_disagreements():
     ],
 )
 def test_every_other_version_is_a_line(change, said):
-    assert disagreements(RECIPE, SOLUTION, msgspec.structs.replace(STACK, **change)) == (said,)
+    assert disagreements(LOCK, msgspec.structs.replace(STACK, **change)) == (said,)
+
+
+def test_a_lock_that_names_nothing_is_a_disagreement_about_python():
+    bare = msgspec.structs.replace(LOCK, solution=msgspec.structs.replace(LOCK.solution, chosen=()), steps=())
+    assert disagreements(bare, STACK) == ("python: the lock names none, the image has 3.11.2",)
 
 
 def test_a_description_is_read_back():
@@ -71,13 +74,15 @@ def test_a_description_that_is_none_is_refused(text):
 
 
 def test_everything_in_the_recipe_is_imported_and_two_ranks_meet():
-    (imports, _), (ranks, _) = trials(RECIPE)
+    (imports, _), (ranks, _) = trials(LOCK)
     assert imports[-1] == "import mpi4py.MPI, horovod.tensorflow.keras, tensorflow"
     assert ranks[0] == "mpirun"
 
 
 def test_an_image_without_mpi4py_is_only_started():
-    (only,) = trials(msgspec.structs.replace(RECIPE, want={"openmpi": "*"}))
+    chosen = tuple(c for c in LOCK.solution.chosen if c.component in ("base", "python", "openmpi"))
+    bare = msgspec.structs.replace(LOCK.solution, chosen=chosen)
+    (only,) = trials(msgspec.structs.replace(LOCK, solution=bare))
     assert only[0] == ("python", "-c", "import sys")
 
 
@@ -104,8 +109,7 @@ def installed(folder, name, module, text):
 )
 def test_what_packages_of_a_recipe_brought_is_imported(tmp_path, text, said):
     installed(tmp_path, "own-package", "own_module", text)
-    recipe = msgspec.structs.replace(RECIPE, packages=("own-package[all]==1.0",))
-    (words, doing) = trials(recipe)[1]
+    (words, doing) = trials(msgspec.structs.replace(LOCK, packages=("own-package",)))[1]
     assert doing == "import what own-package brought"
     ran = subprocess.run(
         (sys.executable, *words[1:]), env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True

@@ -11,7 +11,6 @@ from toolkit.errors import CheckFailed
 from toolkit.image import compiled
 from toolkit.image.emit import Making
 from toolkit.image.lock import load_lock
-from toolkit.image.recipe import load
 from toolkit.model.progress import Silent
 from toolkit.run.engine import Abreast, BuildOptions
 
@@ -22,7 +21,7 @@ WHEEL = "mpi4py-4.1.1-cp311-cp311-linux_x86_64.whl"
 @pytest.fixture
 def step(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path))
-    (only,) = Making(named=load("mpi-only"), lock=load_lock("mpi-only")).steps
+    (only,) = Making(lock=load_lock("mpi-only")).steps
     return only
 
 

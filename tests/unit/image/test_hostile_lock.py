@@ -180,7 +180,9 @@ def test_a_lock_that_lacks_a_source_archive_is_refused(recipe):
     recipe.set("build.sources[0].name", "other")
     done = recipe.run("render", recipe.name)
     assert isinstance(done.exception, BadInput), done.exception
-    assert "names no source archive of mpi4py" in done.exception.message
+    assert (
+        "steps[0].component: expected an archive in build.sources, found 'mpi4py'" in done.exception.message
+    )
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "folder"])

@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image.ingredients import COMPILED, ingredients
+from toolkit.image.ingredients import AFTER, ingredients
 from toolkit.image.recipe import load, names
 from toolkit.image.resolve import required_by
-from toolkit.image.solved import solved
+from toolkit.image.solved import solved_rows
 from toolkit.knowledge.stacks import stacks
 
 BUILDABLE = [name for name in names() if not load(name).recipe.unbuildable]
@@ -18,14 +18,14 @@ BUILDABLE = [name for name in names() if not load(name).recipe.unbuildable]
 
 def taken(name):
     named = load(name)
-    return ingredients(solved(named), named.recipe, stacks())
+    return ingredients(solved_rows(named)[1], named.recipe, stacks())
 
 
 @every_row("name", BUILDABLE)
 def test_what_is_compiled_stands_after_what_it_needs(name):
     done = []
     for component in taken(name).compiled:
-        assert set(COMPILED[component]) & set(taken(name).compiled) <= set(done)
+        assert set(AFTER[component]) & set(taken(name).compiled) <= set(done)
         done.append(component)
 
 

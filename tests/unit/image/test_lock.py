@@ -1,5 +1,7 @@
 """Where a lock is, whether it fits, and what moved."""
 
+import json
+
 import msgspec
 import pytest
 from click.testing import CliRunner
@@ -8,9 +10,18 @@ from tests.unit.disks import fill
 from tests.unit.image.locks import file, lock
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.lock import decode_lock, fitting_lock, load_lock, lock_path, moved, save_lock, stale
+from toolkit.image.lock import (
+    EarlierLock,
+    decode_lock,
+    fitting_lock,
+    load_lock,
+    lock_path,
+    moved,
+    save_lock,
+    stale,
+)
 from toolkit.image.recipe import load, recipe_sha256
-from toolkit.model.lock import encoded
+from toolkit.model.lock import LockedStep, encoded
 
 TEXT = """
 schema = "toolkit.recipe/2"
@@ -70,7 +81,7 @@ def test_a_comment_does_not_make_a_lock_stale(mine, tmp_path):
     assert stale(before, load(mine).recipe) == ""
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": "toolkit.lock/1"}'])
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": "toolkit.lock/2"}'])
 def test_what_is_no_lock_is_refused(mine, tmp_path, text):
     (tmp_path / "mine.lock.json").write_text(text)
     with pytest.raises(BadInput, match="not a lock"):
@@ -79,8 +90,38 @@ def test_what_is_no_lock_is_refused(mine, tmp_path, text):
 
 def test_a_lock_of_another_schema_is_refused():
     other = msgspec.structs.replace(lock(), schema="toolkit.lock/9")
-    with pytest.raises(BadInput, match=r"x: schema: expected toolkit\.lock/1, found 'toolkit\.lock/9'"):
+    with pytest.raises(BadInput, match=r"x: schema: expected toolkit\.lock/2, found 'toolkit\.lock/9'"):
         decode_lock(encoded(other), "x")
+
+
+def earlier(where):
+    """Return the lock of a recipe as release 0.3.0 wrote it."""
+    values = json.loads(encoded(fitting(where)))
+    for name in ("title", "packages", "steps", "environment", "licences"):
+        del values[name]
+    return json.dumps({**values, "schema": "toolkit.lock/1"})
+
+
+@pytest.mark.parametrize("words", [("render",), ("build",), ("bundle", "-o", "b.tar")], ids=lambda w: w[0])
+def test_a_lock_of_an_earlier_release_is_refused_with_the_command_that_renews_it(
+    mine, tmp_path, monkeypatch, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.lock.json").write_text(earlier(mine))
+    done = CliRunner().invoke(command, [words[0], mine, *words[1:]], obj={"verbose": False, "quiet": True})
+    assert isinstance(done.exception, EarlierLock)
+    assert done.exception.code == 2
+    assert done.exception.message == (
+        f"{tmp_path}/mine.lock.json: toolkit.lock/1 is out of date: "
+        "it lacks the build steps that toolkit.lock/2 holds"
+    )
+    assert done.exception.fix == f"toolkit image lock {mine}"
+
+
+def test_a_lock_of_an_earlier_release_is_renewed(mine, locked, tmp_path):
+    (tmp_path / "mine.lock.json").write_text(earlier(mine))
+    assert "toolkit.lock/1 is out of date" in locked.run(mine).stderr
+    assert load_lock(mine) == fitting(mine)
 
 
 def test_a_folder_that_takes_no_file_is_told(mine, tmp_path):
@@ -110,6 +151,15 @@ def test_what_moved_is_what_differs():
         ("run debian", "python3.11", "3.11.2-6+deb12u6", "3.11.2-7"),
     ]
     assert moved(old, old) == ()
+
+
+def test_steps_and_variables_that_differ_are_named():
+    old = lock(steps=(LockedStep(component="horovod", words=("mpi", "gloo")),))
+    new = lock(steps=(LockedStep(component="horovod", words=("mpi",)),), environment={"A": "1"})
+    assert [(m.where, m.name, m.old, m.new) for m in moved(old, new)] == [
+        ("steps", "horovod", "mpi gloo", "mpi"),
+        ("environment", "A", "", "1"),
+    ]
 
 
 class Locked:

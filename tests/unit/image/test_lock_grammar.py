@@ -31,7 +31,7 @@ def test_a_field_of_another_type_is_named():
 @every_row("path", list(hostile.places(json.loads(hostile.plain()))), ids=str)
 def test_a_hostile_value_in_any_field_is_refused_or_harmless(path, monkeypatch, tmp_path):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path))
-    free = path[-1] in ("why", "source")
+    free = path[-1] in ("why", "source", "title")
     for value in hostile.HOSTILE:
         why = locks.refused(json.dumps(hostile.changed(json.loads(hostile.plain()), path, value)).encode())
         assert "\n" not in why
@@ -97,6 +97,15 @@ def test_a_hostile_lock_inside_an_image_is_a_failed_check_without_its_text(tmp_p
     check = verify._lock(own, None, why)
     assert check.outcome == "failed"
     assert check.told.isprintable()
+
+
+def test_a_lock_of_an_earlier_release_inside_an_image_is_not_checked(tmp_path):
+    content = b'{"schema": "toolkit.lock/1"}'
+    own, why = verify._own_lock(FolderTree(sandbox(tmp_path, {verify.LOCK_PATH: content})))
+    check = verify._lock(own, None, why)
+    assert (own, check.outcome) == (None, "not-checked")
+    assert check.told.startswith("an earlier release of toolkit wrote /opt/toolkit/lock.json")
+    assert verify._lock(own, lock(), why).outcome == "failed"
 
 
 def test_an_image_without_a_lock_is_not_checked(tmp_path):

@@ -8,25 +8,16 @@ from click.testing import CliRunner
 
 from tests.unit.tables import every_row
 from toolkit.cli.image import command as image
-from toolkit.engine.solve import solve
 from toolkit.errors import BadInput
 from toolkit.image.context import whole_context
 from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.identity import labels
-from toolkit.image.outline import outline
+from toolkit.image.outline import outlined
 from toolkit.image.recipe import load, names
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock
-from toolkit.model.solution import Solution
 
 UNBUILDABLE = [name for name in names() if load(name).recipe.unbuildable]
-
-
-def outlined(name: str) -> Lock:
-    named = load(name)
-    solution = solve(named.recipe, name, stacks())
-    assert isinstance(solution, Solution)
-    return outline(named, solution, stacks())
 
 
 def test_there_is_one_for_power_and_one_on_a_published_image() -> None:
@@ -35,25 +26,26 @@ def test_there_is_one_for_power_and_one_on_a_published_image() -> None:
 
 @pytest.mark.parametrize("name", UNBUILDABLE)
 def test_has_the_published_base_and_no_files_to_install(name: str) -> None:
-    lock = outlined(name)
+    lock = outlined(load(name))
     assert lock.base.published == stacks().base_of(lock.base.name).image
     assert not lock.base.packages
     assert not (*lock.run.debian, *lock.run.wheels, *lock.build.debian, *lock.build.wheels)
 
 
 def test_names_what_has_to_be_compiled_for_power() -> None:
-    sources = {file.name: file.version for file in outlined("tf2.15-ppc64le").build.sources}
+    sources = {file.name: file.version for file in outlined(load("tf2.15-ppc64le")).build.sources}
     assert {"mpi4py", "horovod"} <= set(sources)
-    assert sources["horovod"] == outlined("tf2.15-ppc64le").solution.versions["horovod"]
+    assert sources["horovod"] == outlined(load("tf2.15-ppc64le")).solution.versions["horovod"]
 
 
 def test_compiles_nothing_on_an_image_that_brings_it() -> None:
-    assert outlined("ngc21.10").build.sources == ()
+    assert outlined(load("ngc21.10")).build.sources == ()
 
 
 def making(name: str) -> Making:
-    lock = outlined(name)
-    return Making(named=load(name), lock=lock, base=lock.base.published)
+    named = load(name)
+    lock = outlined(named)
+    return Making(lock=lock, base=lock.base.published, unbuildable=named.recipe.unbuildable)
 
 
 @pytest.mark.parametrize("name", UNBUILDABLE)

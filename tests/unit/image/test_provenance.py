@@ -5,7 +5,7 @@ import msgspec
 from tests.unit.image import locks
 from toolkit import __version__
 from toolkit.image.provenance import PREDICATE, STATEMENT, full, provenance, statement
-from toolkit.model.lock import LockedBase, lock_sha256
+from toolkit.model.lock import lock_sha256
 
 DIGEST = "ab" * 32
 
@@ -34,8 +34,9 @@ def test_every_file_of_every_stage_is_a_material_once_and_so_is_the_lock():
 
 
 def test_a_published_base_is_a_material_by_its_digest():
-    base = LockedBase(name="debian:bookworm", release="bookworm", published=f"debian@sha256:{DIGEST}")
-    said = json.loads(provenance(locks.lock(base=base)))["buildDefinition"]["resolvedDependencies"]
+    said = json.loads(provenance(locks.lock(base=locks.published())))["buildDefinition"][
+        "resolvedDependencies"
+    ]
     assert {
         "name": "debian:bookworm",
         "uri": f"docker://debian@sha256:{DIGEST}",

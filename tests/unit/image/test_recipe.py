@@ -6,13 +6,14 @@ from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.image.recipe import load, names, parse, recipe_sha256
+from toolkit.knowledge.stacks import stacks
 
 GOOD = (shipped("recipes") / "tf2.15-cpu.toml").read_text()
 
 
 def refusal(text: str) -> str:
     with pytest.raises(BadInput) as caught:
-        parse(text, "r.toml")
+        parse(text, "r.toml", stacks())
     assert "\n" not in caught.value.message
     return caught.value.message
 

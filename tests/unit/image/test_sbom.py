@@ -6,8 +6,10 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from tests.unit.image import locks
 from toolkit.image.sbom import sbom
-from toolkit.knowledge.licences import licences
-from toolkit.model.lock import LockedBase
+from toolkit.knowledge.licences import licences, terms
+from toolkit.model.lock import LockedStep
+
+HOROVOD = LockedStep(component="horovod", words=("mpi",))
 
 
 def components(content: bytes) -> dict[str, dict]:
@@ -23,10 +25,8 @@ def problems(content: bytes) -> object:
 
 
 def test_it_is_valid_against_the_schema_with_every_provider():
-    built = {"horovod": ("HOROVOD_WITH_MPI=1", "HOROVOD_WITH_GLOO=1")}
-    published = LockedBase(name="debian:bookworm", release="12", published=f"debian@sha256:{'ab' * 32}")
-    assert problems(sbom(locks.lock(), built)) is None
-    assert problems(sbom(locks.lock(base=published))) is None
+    assert problems(sbom(locks.lock(steps=(HOROVOD,)))) is None
+    assert problems(sbom(locks.lock(base=locks.published()))) is None
 
 
 def test_the_entry_of_toolkit_names_its_licence():
@@ -42,8 +42,9 @@ def test_the_schema_finds_what_is_wrong():
 
 def test_every_licence_that_is_known_is_one_of_spdx():
     made = [
-        msgspec.structs.replace(
-            locks.lock(), solution=msgspec.structs.replace(locks.lock().solution, chosen=(c,))
+        locks.lock(
+            solution=msgspec.structs.replace(locks.lock().solution, chosen=(c,)),
+            licences=terms({c.component: "1.0"}),
         )
         for c in (locks.chosen(name, "1.0", "source") for name in licences())
     ]
@@ -52,7 +53,7 @@ def test_every_licence_that_is_known_is_one_of_spdx():
 
 
 def test_what_package_lists_cannot_see_is_said_with_its_hash_and_its_options():
-    found = components(sbom(locks.lock(), {"horovod": ("HOROVOD_WITH_MPI=1",)}))
+    found = components(sbom(locks.lock(steps=(HOROVOD,))))
     lock = locks.lock()
     assert properties(found["horovod"])["toolkit:built-with"] == "HOROVOD_WITH_MPI=1"
     assert properties(found["openmpi"])["toolkit:in-package-lists"] == "no"
@@ -94,8 +95,7 @@ def test_an_archive_that_only_the_build_needs_is_not_in_it():
 
 
 def test_that_the_packages_of_a_published_base_are_not_in_it_is_said():
-    published = LockedBase(name="debian:bookworm", release="12", published=f"debian@sha256:{'ab' * 32}")
-    content = sbom(locks.lock(base=published))
+    content = sbom(locks.lock(base=locks.published()))
     document = json.loads(content)
     assert document["compositions"] == [
         {"aggregate": "incomplete", "assemblies": ["image:small", "base:debian:bookworm"]}

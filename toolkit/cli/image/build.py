@@ -11,6 +11,7 @@ from toolkit.image.build import Built, build
 from toolkit.image.lock import fitting_lock, lock_path
 from toolkit.image.locking import ensure_lock
 from toolkit.image.recipe import load
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.signature import FileSignature
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
@@ -37,8 +38,9 @@ def command(
     lock is locked now. If the lock did not come with toolkit, the command says who signed it. The scripts of
     packages run in containers of the engine, never on this machine.
     """
-    named = load(recipe)
-    if lock_path(recipe).is_file():
+    locked = lock_path(recipe).is_file()
+    named = load(recipe, None if locked else stacks())
+    if locked:
         fitting_lock(named, recipe, accepted)  # a wrong lock is refused before the engine is asked
     signature = say_lock_signature(recipe, verify_key)
     client = connect()

@@ -8,6 +8,7 @@ from toolkit.data import overridden
 from toolkit.errors import ToolkitError
 from toolkit.image.recipe import load, names
 from toolkit.image.solved import solved
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.recipe import MPIS
 
 _TITLES = ("name", "tensorflow", "horovod", "mpi", "base", "title", "error", "want", "overrides")
@@ -39,7 +40,7 @@ def _overrides(name: str) -> str:
 def _listed(name: str) -> tuple[object, ...]:
     """Return a row of the list; of a recipe that cannot be read or solved, with its error."""
     try:
-        named = load(name)
+        named = load(name, stacks())
     except ToolkitError as error:
         return name, "", "", "", "", "", error.message, {}
     recipe = named.recipe

@@ -11,6 +11,7 @@ from toolkit.errors import BadInput
 from toolkit.image.lock import Moved, lock_path, lock_to_replace, moved, own_path, save_lock, stale
 from toolkit.image.locking import lock_of
 from toolkit.image.recipe import load
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock, lock_sha256
 from toolkit.report.progress import Progress
@@ -39,7 +40,7 @@ def command(
       toolkit image lock tf2.15-cpu
       toolkit image lock tf2.15-cpu --upgrade
     """
-    named = load(recipe)
+    named = load(recipe, stacks())
     file = _own(recipe) if own else lock_path(recipe)
     old, unreadable = lock_to_replace(recipe)
     if unreadable:

@@ -13,9 +13,8 @@ from toolkit.image.emit import Making, definition, dockerfile
 from toolkit.image.fetch import fetched
 from toolkit.image.identity import labels
 from toolkit.image.lock import files_of, fitting_lock
-from toolkit.image.outline import outline
+from toolkit.image.outline import outlined
 from toolkit.image.recipe import load
-from toolkit.image.solved import solved
 from toolkit.image.written import new_folder, write_folder
 from toolkit.knowledge.stacks import stacks
 from toolkit.report.progress import Progress
@@ -63,15 +62,12 @@ def command(
     """
     named = load(recipe)
     signature = msgspec.to_builtins(say_lock_signature(recipe, verify_key))
-    lock = (
-        outline(named, solved(named), stacks())
-        if named.recipe.unbuildable
-        else fitting_lock(named, recipe, accepted)
-    )
-    making = Making(named=named, lock=lock, base=lock.base.published)
+    unbuildable = named.recipe.unbuildable
+    if output is not None and unbuildable:
+        raise BadInput(f"-o: {named.name} cannot be built here: {unbuildable}")
+    lock = outlined(load(recipe, stacks())) if unbuildable else fitting_lock(named, recipe, accepted)
+    making = Making(lock=lock, base=lock.base.published, unbuildable=unbuildable)
     singularity = kind == "singularity"
-    if output is not None and named.recipe.unbuildable:
-        raise BadInput(f"-o: {named.name} cannot be built here: {named.recipe.unbuildable}")
     said = {
         "schema": "toolkit.rendered/1",
         "recipe": named.name,

@@ -9,6 +9,7 @@ from toolkit.data import overridden
 from toolkit.image.lock import SUFFIX
 from toolkit.image.recipe import load
 from toolkit.image.solved import solved
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.recipe import Recipe
 from toolkit.model.solution import Solution
 
@@ -18,7 +19,7 @@ from toolkit.model.solution import Solution
 @JSON
 def command(recipe: str, as_json: bool) -> None:
     """Show what RECIPE asks for and the stack that it gives; `toolkit image solve` says why."""
-    named = load(recipe)
+    named = load(recipe, stacks())
     solution = solved(named)
     files = (overridden("recipes", f"{recipe}{ending}") for ending in (".toml", SUFFIX))
     own = [file for file in files if file]

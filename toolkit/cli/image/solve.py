@@ -45,7 +45,7 @@ def command(
       toolkit image solve tf2.15-cpu --facts facts.json -o my-centre.toml
       toolkit image solve tf2.15-cpu --site my-centre
     """
-    named = load(recipe)
+    named = load(recipe, stacks())
     found = solve(named.recipe, named.name, stacks(), host)
     if as_json:
         say_json(found, indent=True)

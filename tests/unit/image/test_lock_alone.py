@@ -1,0 +1,90 @@
+"""An image is made from its lock alone: the rows of today do not change it."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from toolkit.cli.image import command
+from toolkit.data import shipped
+from toolkit.errors import BadInput
+from toolkit.image.context import own_files
+from toolkit.image.emit import Making
+from toolkit.image.lock import load_lock
+from toolkit.image.recipe import load, names
+from toolkit.knowledge.licences import licences
+from toolkit.knowledge.stacks import stacks
+
+LOCKED = [name for name in names() if load_lock(name)]
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder in place of ``recipes/knowledge``."""
+    folder = tmp_path / "recipes" / "knowledge"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr("toolkit.knowledge.reading.shipped", lambda _: folder.parent)
+    forget()
+    yield folder
+    forget()
+
+
+def forget() -> None:
+    """Let the rows be read again."""
+    stacks.cache_clear()
+    licences.cache_clear()
+
+
+def made() -> dict[str, object]:
+    """Return all that is made from the shipped locks: texts of both builders, and the files of toolkit."""
+    return {name: (text(name, "docker"), text(name, "singularity"), own(name)) for name in LOCKED}
+
+
+def text(name: str, kind: str) -> str:
+    words = ["render", name, "--format", kind]
+    done = CliRunner().invoke(command, words, obj={"verbose": 0, "quiet": 0}, catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def own(name: str) -> dict[str, bytes | Path]:
+    lock = load_lock(name)
+    assert lock is not None
+    return own_files(Making(lock=lock))
+
+
+def edit(file: Path, *words: tuple[str, str]) -> None:
+    content = file.read_text()
+    for before, after in words:
+        assert before in content
+        content = content.replace(before, after)
+    file.write_text(content)
+
+
+SHIPPED = made()
+
+
+def test_every_shipped_recipe_is_made_with_an_empty_knowledge_folder(knowledge: Path) -> None:
+    with pytest.raises(BadInput, match=r"stacks\.toml: "):
+        stacks()
+    assert made() == SHIPPED
+
+
+def test_changed_rows_do_not_change_what_a_lock_makes(knowledge: Path) -> None:
+    for name in ("stacks", "licences"):
+        shutil.copy(shipped("recipes") / "knowledge" / f"{name}.toml", knowledge)
+    words = (('"--without-verbs"', '"--with-verbs", "--enable-debug"'), ('"4.1.4"', '"4.1.9"'))
+    edit(knowledge / "stacks.toml", *words, ("debian:bookworm-slim", "debian:other"), ('= "1" }', '= "0" }'))
+    edit(knowledge / "licences.toml", ('"Apache-2.0"', '"MIT"'))
+    assert "4.1.9" in {row.version for row in stacks().openmpi}
+    assert made() == SHIPPED
+
+
+def test_a_base_that_is_unknown_today_is_refused_only_where_a_stack_is_chosen(knowledge: Path) -> None:
+    shutil.copy(shipped("recipes") / "knowledge" / "stacks.toml", knowledge)
+    edit(knowledge / "stacks.toml", ('"x86_64"', '"other"'))
+    with pytest.raises(BadInput, match="no base is known for 'x86_64'"):
+        load("mpi-only", stacks())
+    assert load("mpi-only").name == "mpi-only"
