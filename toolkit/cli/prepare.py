@@ -87,7 +87,7 @@ class Prepared:
 
 
 def check(asked: Asked, flags: Flags) -> Sources:
-    """Judge all that can be judged here, before a place is asked and a large file is read.
+    """Check all that can be checked before toolkit reads a large file or connects to a place.
 
     Raises:
         BadInput: for an option that cannot be.
@@ -104,10 +104,9 @@ def check(asked: Asked, flags: Flags) -> Sources:
 def target_of(
     runner: Runner, asked: Asked, flags: Flags, image: Path | OnCluster, tell: Tell, *, remote: bool
 ) -> Target:
-    """Read the image, check its signatures, and ask the place what it has; nothing is changed there.
+    """Read the image, check its signatures, and probe the place.
 
-    So all that is asked may be asked twice, and a connection that breaks is made again.
-    ``remote`` says that files have to be copied to the runner's place.
+    Nothing is changed there, so a connection that breaks is made again. ``remote`` says that files have to be copied to the runner's place.
     """
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
