@@ -106,7 +106,8 @@ def target_of(
 ) -> Target:
     """Read the image, check its signatures, and probe the place.
 
-    Nothing is changed there, so a connection that breaks is made again. ``remote`` says that files have to be copied to the runner's place.
+    Nothing is changed there, so a connection that breaks is made again. ``remote`` says that files have to
+    be copied to the runner's place.
     """
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
