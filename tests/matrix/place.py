@@ -12,9 +12,9 @@ from tests import mounting
 from tests.matrix import build
 from tests.matrix.record import place_name
 from tests.matrix.said import QUESTIONS, heard
-from toolkit.cli.places import open_runner
 from toolkit.cluster import use, virtual
 from toolkit.cluster.plan import container
+from toolkit.job.places import open_runner
 from toolkit.model.cluster import Cluster
 from toolkit.model.facts import HostFacts
 from toolkit.probe.probe import probe

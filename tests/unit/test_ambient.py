@@ -10,9 +10,9 @@ from tests.unit.image.sifs import DATA, sif
 from toolkit import data
 from toolkit.ambient import read_trusted, require_trusted
 from toolkit.cli.main import cli
-from toolkit.cli.whereabouts import image_here
 from toolkit.errors import BadInput
 from toolkit.image.lock import load_lock
+from toolkit.job.locations import image_here
 from toolkit.knowledge import sites
 
 _NOBODY = 65534

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.keys import key_options
-from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.cli.say import say_json, say_text
 from toolkit.errors import BadInput
+from toolkit.job.keys import key_options
+from toolkit.job.places import Where, open_runner, place_options
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Verdict
 from toolkit.near import near
@@ -106,15 +106,15 @@ def command(
         _tell_rules(page, as_json=as_json)
         return
     if live and image is not None:
-        from toolkit.cli import doctor_live
         from toolkit.image.startable import check_startable
+        from toolkit.job import live as doctor_live
 
         check_startable(Path(image), "IMAGE")
         queue = (partition, account, as_json, verify_key, no_verify)
         trial = doctor_live.Asked(Path(image), nodes or 2, ranks_per_node or 1, modes, *queue)
         ctx.exit(doctor_live.command(trial, Where(host, cluster, ssh_config), ctx.obj))
-    from toolkit.cli.doctor_job import wanted
     from toolkit.engine.predict import examine, predict
+    from toolkit.job.diagnosis import wanted
 
     job = wanted(image or "", site, job_file, partition, nodes, ranks_per_node, modes[0] if modes else None)
     inside = _inside(ctx, image) if image is not None else None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.places import open_runner, place_options
 from toolkit.cli.say import say
 from toolkit.errors import BadInput
 from toolkit.files import is_there
+from toolkit.job.places import open_runner, place_options
 from toolkit.report.plain import one_line
 
 if TYPE_CHECKING:

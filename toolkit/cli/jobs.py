@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 import msgspec
 
-from toolkit.cli.keys import key_options
 from toolkit.cli.lazy import NearGroup
-from toolkit.cli.places import where_of
-from toolkit.cli.reaching import find, find_all, looked_after, reached, refreshed, tell_damage
 from toolkit.cli.say import say, say_json, say_text
+from toolkit.job.keys import key_options
+from toolkit.job.places import where_of
+from toolkit.job.reach import find, find_all, looked_after, reached, refreshed, tell_damage
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.report.plain import as_shown, output_as_shown
@@ -107,7 +107,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 
     say_text(job_text(record, _progress(record)))
     if record.state in FINAL_STATES and record.state != "completed":
-        from toolkit.cli.following import failure
+        from toolkit.job.follow import failure
 
         why = failure(record)
         fix = [f"fix: {why.fix}"] if why.fix else []
@@ -133,7 +133,7 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
     if as_json:
         _print_as_json(record)
         return
-    from toolkit.cli.job_output import texts
+    from toolkit.job.output import texts
 
     for text in texts(record):
         say_text(output_as_shown(text.removesuffix("\n")))
@@ -150,8 +150,8 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
     if len(found) == 1:
         _wait_for_one(ctx, found[0], as_json=as_json)
         return
-    from toolkit.cli.following import failure
-    from toolkit.cli.waiting import outcome, wait_for
+    from toolkit.job.follow import failure
+    from toolkit.job.wait import outcome, wait_for
 
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
         ended = wait_for(found, tell, first=first)
@@ -165,7 +165,7 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 @_json_option("Print the record, of several a list")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """End every JOB (the last one by default)."""
-    from toolkit.cli.cancelling import Tried, end_all, failure
+    from toolkit.job.cancel import Tried, end_all, failure
 
     def tell(one: Tried) -> None:
         if not as_json:
@@ -190,7 +190,7 @@ def resume(
 
     One of launch --local runs again here, to its end.
     """
-    from toolkit.cli.gate import clear_again, demand_for
+    from toolkit.job.gate import clear_again, demand_for
     from toolkit.launch import jobs as doors
     from toolkit.launch.submission import resubmit
     from toolkit.launch.variables import needed
@@ -217,7 +217,7 @@ def resume(
 def _go_on_here(
     ctx: click.Context, runner: "Runner", record: JobRecord, secrets: Mapping[str, "Hidden"], *, as_json: bool
 ) -> None:
-    from toolkit.cli.following import conclude
+    from toolkit.job.follow import conclude
     from toolkit.launch.alone import go_on
 
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
@@ -236,7 +236,7 @@ def _progress(record: JobRecord) -> dict[int, str]:
 
 
 def _print_as_json(record: JobRecord) -> None:
-    from toolkit.cli.job_output import ends
+    from toolkit.job.output import ends
 
     output, left_out = ends(record)
     head = {"schema": "toolkit.output/1", "key": record.key, "id": record.id, "state": record.state}
@@ -272,20 +272,20 @@ def _wait_for_one(ctx: click.Context, record: JobRecord, *, as_json: bool) -> No
     if as_json:
         _print_several([record], as_json=True)
     if record.state != "completed":
-        from toolkit.cli.following import failure
+        from toolkit.job.follow import failure
 
         raise failure(record)
 
 
 def _followed(ctx: click.Context, record: JobRecord) -> JobRecord:
-    from toolkit.cli.following import watch_job
+    from toolkit.job.follow import watch_job
 
     with Progress(verbose=ctx.obj["verbose"], quiet=True) as tell, reached(record) as runner:
         return watch_job(runner, record, tell, quiet=True)
 
 
 def _follow(ctx: click.Context, record: JobRecord, *, quiet: bool = False, as_json: bool = False) -> None:
-    from toolkit.cli.following import conclude, watch_job
+    from toolkit.job.follow import conclude, watch_job
 
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
         with reached(record) as runner:

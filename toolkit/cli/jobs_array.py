@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from toolkit.cli.reaching import reached
+from toolkit.job.reach import reached
 from toolkit.launch import jobs, records
+from toolkit.launch.pace import in_words, pace
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
-from toolkit.report.pace import in_words, pace
 from toolkit.run.command import Runner
 from toolkit.run.local import LocalRunner
 

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from toolkit.cli.joboptions import job_options, said_by_options, without_options
-from toolkit.cli.keys import key_options
-from toolkit.cli.places import Where, open_runner, place_options
+from toolkit.job.keys import key_options
+from toolkit.job.places import Where, open_runner, place_options
 from toolkit.report.progress import Progress
 
 REST = "toolkit.rest"
@@ -61,7 +61,7 @@ def command(
       toolkit launch --image my.sif --nodes 4 -- python train.py
       toolkit launch mnist --site juwels --dry-run
     """
-    from toolkit.cli.launching import Call, run
+    from toolkit.job.submit import Call, run
 
     said = said_by_options(given) | ({"trainer": given["trainer"]} if given["trainer"] is not None else {})
     rest = {name: value for name, value in without_options(given).items() if name != "trainer"}

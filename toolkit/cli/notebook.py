@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.keys import key_options
-from toolkit.cli.places import Where, open_runner, place_options
 from toolkit.cli.say import say_exact
 from toolkit.errors import BadInput
+from toolkit.job.keys import key_options
+from toolkit.job.places import Where, open_runner, place_options
 from toolkit.report.progress import Progress
 
 _COUNT = click.IntRange(min=1)
@@ -62,11 +62,11 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.flags import Flags
-    from toolkit.cli.launching import at, is_far_away, place_of
-    from toolkit.cli.notebook_job import prepared, unseen_script, wanted
     from toolkit.cli.notebook_tunnel import Session, attached, started
-    from toolkit.cli.shared import image_of
+    from toolkit.job.flags import Flags
+    from toolkit.job.inputs import image_of
+    from toolkit.job.notebook import prepared, unseen_script, wanted
+    from toolkit.job.submit import at, is_far_away, place_of
 
     if dry_run and as_json:
         raise BadInput(

@@ -5,16 +5,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from toolkit.cli.following import failure
-from toolkit.cli.places import where_of
-from toolkit.cli.prepare import Prepared
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
-from toolkit.launch import jobs, notebook, records, submission
+from toolkit.job.follow import failure
+from toolkit.job.places import where_of
+from toolkit.job.prepare import Prepared
+from toolkit.launch import jobs, notebook, records, states, submission
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
-from toolkit.report import states
 from toolkit.run.command import Runner
 from toolkit.run.patience import Patient
 from toolkit.run.stage import stage

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.places import open_runner, place_options
 from toolkit.cli.say import say, say_json
+from toolkit.job.places import open_runner, place_options
 
 
 @click.command("probe")

@@ -97,8 +97,8 @@ def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
 def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool) -> None:
     import msgspec
 
-    from toolkit.report import result as results
     from toolkit.report.training import epochs_table, summary
+    from toolkit.study import result as results
 
     folder = _folder(job)
     training = results.read_training(folder)
@@ -157,7 +157,7 @@ def _settled(record: "JobRecord", kept: Path) -> bool:
 
 
 def _fetch(record: "JobRecord") -> None:
-    from toolkit.cli.places import where_of
+    from toolkit.job.places import where_of
     from toolkit.launch import records
 
     runner = where_of(record).opened()

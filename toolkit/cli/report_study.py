@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 
 from toolkit.cli.say import say, say_json, say_text
-from toolkit.report import study, study_tables
+from toolkit.report import study_tables
 from toolkit.report.study_text import text_of
+from toolkit.study import report as study
 
 
 def report_studies(

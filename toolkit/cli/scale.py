@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from toolkit.cli.joboptions import job_options_without, said_by_options, without_options
-from toolkit.cli.keys import key_options
 from toolkit.cli.launch import REST, SplitAtDashes
-from toolkit.cli.places import open_runner, place_options
+from toolkit.job.keys import key_options
+from toolkit.job.places import open_runner, place_options
 from toolkit.model.study import OWN
 from toolkit.report.progress import Progress
 
@@ -97,9 +97,9 @@ def command(
       toolkit scale mnist --ranks 2 --prove studies/mnist/timelines/r2-n2.json
       toolkit scale --ranks 1,2 --pattern 'Total img/sec.*: ([0-9.]+)' -- python bench.py
     """
-    from toolkit.cli.flags import Flags
     from toolkit.cli.scale_run import Sweep, run
     from toolkit.cli.scale_study import Wanted, print_runs, secrets_of, study_of
+    from toolkit.job.flags import Flags
     from toolkit.run.folders import check_folder
 
     said = said_by_options(given)

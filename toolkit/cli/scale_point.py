@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cli.following import failure
-from toolkit.cli.job_output import texts
-from toolkit.cli.launching import Opener, place_of, submitted
-from toolkit.cli.layering import asked
-from toolkit.cli.places import Where
-from toolkit.cli.prepare import Flags, check, prepare
-from toolkit.cli.reaching import reached_in_time
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.job.follow import failure
+from toolkit.job.layering import asked
+from toolkit.job.output import texts
+from toolkit.job.places import Where
+from toolkit.job.prepare import Flags, check, prepare
+from toolkit.job.reach import reached_in_time
+from toolkit.job.submit import Opener, place_of, submitted
 from toolkit.launch import records
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord

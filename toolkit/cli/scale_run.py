@@ -7,17 +7,17 @@ from typing import NamedTuple
 import msgspec
 
 from toolkit.cli import scale_point
-from toolkit.cli.flags import Flags
-from toolkit.cli.launching import Opener
 from toolkit.cli.say import say
 from toolkit.cli.scale_study import joined
-from toolkit.cli.waiting import wait_for
 from toolkit.errors import CheckFailed, Interrupted
+from toolkit.job.flags import Flags
+from toolkit.job.submit import Opener
+from toolkit.job.wait import wait_for
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
 from toolkit.model.study import Point, Study
-from toolkit.report.number import number
+from toolkit.number import number
 from toolkit.study import folder, proof
 from toolkit.study.statistics import curves
 from toolkit.study.sweep import file_name

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from toolkit.cli.flags import Flags, check_words
-from toolkit.cli.layering import announce, asked
 from toolkit.cli.say import say, say_text
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
+from toolkit.job.flags import Flags, check_words
+from toolkit.job.layering import announce, asked
 from toolkit.launch.specify import name_of
 from toolkit.launch.variables import looks_secret
 from toolkit.model.hidden import Hidden, hidden, shown

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from toolkit.launch import records
 from toolkit.launch.jobs import output_of
+from toolkit.launch.states import clock, times
 from toolkit.model.hidden import SHOWN
 from toolkit.model.job import JobRecord, JobTask
 from toolkit.report.plain import joined
-from toolkit.report.states import clock, times
 
 _WIDTH = 12
 _UNKNOWN: Mapping[int, str] = {}

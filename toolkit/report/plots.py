@@ -5,11 +5,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolkit.report.number import number
+from toolkit.number import number
 from toolkit.report.plain import one_line
 from toolkit.report.plot_style import without_matplotlib
-from toolkit.report.result import Result, Training
 from toolkit.report.training import speed, thinned, title
+from toolkit.study.result import Result, Training
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,14 +4,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from toolkit.report.number import number
+from toolkit.number import number
 from toolkit.report.page_style import STYLE
 from toolkit.report.plain import shown
 from toolkit.report.plot_style import color
-from toolkit.report.study import Report
 from toolkit.report.study_plots import Plot
 from toolkit.report.study_tables import Row, rows
 from toolkit.study.limits import duration, percent
+from toolkit.study.report import Report
 
 _HEAD = (
     "ranks",

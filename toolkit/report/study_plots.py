@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.report import study_scaling, study_training
 from toolkit.report.plain import shown
 from toolkit.report.plot_style import GREY, without_matplotlib
-from toolkit.report.study import Report
+from toolkit.study.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

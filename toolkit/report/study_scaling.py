@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from toolkit.report.plot_style import GREY, PALE, PREDICTED, color, legend, marker
-from toolkit.report.study import Line, Report
 from toolkit.study.fit import further
+from toolkit.study.report import Line, Report
 from toolkit.study.statistics import Measured, Spread
 
 if TYPE_CHECKING:

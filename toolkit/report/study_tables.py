@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from toolkit.report.number import number
+from toolkit.number import number
 from toolkit.report.plain import one_line
-from toolkit.report.study import Line, Report
 from toolkit.study import fit
+from toolkit.study.report import Line, Report
 from toolkit.study.statistics import Spread
 
 TITLES = (

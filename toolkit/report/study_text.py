@@ -2,11 +2,11 @@
 
 import textwrap
 
-from toolkit.report.number import number
+from toolkit.number import number
 from toolkit.report.plain import joined, one_line
-from toolkit.report.study import Report
 from toolkit.report.study_tables import Row, rows
 from toolkit.report.table import table
+from toolkit.study.report import Report
 
 _BAR = 20
 _FULL, _EMPTY = "█", "·"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.model.study import EpochFigure
 from toolkit.report.plot_style import PALE, color, legend, marker
-from toolkit.report.study import Line, Report
+from toolkit.study.report import Line, Report
 from toolkit.study.statistics import Measured
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from toolkit.report.number import number
+from toolkit.number import number
 from toolkit.report.plain import joined
-from toolkit.report.result import METRICS, Epoch, Result, Training
 from toolkit.report.table import table
+from toolkit.study.result import METRICS, Epoch, Result, Training
 
 ROWS = 200
 """Epochs that a table shows, if a training has more."""

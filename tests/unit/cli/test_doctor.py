@@ -15,10 +15,10 @@ from tests.unit.tables import every_row
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.explain import command as explain
 from toolkit.cli.explain import ends
-from toolkit.cli.places import open_runner
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.inspect import inspect
+from toolkit.job.places import open_runner
 from toolkit.probe.probe import load
 from toolkit.run.command import Command, Completed
 

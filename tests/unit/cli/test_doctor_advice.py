@@ -14,11 +14,11 @@ from tests.unit.engine.test_fixes import named, outcomes
 from tests.unit.tables import every_row
 from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import Advice, Asked, advise
-from toolkit.cli.shared import Found, startable
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.matched import matched
 from toolkit.image.startable import STARTABLE
+from toolkit.job.inputs import Found, startable
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
 

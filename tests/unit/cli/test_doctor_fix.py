@@ -11,10 +11,10 @@ from tests.unit.engine.examples import with_
 from tests.unit.image.sifs import sandbox
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 from tests.unit.tables import every_row
-from toolkit.cli import fixfile
 from toolkit.cli.doctor import command as doctor
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.recipe import parse
+from toolkit.job import fixfile
 from toolkit.model.fix import Fix
 from toolkit.probe.probe import load
 

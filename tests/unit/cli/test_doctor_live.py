@@ -5,13 +5,13 @@ from click.testing import CliRunner
 
 from tests.unit.engine.examples import HOST, IMAGE, with_, without
 from tests.unit.image.sifs import DATA, sif
-from toolkit.cli import doctor_live
 from toolkit.cli.doctor import command as doctor
-from toolkit.cli.doctor_live import Asked
-from toolkit.cli.gate import Cleared
-from toolkit.cli.places import Where
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
+from toolkit.job import live as doctor_live
+from toolkit.job.gate import Cleared
+from toolkit.job.live import Asked
+from toolkit.job.places import Where
 from toolkit.launch.trial import Program
 from toolkit.model.job import ImageCheck
 from toolkit.model.prediction import Request

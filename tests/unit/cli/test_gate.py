@@ -17,13 +17,14 @@ from tests.unit.cli.test_launch import Cluster
 from tests.unit.cli.test_signed import ROOT, USER, flip
 from tests.unit.image.signed import Keys, gpg_home, write_sif
 from tests.unit.launch.examples import RECORD
-from toolkit.cli import doctor_live, gate
 from toolkit.cli.main import cli
-from toolkit.cli.shared import look
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.image.digest import sha256
 from toolkit.image.sifobjects import JSON, Object
 from toolkit.image.signing import sign
+from toolkit.job import gate
+from toolkit.job import live as doctor_live
+from toolkit.job.inputs import look
 from toolkit.launch import records
 from toolkit.model.progress import Silent
 from toolkit.run.local import LocalRunner
@@ -149,12 +150,12 @@ def refused(way: str, image: Path, *options: str) -> str:
 @pytest.fixture(autouse=True)
 def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every place asked answer as the virtual cluster did; the tiny image has no MPI to try."""
-    from toolkit.cli import launch_local, prepare, repeat
+    from toolkit.job import local, prepare, repeat
     from toolkit.probe.asking import of_job
     from toolkit.probe.probe import probe
 
     host = probe(Cluster(), of_job(None))
-    for module in (prepare, launch_local, repeat, doctor_live):
+    for module in (prepare, local, repeat, doctor_live):
         monkeypatch.setattr(module, "probe", lambda *_, **__: host)
     monkeypatch.setattr(doctor_live.trial, "library", lambda *_: "/usr/lib/libmpi.so")
     monkeypatch.setattr(doctor_live.trial, "programs", lambda *_: ())
@@ -325,20 +326,20 @@ def _callers() -> dict[str, set[str]]:
 
 
 def test_records_are_made_of_what_passed_the_gate_alone():
-    assert calls("JobRecord") == {"cli/prepare.py:to_record"}
-    assert calls("Cleared") == {"cli/gate.py:clear", "cli/gate.py:clear_again"}
-    assert calls("before_launch") == {"cli/gate.py:_signatures"}
+    assert calls("JobRecord") == {"job/prepare.py:to_record"}
+    assert calls("Cleared") == {"job/gate.py:clear", "job/gate.py:clear_again"}
+    assert calls("before_launch") == {"job/gate.py:_signatures"}
 
 
 def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
     starts = ("submission.submit", "submit", "resubmit", "run_local", "go_on", "submitted")
     assert {name for start in starts for name in calls(start)} == {
-        "cli/launching.py:submitted",
-        "cli/launching.py:finish",  # launch, launch --from-job
+        "job/submit.py:submitted",
+        "job/submit.py:finish",  # launch, launch --from-job
         "cli/scale_point.py:submit",  # scale
         "cli/notebook_tunnel.py:started",  # notebook
-        "cli/doctor_live.py:_try",  # doctor --live
-        "cli/launch_local.py:launch_here",  # launch --local
+        "job/live.py:_try",  # doctor --live
+        "job/local.py:launch_here",  # launch --local
         "cli/jobs.py:resume",
         "cli/jobs.py:_go_on_here",
         "launch/alone.py:go_on",  # jobs resume of a job of launch --local

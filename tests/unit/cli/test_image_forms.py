@@ -13,8 +13,8 @@ from tests.unit.image.test_formats import PROCESS, layers
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.image import command as image
 from toolkit.cli.image import sif
-from toolkit.cli.prepare import find_image
 from toolkit.errors import BadInput
+from toolkit.job.prepare import find_image
 
 OBJ = {"verbose": False, "quiet": True}
 

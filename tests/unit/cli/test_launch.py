@@ -8,8 +8,9 @@ from click.testing import CliRunner
 
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.tables import every_row
-from toolkit.cli import launch, layering, prepare
+from toolkit.cli import launch
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing, ToolkitError
+from toolkit.job import layering, prepare
 from toolkit.launch.checks import as_name
 from toolkit.launch.trainers import shipped
 from toolkit.run import patience

@@ -13,10 +13,12 @@ from tests.unit.cli.test_launch import Cluster
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD, SRUN
 from tests.unit.tables import every_row
-from toolkit.cli import gate, launch, launching, repeat
-from toolkit.cli.layering import asked
-from toolkit.cli.places import Where
+from toolkit.cli import launch
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
+from toolkit.job import gate, repeat
+from toolkit.job import submit as launching
+from toolkit.job.layering import asked
+from toolkit.job.places import Where
 from toolkit.launch import records
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.job import ImageCheck

@@ -167,7 +167,7 @@ def test_behind_the_dashes_a_word_is_the_programs(capsys, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("toolkit.cli.launching.run", fail)
+    monkeypatch.setattr("toolkit.job.submit.run", fail)
     code, _, err = run(capsys, "launch", "mnist", "--", "--debug", "--quiet")
     assert code == 1
     assert "Traceback" not in err

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import Recorded
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
-from toolkit.cli import places
 from toolkit.cli.report import command
 from toolkit.errors import BadInput, Missing
+from toolkit.job import places
 
 
 def report(*words):

@@ -10,8 +10,8 @@ from tests.unit.launch.recorded import Recorded
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
 from tests.unit.study.studies import study
 from toolkit.cli import scale_point
-from toolkit.cli.places import Where
 from toolkit.errors import Lost
+from toolkit.job.places import Where
 from toolkit.launch import records
 from toolkit.model.progress import Silent
 from toolkit.model.study import Point

@@ -8,8 +8,9 @@ from tests.unit.cli.test_launch import image, prepared  # noqa: F401 - a fixture
 from tests.unit.cli.test_scale import Cluster, points
 from tests.unit.launch.recorded import Recorded
 from tests.unit.tables import every_row
-from toolkit.cli import launch, layering, scale
+from toolkit.cli import launch, scale
 from toolkit.errors import BadInput
+from toolkit.job import layering
 from toolkit.launch import records, submission
 from toolkit.model.hidden import Hidden
 

@@ -8,14 +8,14 @@ from tests.unit.cli.test_launch import Cluster, Told
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.image.signed import PUBLIC_KEY
 from tests.unit.tables import every_row
-from toolkit.cli import layering, offline, prepare
-from toolkit.cli.flags import Flags
 from toolkit.cli.image.push import command as push_command
 from toolkit.cli.image.push import copy
-from toolkit.cli.notebook_job import prepared as notebook
-from toolkit.cli.notebook_job import wanted
-from toolkit.cli.shared import OnCluster, image_of
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.job import layering, offline, prepare
+from toolkit.job.flags import Flags
+from toolkit.job.inputs import OnCluster, image_of
+from toolkit.job.notebook import prepared as notebook
+from toolkit.job.notebook import wanted
 from toolkit.model.progress import Silent
 from toolkit.model.site import Site
 from toolkit.run.local import LocalRunner

@@ -1,5 +1,5 @@
 from tests.unit.tables import every_row
-from toolkit.report.number import number
+from toolkit.number import number
 
 
 @every_row(

@@ -9,8 +9,8 @@ from tests.unit.tables import every_row
 from toolkit import DISTRIBUTION
 from toolkit.errors import Missing
 from toolkit.report.plots import training_png
-from toolkit.report.result import parse_metrics, summarise
 from toolkit.report.training import epochs_table
+from toolkit.study.result import parse_metrics, summarise
 
 UNKNOWN = {**EPOCHS[1], "loss": None, "test_loss": None}
 GAPS = lines(HEADER, EPOCHS[0], UNKNOWN, {**EPOCHS[0], "epoch": 3})

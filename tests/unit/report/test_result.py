@@ -5,8 +5,8 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.report.result import parse_metrics, read_record, read_training, summarise
 from toolkit.report.training import summary
+from toolkit.study.result import parse_metrics, read_record, read_training, summarise
 
 
 def test_a_result_joins_metrics_and_record():

@@ -16,10 +16,10 @@ from tests.unit.tables import every_row
 from tests.unit.terminal import FORGED, assert_harmless
 from toolkit.errors import CheckFailed
 from toolkit.report import plot_style, study_tables
-from toolkit.report.study import read
 from toolkit.report.study_page import page
 from toolkit.report.study_plots import plots
 from toolkit.report.study_text import text_of
+from toolkit.study.report import read
 
 SIZES = [(1, 1), (2, 1), (4, 2)]
 HOSTILE = 'a<script>alert("x")</script>&{b}$\\frac{$'

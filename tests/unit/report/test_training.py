@@ -1,7 +1,7 @@
 from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import BENCHMARK, COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
-from toolkit.report.result import parse_metrics, summarise
 from toolkit.report.training import epochs_table, summary
+from toolkit.study.result import parse_metrics, summarise
 
 
 def test_each_epoch_is_a_line_of_numbers():

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.unit.study.studies import TIMELINE, kept, point, study
-from toolkit.report.study import read
 from toolkit.report.study_page import page
 from toolkit.report.study_plots import plots
 from toolkit.report.study_text import text_of
 from toolkit.study import proof
 from toolkit.study.advice import advise
+from toolkit.study.report import read
 from toolkit.study.statistics import curves
 from toolkit.study.timeline import tallied
 from toolkit.study.timeline_file import events

@@ -10,10 +10,10 @@ import msgspec
 
 from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
-from toolkit.cli.places import open_runner, place_options
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.files import check_given
+from toolkit.job.places import open_runner, place_options
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
@@ -116,7 +116,7 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
     Raises:
         BadInput: if facts are asked for, and it is no image.
     """
-    from toolkit.cli.shared import FACTS, facts_beside
+    from toolkit.job.inputs import FACTS, facts_beside
     from toolkit.run.stage import Parcel, stage
 
     goal = posixpath.join(path, source.name) if path.endswith("/") or not path else path

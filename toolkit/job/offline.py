@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 
 from toolkit import __version__
-from toolkit.cli.flags import Flags, check_words, tell_fix
-from toolkit.cli.keys import demanded
-from toolkit.cli.layering import Asked
-from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
+from toolkit.job.flags import Flags, check_words, tell_fix
+from toolkit.job.keys import demanded
+from toolkit.job.layering import Asked
+from toolkit.job.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import trainers, unseen
 from toolkit.launch.idle import tell_idle
@@ -82,8 +82,8 @@ def image_facts(asked: Asked, flags: Flags, tell: Tell) -> ImageFacts:
     demand = demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
         # Reading an image takes its time, and is for those alone who have one.
-        from toolkit.cli.gate import clear
-        from toolkit.cli.shared import Found, startable
+        from toolkit.job.gate import clear
+        from toolkit.job.inputs import Found, startable
 
         clear(startable(Found(Path(facts.path).name, facts, "", here, given)), demand, tell)
     return facts

@@ -4,15 +4,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from toolkit.cli.places import Where
-from toolkit.cli.reaching import by_place
 from toolkit.errors import CheckFailed, Interrupted, Lost
-from toolkit.launch import jobs
+from toolkit.job.places import Where
+from toolkit.job.reach import by_place
+from toolkit.launch import jobs, states
 from toolkit.launch.reasons import in_turn
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
-from toolkit.report import states
 from toolkit.run.patience import telling
 
 if TYPE_CHECKING:

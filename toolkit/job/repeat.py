@@ -5,15 +5,15 @@ from typing import cast
 
 import msgspec
 
-from toolkit.cli.gate import clear_again, demand_for
-from toolkit.cli.launching import Call
-from toolkit.cli.layering import env_file
-from toolkit.cli.prepare import Prepared, to_record
-from toolkit.cli.shared import FACTS
 from toolkit.decoding import UNDECODABLE
 from toolkit.engine.predict import predict
 from toolkit.engine.surroundings import environment
 from toolkit.errors import BadInput
+from toolkit.job.gate import clear_again, demand_for
+from toolkit.job.inputs import FACTS
+from toolkit.job.layering import env_file
+from toolkit.job.prepare import Prepared, to_record
+from toolkit.job.submit import Call
 from toolkit.knowledge import sites
 from toolkit.launch import loaded, plan, script, trainers
 from toolkit.launch.again import Again, again, given

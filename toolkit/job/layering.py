@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toolkit.ambient import read_trusted
-from toolkit.cli.keys import Required, beside
 from toolkit.cli.say import say
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
 from toolkit.files import read_given, read_private
 from toolkit.folders import at_home
+from toolkit.job.keys import Required, beside
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
 from toolkit.knowledge.strict import LONGEST, plain_text, tables

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from toolkit.cli.places import Where, where_of
 from toolkit.cli.say import say
 from toolkit.errors import ToolkitError
+from toolkit.job.places import Where, where_of
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord
 

@@ -3,7 +3,7 @@
 import posixpath
 from dataclasses import dataclass
 
-from toolkit.cli.layering import announce, asked
+from toolkit.job.layering import announce, asked
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.launch.unseen import folder_of

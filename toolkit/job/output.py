@@ -4,9 +4,9 @@ import codecs
 import contextlib
 from collections.abc import Callable, Iterator
 
-from toolkit.cli.reaching import reached
 from toolkit.cli.say import say
 from toolkit.errors import Missing
+from toolkit.job.reach import reached
 from toolkit.launch import jobs, records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.run.command import Runner

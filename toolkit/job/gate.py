@@ -7,15 +7,15 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.cli.keys import OPTION, Demand, Required, demanded
-from toolkit.cli.layering import Asked, required_by_settings
-from toolkit.cli.shared import Found, startable
-from toolkit.cli.whereabouts import find_image
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.folders import at_home
 from toolkit.image.filelock import identity
 from toolkit.image.inspect import inspect
 from toolkit.image.verify import before_launch
+from toolkit.job.inputs import Found, startable
+from toolkit.job.keys import OPTION, Demand, Required, demanded
+from toolkit.job.layering import Asked, required_by_settings
+from toolkit.job.locations import find_image
 from toolkit.knowledge import sites
 from toolkit.launch.again import check_image
 from toolkit.model.facts import ImageFacts
@@ -42,7 +42,7 @@ def demand_of(asked: Asked, verify_key: str | None, no_verify: bool) -> Demand:
     """Return what options, settings and the site profile of a job demand of its image.
 
     Raises:
-        BadInput: as :func:`toolkit.cli.keys.demanded` says.
+        BadInput: as :func:`toolkit.job.keys.demanded` says.
     """
     return demanded(verify_key, no_verify, asked.key, asked.site, asked.job.site)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
-from toolkit.cli.following import watch_job
-from toolkit.cli.gate import Cleared, clear, demand_of
-from toolkit.cli.keys import Demand
-from toolkit.cli.layering import asked as settings
-from toolkit.cli.places import Where
-from toolkit.cli.prepare import directory, image_there, to_record
 from toolkit.cli.say import say_json, say_text
-from toolkit.cli.shared import Found, look
 from toolkit.cli.styles import style_of_stdout, width_of_stdout
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.job.follow import watch_job
+from toolkit.job.gate import Cleared, clear, demand_of
+from toolkit.job.inputs import Found, look
+from toolkit.job.keys import Demand
+from toolkit.job.layering import asked as settings
+from toolkit.job.places import Where
+from toolkit.job.prepare import directory, image_there, to_record
 from toolkit.launch import live, plan, records, script, submission, trial
 from toolkit.launch.choose import choose
 from toolkit.launch.specify import request_of

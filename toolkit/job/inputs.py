@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cli.whereabouts import ON_CLUSTER, data_folder, expanded, find_image
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.filelock import identity
 from toolkit.image.inspect import inspect
 from toolkit.image.reference import for_apptainer
 from toolkit.image.startable import STARTABLE
+from toolkit.job.locations import ON_CLUSTER, data_folder, expanded, find_image
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site

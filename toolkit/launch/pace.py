@@ -7,7 +7,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.model.metrics import Count, Measure
-from toolkit.report.number import number
+from toolkit.number import number
 
 _RECENT = 3
 """Epochs whose speed counts for what is still to come."""

@@ -5,12 +5,11 @@ import time
 
 from toolkit.engine.explain import explain, suspects
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.launch import jobs, output, records
+from toolkit.launch import jobs, output, pace, records, states
 from toolkit.launch.follow import follow
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
-from toolkit.report import pace, states
 from toolkit.run.command import Runner
 
 _PLAIN_SECONDS = 60.0

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cli.following import conclude
-from toolkit.cli.gate import clear, demand_of
-from toolkit.cli.launching import Call, Opener
-from toolkit.cli.layering import Asked
-from toolkit.cli.prepare import Flags, check, to_record
 from toolkit.cli.say import say_exact, say_json
-from toolkit.cli.shared import look, startable
 from toolkit.errors import BadInput
 from toolkit.folders import at_home
+from toolkit.job.follow import conclude
+from toolkit.job.gate import clear, demand_of
+from toolkit.job.inputs import look, startable
+from toolkit.job.layering import Asked
+from toolkit.job.prepare import Flags, check, to_record
+from toolkit.job.submit import Call, Opener
 from toolkit.launch import plan, records
 from toolkit.launch.alone import run_local
 from toolkit.launch.localscript import choose_here, local_script, without_queue

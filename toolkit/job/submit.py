@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.cli.layering import Asked, announce, asked
-from toolkit.cli.places import Where, where_of
 from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput, Missing
+from toolkit.job.layering import Asked, announce, asked
+from toolkit.job.places import Where, where_of
 from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
-    from toolkit.cli.flags import Flags
-    from toolkit.cli.prepare import Prepared
+    from toolkit.job.flags import Flags
+    from toolkit.job.prepare import Prepared
     from toolkit.model.job import JobRecord
     from toolkit.model.progress import Tell
     from toolkit.run.command import Runner
@@ -56,11 +56,11 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
     made = asked(call.said, call.words, call.job_file, here=call.local)
     announce(made)
     if call.local:
-        from toolkit.cli.launch_local import launch_here
+        from toolkit.job.local import launch_here
 
         launch_here(call, made, tell, opener)
     elif call.dry_run and is_far_away(call.where, made):
-        from toolkit.cli.offline import script_for
+        from toolkit.job.offline import script_for
 
         assert made.site is not None  # noqa: S101 - is_far_away says so
         say_exact(script_for(made, made.site, _flags(call), tell))
@@ -69,7 +69,7 @@ def run(call: Call, tell: Progress, opener: Opener) -> None:
 
 
 def _flags(call: Call) -> "Flags":
-    from toolkit.cli.flags import Flags
+    from toolkit.job.flags import Flags
 
     return Flags(call.force, call.fix, call.verify_key, call.no_verify, call.explain)
 
@@ -80,7 +80,7 @@ def is_far_away(where: Where, made: Asked) -> bool:
 
 
 def _submit(call: Call, made: Asked, tell: Progress, opener: Opener) -> None:
-    from toolkit.cli.prepare import check, prepare
+    from toolkit.job.prepare import check, prepare
 
     flags = _flags(call)
     sources = check(made, flags)
@@ -127,7 +127,7 @@ def at(job: "Prepared", where: Where) -> "Prepared":
 def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:
     """Print the script, or bring the files there, submit and follow."""
 
-    from toolkit.cli.following import conclude, watch_job
+    from toolkit.job.follow import conclude, watch_job
 
     if call.dry_run:
         say_exact(job.script)
@@ -144,7 +144,7 @@ def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Pr
 
 
 def _again(call: Call, tell: Progress, opener: Opener) -> None:
-    from toolkit.cli.repeat import repeated
+    from toolkit.job.repeat import repeated
     from toolkit.launch import records
 
     _check_again(call)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.cli import fixfile
-from toolkit.cli.keys import demanded
-from toolkit.cli.layering import Asked
-from toolkit.cli.whereabouts import check_directory
 from toolkit.errors import BadInput
+from toolkit.job import fixfile
+from toolkit.job.keys import demanded
+from toolkit.job.layering import Asked
+from toolkit.job.locations import check_directory
 from toolkit.launch import trainers
 from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, name_of, specify

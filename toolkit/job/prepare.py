@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cli.flags import Flags, check_words, tell_fix
-from toolkit.cli.gate import Cleared, clear, demand_of
-from toolkit.cli.layering import Asked
-from toolkit.cli.shared import Found, OnCluster, data_of, data_there, folder_there, image_of, look, startable
-from toolkit.cli.whereabouts import directory, find_image, image_there, login_variable, program_file
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.job.flags import Flags, check_words, tell_fix
+from toolkit.job.gate import Cleared, clear, demand_of
+from toolkit.job.inputs import Found, OnCluster, data_of, data_there, folder_there, image_of, look, startable
+from toolkit.job.layering import Asked
+from toolkit.job.locations import directory, find_image, image_there, login_variable, program_file
 from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
 from toolkit.launch.idle import tell_idle

@@ -5,18 +5,18 @@ from typing import Any
 
 import msgspec
 
-from toolkit.cli import prepare
-from toolkit.cli.flags import Flags
-from toolkit.cli.gate import demand_of
 from toolkit.cli.joboptions import environment
-from toolkit.cli.layering import Asked, announce, asked
-from toolkit.cli.offline import check_not_there, image_facts
-from toolkit.cli.prepare import Prepared, target_of
-from toolkit.cli.shared import image_of
-from toolkit.cli.whereabouts import check_directory, login_variable
 from toolkit.engine.plan import plan as plan_launch
 from toolkit.engine.predict import foresee
 from toolkit.errors import BadInput
+from toolkit.job import prepare
+from toolkit.job.flags import Flags
+from toolkit.job.gate import demand_of
+from toolkit.job.inputs import image_of
+from toolkit.job.layering import Asked, announce, asked
+from toolkit.job.locations import check_directory, login_variable
+from toolkit.job.offline import check_not_there, image_facts
+from toolkit.job.prepare import Prepared, target_of
 from toolkit.launch import notebook, plan, unseen
 from toolkit.launch.choose import Choice
 from toolkit.launch.complete import OUTPUT_OF_ARRAY

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from toolkit.cli.reaching import reached
 from toolkit.errors import CheckFailed, Missing, ToolkitError
+from toolkit.job.reach import reached
 from toolkit.launch import jobs
 from toolkit.model.job import FINAL_STATES, JobRecord
 

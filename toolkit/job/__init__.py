@@ -1,0 +1,1 @@
+"""The pipeline of a job: settings, image, facts, launch, script, submission; nothing is printed here."""
