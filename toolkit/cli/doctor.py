@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.keys import key_options
+from toolkit.cli.places import place_options
 from toolkit.cli.say import say_json, say_text
 from toolkit.errors import BadInput
-from toolkit.job.keys import key_options
-from toolkit.job.places import Where, open_runner, place_options
-from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.job.places import Where
 from toolkit.model.prediction import MODES, Mode, Verdict
 from toolkit.near import near
+from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
     from toolkit.cli.doctor_advice import Asked
-    from toolkit.model.finding import Finding
 
 _COUNT = click.IntRange(min=1)
 
@@ -105,27 +105,26 @@ def command(
     if rules or page:
         _tell_rules(page, as_json=as_json)
         return
+    where = Where(host, cluster, ssh_config)
+    tell = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or (live and as_json))
     if live and image is not None:
+        from toolkit.cli import doctor_live
         from toolkit.image.startable import check_startable
-        from toolkit.job import live as doctor_live
+        from toolkit.job.live import Asked as Trial
 
         check_startable(Path(image), "IMAGE")
-        queue = (partition, account, as_json, verify_key, no_verify)
-        trial = doctor_live.Asked(Path(image), nodes or 2, ranks_per_node or 1, modes, *queue)
-        ctx.exit(doctor_live.command(trial, Where(host, cluster, ssh_config), ctx.obj))
-    from toolkit.engine.predict import examine, predict
-    from toolkit.job.diagnosis import wanted
+        queue = (partition, account, verify_key, no_verify)
+        trial = Trial(Path(image), nodes or 2, ranks_per_node or 1, modes, *queue)
+        ctx.exit(doctor_live.command(trial, where, tell, as_json=as_json))
+    if image is None:
+        ctx.exit(_host_alone(facts, where, partition, as_json=as_json))
+    from toolkit.job.diagnosis import diagnose, wanted
 
-    job = wanted(image or "", site, job_file, partition, nodes, ranks_per_node, modes[0] if modes else None)
-    inside = _inside(ctx, image) if image is not None else None
-    known = _host(facts, host, cluster, ssh_config, partition)
-    if image is None or inside is None:
-        found = examine(known)
-        _show_host(known, found, as_json=as_json)
-        ctx.exit(1 if any(f.severity == "error" for f in found) else 0)
-    known = job.on(known)
-    verdict = predict(known, inside, job.request, job.site)
-    # Facts of a file are of another place than this one; which word of SSH leads there, nobody has said.
+    mode = modes[0] if modes else None
+    with tell:
+        job = wanted(image, site, job_file, partition, nodes, ranks_per_node, mode, tell)
+        found = diagnose(image, facts, job, where, partition, tell)
+    # A facts file does not say how to reach its place.
     there = "LOGIN_NODE" if facts else host
     place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
     place += ["--partition", partition] if partition else []
@@ -133,10 +132,10 @@ def command(
         from toolkit.cli import doctor_fix
 
         doctor_fix.command(
-            known,
-            inside,
+            found.host,
+            found.image,
             job.request,
-            verdict,
+            found.verdict,
             output or doctor_fix.DEFAULT,
             [*place, *job.words],
             job.site,
@@ -146,18 +145,9 @@ def command(
     from toolkit.cli.doctor_advice import Asked
 
     looked = ("--facts", str(facts)) if facts else tuple(place)
-    asked = Asked(known, inside, job.request, tuple(place), looked, job.site, job.words)
-    _show(asked, verdict, as_json=as_json)
-    ctx.exit(0 if verdict.chosen else 1)
-
-
-def _inside(ctx: click.Context, image: str) -> ImageFacts:
-    """Return what is in the image, which is read before a place is asked."""
-    from toolkit.image.inspect import inspect
-    from toolkit.report.progress import Progress
-
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        return inspect(image, tell=tell)
+    asked = Asked(found.host, found.image, job.request, tuple(place), looked, job.site, job.words)
+    _show(asked, found.verdict, as_json=as_json)
+    ctx.exit(0 if found.verdict.chosen else 1)
 
 
 def _check_options(
@@ -201,20 +191,23 @@ def _check_queue(facts: Path | None, partition: str | None, account: str | None,
         raise BadInput(f"--account {account}: without --live no job is submitted", fix="leave it out")
 
 
-def _host(
-    facts: Path | None, host: str | None, cluster: str | None, ssh_config: Path | None, partition: str | None
-) -> HostFacts:
-    from toolkit.probe.asking import of_job
-    from toolkit.probe.probe import load, probe
+def _host_alone(facts: Path | None, where: Where, partition: str | None, *, as_json: bool) -> int:
+    """Show what is known of a place, and return the exit status."""
+    from toolkit.engine.predict import examine
+    from toolkit.job.facts import facts_of
 
-    if facts is not None:
-        return load(facts)
-    asked = of_job(partition)
-    runner = open_runner(host, cluster, ssh_config)
-    try:
-        return probe(runner, asked)
-    finally:
-        runner.close()
+    host = facts_of(facts, where, partition)
+    found = examine(host)
+    if as_json:
+        from toolkit.report.doctor_json import host_json
+
+        say_json(host_json(host, found))
+    else:
+        from toolkit.cli.styles import style_of_stdout, width_of_stdout
+        from toolkit.report.doctor import host_page
+
+        say_text(host_page(host, found, style_of_stdout(), width_of_stdout()))
+    return 1 if any(f.severity == "error" for f in found) else 0
 
 
 def _show(asked: "Asked", verdict: Verdict, *, as_json: bool) -> None:
@@ -240,18 +233,6 @@ def _show(asked: "Asked", verdict: Verdict, *, as_json: bool) -> None:
             width=width_of_stdout(),
         )
     )
-
-
-def _show_host(host: HostFacts, found: "tuple[Finding, ...]", *, as_json: bool) -> None:
-    if as_json:
-        from toolkit.report.doctor_json import host_json
-
-        say_json(host_json(host, found))
-        return
-    from toolkit.cli.styles import style_of_stdout, width_of_stdout
-    from toolkit.report.doctor import host_page
-
-    say_text(host_page(host, found, style_of_stdout(), width_of_stdout()))
 
 
 def _tell_rules(page: str | None, *, as_json: bool) -> None:

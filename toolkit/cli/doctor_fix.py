@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.cli import fixfile
 from toolkit.cli.say import say, say_json, say_text
 from toolkit.cli.styles import style_of_stdout
 from toolkit.errors import CheckFailed
-from toolkit.job import fixfile
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request, Verdict
 from toolkit.model.site import Site

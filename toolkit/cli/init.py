@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.places import place_options
 from toolkit.cli.say import say
 from toolkit.errors import BadInput
 from toolkit.files import is_there
-from toolkit.job.places import open_runner, place_options
+from toolkit.job.places import open_runner
 from toolkit.report.plain import one_line
 
 if TYPE_CHECKING:

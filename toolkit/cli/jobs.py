@@ -1,27 +1,23 @@
 """``toolkit jobs``: what was launched from here, and what became of it."""
 
 import datetime as dt
-import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, get_args
 
 import click
 import msgspec
 
+from toolkit import app
+from toolkit.cli.keys import key_options
 from toolkit.cli.lazy import NearGroup
 from toolkit.cli.say import say, say_json, say_text
-from toolkit.job.keys import key_options
-from toolkit.job.places import where_of
-from toolkit.job.reach import find, find_all, looked_after, reached, refreshed, tell_damage
-from toolkit.launch import records
+from toolkit.job.follow import conclude
+from toolkit.job.reach import looked_after
+from toolkit.launch.jobs import is_local
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.report.plain import as_shown, output_as_shown
 from toolkit.report.progress import Progress
-
-if TYPE_CHECKING:
-    from toolkit.model.hidden import Hidden
-    from toolkit.run.command import Runner
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -58,7 +54,7 @@ def list_jobs(
     states: tuple[str, ...] = (), site: str | None = None, since: str | None = None, as_json: bool = False
 ) -> None:
     """List the jobs launched from here, the oldest first, after asking Slurm about those that go on."""
-    chosen = [r for r in records.every(tell_damage) if site is None or site in _names(r)]
+    chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
         from toolkit.cli.since import since as moment
 
@@ -97,7 +93,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 
     On a terminal that is a text for people, with the cause of a failure; elsewhere it is the record as JSON.
     """
-    record = refreshed(find(job))
+    record = app.refresh(job, tell=Progress())
     if as_json is None:
         as_json = not sys.stdout.isatty()
     if as_json:
@@ -106,10 +102,7 @@ def show(job: str | None, as_json: bool | None) -> None:
     from toolkit.report.job import job_text
 
     say_text(job_text(record, _progress(record)))
-    if record.state in FINAL_STATES and record.state != "completed":
-        from toolkit.job.follow import failure
-
-        why = failure(record)
+    if why := app.failure(record):
         fix = [f"fix: {why.fix}"] if why.fix else []
         say("", why.message, *(f"    {as_shown(line)}" for line in why.detail), *fix)
 
@@ -121,22 +114,19 @@ def show(job: str | None, as_json: bool | None) -> None:
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> None:
     """Print the output of JOB (the last one by default)."""
-    record = find(job)
+    record = app.job(job, tell=Progress())
     if follow and record.state not in FINAL_STATES:
-        if as_json:
-            record = _followed(ctx, record)
-            _print_as_json(record)
-            return
-        _follow(ctx, record)
-        return
-    record = refreshed(record)
-    if as_json:
-        _print_as_json(record)
-        return
-    from toolkit.job.output import texts
-
-    for text in texts(record):
-        say_text(output_as_shown(text.removesuffix("\n")))
+        with _progress_of(ctx, as_json=as_json, output=not as_json) as tell:
+            record = app.follow(record, tell=tell)
+            if as_json:
+                _print_as_json(record)
+            else:
+                conclude(record, tell)
+    elif as_json:
+        _print_as_json(app.refresh(record))
+    else:
+        for text in app.logs(record, tell=Progress()):
+            say_text(output_as_shown(text.removesuffix("\n")))
 
 
 @command.command("wait")
@@ -146,15 +136,16 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
     """Wait until every JOB (the last one by default) has ended; exit 1 if one of them failed."""
-    found = find_all(jobs)
-    if len(found) == 1:
-        _wait_for_one(ctx, found[0], as_json=as_json)
-        return
     from toolkit.job.follow import failure
-    from toolkit.job.wait import outcome, wait_for
+    from toolkit.job.reach import find_all
+    from toolkit.job.wait import outcome
 
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
-        ended = wait_for(found, tell, first=first)
+    found = find_all(jobs, Progress())
+    with _progress_of(ctx, as_json=as_json, output=False) as tell:
+        if len(found) == 1:
+            _wait_for_one(found[0], tell, as_json=as_json)
+            return
+        ended = app.wait(*found, first=first, tell=tell)
         _print_several(ended, as_json=as_json)
         if error := outcome(ended, failure):
             raise error
@@ -166,12 +157,13 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """End every JOB (the last one by default)."""
     from toolkit.job.cancel import Tried, end_all, failure
+    from toolkit.job.reach import find_all
 
     def tell(one: Tried) -> None:
         if not as_json:
             say(f"job {one.record.id or one.record.key} {one.said}")
 
-    tried = end_all(find_all(jobs), tell)
+    tried = end_all(find_all(jobs, Progress()), tell)
     if as_json and (len(tried) > 1 or tried[0].error is None):
         _print_records([(one.record, one.was_reached) for one in tried])
     if error := failure(tried):
@@ -190,41 +182,19 @@ def resume(
 
     One of launch --local runs again here, to its end.
     """
-    from toolkit.job.gate import clear_again, demand_for
-    from toolkit.launch import jobs as doors
-    from toolkit.launch.submission import resubmit
-    from toolkit.launch.variables import needed
-    from toolkit.model.hidden import NO_SECRETS
-
-    record = find(job)
-    secrets = needed(record.spec.secrets, NO_SECRETS, os.environ)
-    demand = demand_for(record.spec.site, verify_key, no_verify)
-    with reached(record) as runner, Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        record, _ = doors.refresh(runner, record)
-        if record.state in FINAL_STATES:  # one that has not ended is refused below
-            cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)
-            record = records.update(record, image_digest=cleared.digest, image_check=cleared.check)
-        if doors.is_local(record):
-            _go_on_here(ctx, runner, record, secrets, as_json=as_json)
-            return
-        record = resubmit(runner, record, secrets)
-    if as_json:
-        _print_several([record], as_json=True)
-    else:
-        say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
-
-
-def _go_on_here(
-    ctx: click.Context, runner: "Runner", record: JobRecord, secrets: Mapping[str, "Hidden"], *, as_json: bool
-) -> None:
-    from toolkit.job.follow import conclude
-    from toolkit.launch.alone import go_on
-
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
-        record = go_on(runner, record, (lambda _: None) if as_json else tell.output, secrets)
+    with _progress_of(ctx, output=not as_json) as tell:
+        record = app.resume(job, verify_key=verify_key, no_verify=no_verify, tell=tell)
         if as_json:
             _print_several([record], as_json=True)
-        conclude(record, tell)
+        if is_local(record):
+            conclude(record, tell)
+        elif not as_json:
+            say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+
+
+def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = True) -> Progress:
+    """Return a listener for a command; for JSON it hides progress."""
+    return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=output)
 
 
 def _progress(record: JobRecord) -> dict[int, str]:
@@ -238,7 +208,7 @@ def _progress(record: JobRecord) -> dict[int, str]:
 def _print_as_json(record: JobRecord) -> None:
     from toolkit.job.output import ends
 
-    output, left_out = ends(record)
+    output, left_out = ends(record, Progress())
     head = {"schema": "toolkit.output/1", "key": record.key, "id": record.id, "state": record.state}
     say_json({**head, "output": output, "left_out": left_out})
 
@@ -248,7 +218,7 @@ def _names(record: JobRecord) -> set[str]:
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
 
 
-def _print_several(found: list[JobRecord], *, as_json: bool) -> None:
+def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
     if not as_json:
         for record in found:
             say(f"{record.key} {record.state}")
@@ -265,31 +235,10 @@ def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
     say_json({"schema": "toolkit.jobs/1", "jobs": listed})
 
 
-def _wait_for_one(ctx: click.Context, record: JobRecord, *, as_json: bool) -> None:
-    if record.state not in FINAL_STATES:
-        _follow(ctx, record, quiet=True, as_json=as_json)
-        return
+def _wait_for_one(record: JobRecord, tell: Progress, *, as_json: bool) -> None:
+    ended = record.state in FINAL_STATES
+    record = app.follow(record, tell=tell)
     if as_json:
         _print_several([record], as_json=True)
-    if record.state != "completed":
-        from toolkit.job.follow import failure
-
-        raise failure(record)
-
-
-def _followed(ctx: click.Context, record: JobRecord) -> JobRecord:
-    from toolkit.job.follow import watch_job
-
-    with Progress(verbose=ctx.obj["verbose"], quiet=True) as tell, reached(record) as runner:
-        return watch_job(runner, record, tell, quiet=True)
-
-
-def _follow(ctx: click.Context, record: JobRecord, *, quiet: bool = False, as_json: bool = False) -> None:
-    from toolkit.job.follow import conclude, watch_job
-
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
-        with reached(record) as runner:
-            record = watch_job(runner, record, tell, quiet=quiet)
-        if as_json:
-            _print_several([record], as_json=True)
+    if not ended or record.state != "completed":
         conclude(record, tell)

@@ -6,8 +6,10 @@ from typing import Any
 import click
 
 from toolkit.cli.joboptions import job_options, said_by_options, without_options
-from toolkit.job.keys import key_options
-from toolkit.job.places import Where, open_runner, place_options
+from toolkit.cli.keys import key_options
+from toolkit.cli.places import place_options
+from toolkit.cli.say import say, say_exact, say_json
+from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
 
 REST = "toolkit.rest"
@@ -61,10 +63,34 @@ def command(
       toolkit launch --image my.sif --nodes 4 -- python train.py
       toolkit launch mnist --site juwels --dry-run
     """
-    from toolkit.job.submit import Call, run
+    from toolkit import app
+    from toolkit.job.follow import conclude
 
-    said = said_by_options(given) | ({"trainer": given["trainer"]} if given["trainer"] is not None else {})
-    rest = {name: value for name, value in without_options(given).items() if name != "trainer"}
-    call = Call(said=said, words=ctx.meta.get(REST, ()), where=Where(host, cluster, ssh_config), **rest)
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or call.as_json) as tell:
-        run(call, tell, open_runner)
+    options = without_options(given) | said_by_options(given)
+    options |= {"host": host, "cluster": cluster, "ssh_config": ssh_config, "job": options.pop("job_file")}
+    options["arguments"] = ctx.meta.get(REST, ())
+    trainer, as_json = options.pop("trainer"), options.pop("as_json")
+    dry_run, follow = options.pop("dry_run"), options.pop("follow")
+    _check(local=options["local"], dry_run=dry_run, follow=follow, as_json=as_json)
+    quiet = ctx.obj["quiet"] or as_json
+    with Progress(verbose=ctx.obj["verbose"], quiet=quiet, output=not as_json) as tell:
+        if dry_run:
+            say_exact(app.script(trainer, tell=tell, **options))
+            return
+        record = app.launch(trainer, follow=follow, tell=tell, **options)
+        if as_json:
+            say_json(record)
+        if follow:
+            conclude(record, tell)
+        elif not as_json:
+            say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+
+
+def _check(*, local: bool, dry_run: bool, follow: bool, as_json: bool) -> None:
+    if dry_run and as_json:
+        raise BadInput("--json prints the record of a job, and --dry-run makes none; leave one of them out")
+    if local and not follow:
+        raise BadInput(
+            "--local: a job of this machine runs as long as the command does; leave --no-follow out",
+            fix="put it into the background with the shell: nohup toolkit launch --local ... &",
+        )

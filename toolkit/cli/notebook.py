@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.keys import key_options
+from toolkit.cli.places import place_options
 from toolkit.cli.say import say_exact
 from toolkit.errors import BadInput
-from toolkit.job.keys import key_options
-from toolkit.job.places import Where, open_runner, place_options
 from toolkit.report.progress import Progress
 
 _COUNT = click.IntRange(min=1)
@@ -51,6 +51,7 @@ def command(
     packages: str,
     verify_key: str | None,
     no_verify: bool,
+    env: tuple[str, ...],
     **given: object,
 ) -> None:
     """Start Jupyter in an image on a compute node, and open a tunnel to it.
@@ -62,10 +63,12 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
+    from toolkit.cli.joboptions import environment
     from toolkit.cli.notebook_tunnel import Session, attached, started
     from toolkit.job.flags import Flags
     from toolkit.job.inputs import image_of
     from toolkit.job.notebook import prepared, unseen_script, wanted
+    from toolkit.job.places import Where
     from toolkit.job.submit import at, is_far_away, place_of
 
     if dry_run and as_json:
@@ -77,7 +80,9 @@ def command(
         if attach is not None:
             attached(attach, session, tell)
             return
-        asking = wanted(given, folder, packages, Flags(verify_key=verify_key, no_verify=no_verify))
+        given["env"] = environment(env)
+        flags = Flags(verify_key=verify_key, no_verify=no_verify)
+        asking = wanted(given, folder, packages, flags, tell)
         site = asking.job.site
         where = Where(host, cluster, ssh_config)
         if dry_run and site and is_far_away(where, asking.job):
@@ -85,7 +90,7 @@ def command(
             return
         where = place_of(where, asking.job)
         image_of(asking.job.job.image or "", site)  # a wrong file is refused before a host is asked
-        runner = open_runner(*where)
+        runner = where.opened()
         try:
             job = prepared(runner, asking, tell, remote=where.remote)
             if dry_run:

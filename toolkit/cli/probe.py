@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.places import place_options
 from toolkit.cli.say import say, say_json
-from toolkit.job.places import open_runner, place_options
 
 
 @click.command("probe")
@@ -59,18 +59,15 @@ def command(
     from toolkit.cli.files import write_whole
     from toolkit.cli.outputs import check_facts_output
     from toolkit.cli.styles import style_of_stdout, width_of_stdout
-    from toolkit.probe.probe import Asked, encode, gather
+    from toolkit.job.facts import gathered
+    from toolkit.job.places import Where
+    from toolkit.probe.probe import Asked, encode
     from toolkit.report.doctor import side_by_side
     from toolkit.report.nodes import machines
 
     if output:
         check_facts_output(output)
-    asked = Asked(nodes, wait, partition)
-    runner = open_runner(host, cluster, ssh_config)
-    try:
-        bundle = gather(runner, asked)
-    finally:
-        runner.close()
+    bundle = gathered(Where(host, cluster, ssh_config), Asked(nodes, wait, partition))
     if output:
         write_whole(output, encode(bundle))
     if as_json:

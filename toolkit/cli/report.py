@@ -1,15 +1,11 @@
 """``toolkit report``: what a training, a study or a timeline tells, as text, plots and JSON."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from toolkit.cli.say import say, say_json, say_text
-from toolkit.errors import BadInput, ToolkitError
-
-if TYPE_CHECKING:
-    from toolkit.model.job import JobRecord
+from toolkit.errors import BadInput
 
 
 @click.command("report")
@@ -97,12 +93,14 @@ def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
 def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool) -> None:
     import msgspec
 
+    from toolkit.job.metrics import folder_of
+    from toolkit.report.progress import Progress
     from toolkit.report.training import epochs_table, summary
-    from toolkit.study import result as results
+    from toolkit.study.result import read_record, read_training, summarise
 
-    folder = _folder(job)
-    training = results.read_training(folder)
-    result = results.summarise(training, results.read_record(folder))
+    folder = folder_of(job, Progress())
+    training = read_training(folder)
+    result = summarise(training, read_record(folder))
     encoded = msgspec.json.encode(result)
     if as_json:
         say_json(encoded)
@@ -115,57 +113,6 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
             from toolkit.report.plots import training_png
 
             _write(output / "training.png", training_png(training, result))
-
-
-def _folder(job: str | None) -> Path:
-    """Return the folder that holds the metrics, after fetching those of a job of which not all are here."""
-    from toolkit.launch import records
-
-    if job and Path(job).is_dir():
-        return Path(job)
-    try:
-        record = records.find(job)
-    except BadInput as error:
-        if job and (Path(job).exists() or "/" in job or not records.any_kept()):
-            raise BadInput(
-                f"{job}: no folder of a run, and no job of that name was launched from here",
-                fix="give the folder of a job, or a name that toolkit jobs list has",
-            ) from error
-        raise
-    folder = records.folder(record.key)
-    kept = folder / records.METRICS
-    if _settled(record, kept):
-        return folder
-    try:
-        _fetch(record)
-    except ToolkitError as error:
-        if not kept.is_file():
-            raise
-        say(f"toolkit: {error.message}; these are the figures that were brought before", err=True)
-    return folder
-
-
-def _settled(record: "JobRecord", kept: Path) -> bool:
-    """Tell whether nothing more can be written to what is kept here of a job's metrics."""
-    from toolkit.model.job import FINAL_STATES
-    from toolkit.model.metrics import are_whole
-
-    try:
-        return record.state in FINAL_STATES and are_whole(kept.read_bytes())
-    except OSError:
-        return False
-
-
-def _fetch(record: "JobRecord") -> None:
-    from toolkit.job.places import where_of
-    from toolkit.launch import records
-
-    runner = where_of(record).opened()
-    try:
-        if content := runner.read(f"{record.spec.directory}/{records.METRICS}", most=records.METRICS_MOST):
-            records.keep(record, records.METRICS, content)
-    finally:
-        runner.close()
 
 
 def _write(path: Path, content: bytes) -> None:

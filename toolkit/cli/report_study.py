@@ -8,7 +8,7 @@ import msgspec
 from toolkit.cli.say import say, say_json, say_text
 from toolkit.report import study_tables
 from toolkit.report.study_text import text_of
-from toolkit.study import report as study
+from toolkit.study.report import read
 
 
 def report_studies(
@@ -19,7 +19,7 @@ def report_studies(
     Raises:
         Missing: at the end, if plots are wanted and matplotlib is not installed.
     """
-    report = study.read(folders)
+    report = read(folders)
     encoded = study_tables.json_of(report)
     if as_json:
         say_json(encoded)

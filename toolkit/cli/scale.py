@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from toolkit.cli.joboptions import job_options_without, said_by_options, without_options
+from toolkit.cli.keys import key_options
 from toolkit.cli.launch import REST, SplitAtDashes
-from toolkit.job.keys import key_options
-from toolkit.job.places import open_runner, place_options
+from toolkit.cli.places import place_options
+from toolkit.job.places import open_runner
 from toolkit.model.study import OWN
 from toolkit.report.progress import Progress
 
@@ -111,13 +112,14 @@ def command(
     wanted = Wanted(
         said=said, words=ctx.meta.get(REST, ()), host=host, cluster=cluster, ssh_config=ssh_config, **rest
     )
-    study = study_of(wanted, flags)
+    told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
+    study = study_of(wanted, flags, told)
     # The timeline to prove mostly lies in the folder of the study that it is of.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:
         print_runs(folder, study)
         return
-    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+    with told as tell:
         how = (keep["retry"], keep["at_once"], flags)
         run(Sweep(folder, *how, open_runner, secrets_of(said)), study, tell)

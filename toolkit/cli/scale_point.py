@@ -140,7 +140,7 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tel
 
 def _figures(study: Study, record: JobRecord, tell: Tell) -> Figures:
     if study.pattern:
-        output = texts(record, lambda job: reached_in_time(job, tell))
+        output = texts(record, tell, lambda job: reached_in_time(job, tell))
         return collect.of_output(output, study.pattern, study.warm_up)
     there = posixpath.join(record.spec.directory, records.METRICS)
     metrics = _metrics(record, there, tell)

@@ -18,6 +18,7 @@ from toolkit.launch.specify import name_of
 from toolkit.launch.variables import looks_secret
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
 from toolkit.model.study import Scaling, Study
 from toolkit.near import near
 from toolkit.report.table import table
@@ -60,7 +61,7 @@ class Wanted:
     ssh_config: Path | None
 
 
-def study_of(wanted: Wanted, flags: Flags) -> Study:
+def study_of(wanted: Wanted, flags: Flags, tell: Tell) -> Study:
     """Return the study, after looking at every run that it has.
 
     Raises:
@@ -100,7 +101,7 @@ def study_of(wanted: Wanted, flags: Flags) -> Study:
         collect.compiled(study.pattern)
     _check_settings(study)
     made = [asked(*sweep.asked_of(study, point)) for point in sweep.points(study)]
-    announce(made[0])
+    announce(made[0], tell)
     for one in made:
         check_words(one, flags)
     name = "-".join(values) if compare == "trainer" else name_of(made[0].job)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.lazy import NearGroup
+from toolkit.cli.places import place_options
 from toolkit.cli.say import say, say_exact, say_json, say_text
 from toolkit.errors import BadInput
-from toolkit.job.places import open_runner, place_options
+from toolkit.job.places import open_runner
 
 if TYPE_CHECKING:
     from toolkit.model.site import Site

@@ -26,7 +26,7 @@ def end_all(found: Iterable[JobRecord], say: Callable[[Tried], None]) -> list[Tr
     tried = []
     for record in found:
         try:
-            one = _end(record)
+            one = end(record)
             say(one)
         except (CheckFailed, Missing) as error:
             one = Tried(record, "", error)
@@ -49,7 +49,13 @@ def failure(tried: Sequence[Tried]) -> ToolkitError | None:
     return kind(f"{len(bad)} of {len(tried)} jobs were not ended", fix=first.fix, detail=lines)
 
 
-def _end(record: JobRecord) -> Tried:
+def end(record: JobRecord) -> Tried:
+    """Cancel a job that has not ended.
+
+    Raises:
+        CheckFailed: if Slurm refuses.
+        Missing: if the place of the job is unreachable.
+    """
     if record.state not in FINAL_STATES:
         with reached(record) as runner:
             record, _ = jobs.refresh(runner, record)

@@ -2,13 +2,18 @@
 
 import posixpath
 from dataclasses import dataclass
+from pathlib import Path
 
+from toolkit.engine.predict import predict
+from toolkit.job.facts import facts_of
 from toolkit.job.layering import announce, asked
+from toolkit.job.places import Where
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.launch.unseen import folder_of
-from toolkit.model.facts import HostFacts
-from toolkit.model.prediction import Mode, Request
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Mode, Request, Verdict
+from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 
 NODES = 2
@@ -27,9 +32,20 @@ class Wanted:
     modules: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
-    def on(self, host: HostFacts) -> HostFacts:
-        """Return the facts of a host with the runtime that modules of site and job load."""
-        return with_runtime(host, self.site, self.modules)
+    def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
+        """Return the verdict on the launch; modules of site and job may add a runtime to the host's facts."""
+        known = with_runtime(host, self.site, self.modules)
+        return Diagnosis(known, image, self, predict(known, image, self.request, self.site))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A verdict, and what it was reached from: the facts of host and image, and the launch."""
+
+    host: HostFacts
+    image: ImageFacts
+    wanted: Wanted
+    verdict: Verdict
 
 
 def wanted(
@@ -40,6 +56,7 @@ def wanted(
     nodes: int | None,
     ranks_per_node: int | None,
     mode: Mode | None,
+    tell: Tell,
 ) -> Wanted:
     """Return the launch to judge; options win over the job file.
 
@@ -56,9 +73,41 @@ def wanted(
     made = asked(given, (), job_file)
     if made.job.trainer is None and not made.job.command:
         made = asked(given, ("COMMAND",), job_file)
-    announce(made)
+    announce(made, tell)
     folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
     spec = specify(made.job, Places(folder, image))
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
     request = request_of(spec, made.job.env or {}, made.job.mode, made.site)
     return Wanted(request, made.site, spec.modules, words)
+
+
+def diagnose(
+    image: str | ImageFacts,
+    place: HostFacts | Path | None,
+    wanted: Wanted,
+    where: Where,
+    partition: str | None,
+    tell: Tell,
+) -> Diagnosis:
+    """Read the image, then the facts of the place, and judge the launch.
+
+    Args:
+        image: an image, or its facts.
+        place: the facts of the place or a facts file; ``None`` to probe ``where``.
+        wanted: the launch.
+        where: the place to probe.
+        partition: the Slurm partition of which one node is probed.
+        tell: receives progress.
+
+    Raises:
+        BadInput: if the image or the facts file cannot be read.
+        CheckFailed: if the image is damaged, or the answer of the probe is cut short.
+        Missing: if the place is unreachable.
+    """
+    if isinstance(image, str):
+        from toolkit.image.inspect import inspect
+
+        image = inspect(image, tell=tell)
+    if not isinstance(place, HostFacts):
+        place = facts_of(place, where, partition)
+    return wanted.judge(place, image)

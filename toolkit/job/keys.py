@@ -1,17 +1,11 @@
 """Which keys must have signed an image before it starts: by options, settings and the site profile."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
 
 from toolkit.errors import BadInput
 from toolkit.folders import at_home
 from toolkit.model.site import Site
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 OPTION = "--verify-key"
 
@@ -30,18 +24,6 @@ class Demand:
 
     required: tuple[Required, ...] = ()
     skip: bool = False
-
-
-def key_options(function: _F) -> _F:
-    """Add ``--verify-key`` and ``--no-verify`` to a command that starts an image."""
-    for option in (
-        click.option(
-            "--no-verify", is_flag=True, help="Do not look at the image's signatures; the record says so"
-        ),
-        click.option(OPTION, metavar="FILE", help="Refuse an image that no public key in FILE has signed"),
-    ):
-        function = option(function)
-    return function
 
 
 def demanded(

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toolkit.ambient import read_trusted
-from toolkit.cli.say import say
 from toolkit.data import config_dir
 from toolkit.errors import BadInput
 from toolkit.files import read_given, read_private
@@ -23,6 +22,7 @@ from toolkit.launch.checks import option
 from toolkit.launch.complete import completed
 from toolkit.launch.layers import Layer, Merged
 from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 from toolkit.near import near
 
@@ -90,13 +90,13 @@ def asked(
     return Asked(merged.job, merged.origins, site, key, _of_project(settings, merged.origins, key))
 
 
-def announce(made: Asked) -> None:
-    """Say on standard error what comes from ``toolkit.toml``, before anything else and whatever is quiet.
+def announce(made: Asked, tell: Tell) -> None:
+    """Show which fields ``toolkit.toml`` adds to a job, even if progress is hidden.
 
-    That file is found, not named: what it adds to a job must not go unseen.
+    No option names that file, so a user may not know that it applies.
     """
     if made.project:
-        say(f"{PROJECT}: {', '.join(made.project)}", err=True)
+        tell.notice(f"{PROJECT}: {', '.join(made.project)}")
 
 
 def _of_project(

@@ -4,12 +4,9 @@ import posixpath
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from toolkit.cli.say import say_json, say_text
-from toolkit.cli.styles import style_of_stdout, width_of_stdout
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.job.follow import watch_job
@@ -26,10 +23,9 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial
 from toolkit.model.prediction import Mode, Prediction, Request, Verdict
+from toolkit.model.progress import Tell
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
-from toolkit.report.live import live_page
-from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel, stage
 
@@ -47,7 +43,6 @@ class Asked:
     modes: tuple[Mode, ...]
     partition: str | None
     account: str | None
-    as_json: bool
     verify_key: str | None = None
     no_verify: bool = False
 
@@ -69,11 +64,11 @@ class _Bench:
     base: str
     there: str
     cleared: Cleared
-    tell: Progress
+    tell: Tell
 
 
-def command(asked: Asked, where: Where, flags: dict[str, Any]) -> int:
-    """Try each mode that was named, else the one that the engine chooses; return the exit code.
+def try_modes(asked: Asked, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
+    """Try each mode that was named, else the mode that the engine chooses; also return the host's facts.
 
     Raises:
         BadInput: for an image that no runtime takes as it is, or a mode without MPI.
@@ -82,18 +77,17 @@ def command(asked: Asked, where: Where, flags: dict[str, Any]) -> int:
     _check(asked)
     # Of settings only the key that they require counts here.
     demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
-    with Progress(verbose=flags["verbose"], quiet=flags["quiet"] or asked.as_json) as tell:
-        runner = where.opened()
-        try:
-            tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
-            found = look(runner, asked.image.resolve(), None, tell, remote=False)
-            image, host = found.facts, probe(runner, of_job(asked.partition))
-            request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node)
-            verdict = predict(host, image, request)
-            bench = _bench(asked, where, runner, host, found, demand, tell)
-            trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(asked, verdict))
-        finally:
-            runner.close()
+    runner = where.opened()
+    try:
+        tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
+        found = look(runner, asked.image.resolve(), None, tell, remote=False)
+        image, host = found.facts, probe(runner, of_job(asked.partition))
+        request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node)
+        verdict = predict(host, image, request)
+        bench = _bench(asked, where, runner, host, found, demand, tell)
+        trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(asked, verdict))
+    finally:
+        runner.close()
     result = Live(
         place=runner.place,
         image=str(asked.image),
@@ -102,11 +96,7 @@ def command(asked: Asked, where: Where, flags: dict[str, Any]) -> int:
         ranks_per_node=asked.ranks_per_node,
         trials=trials,
     )
-    if asked.as_json:
-        say_json(result, indent=True)
-    else:
-        say_text(live_page(result, host, style_of_stdout(), width_of_stdout()))
-    return 0 if result.good else 1
+    return result, host
 
 
 def _check(asked: Asked) -> None:
@@ -128,7 +118,7 @@ def _modes(asked: Asked, verdict: Verdict) -> list[Mode]:
 
 
 def _bench(
-    asked: Asked, where: Where, runner: Runner, host: HostFacts, found: Found, demand: Demand, tell: Progress
+    asked: Asked, where: Where, runner: Runner, host: HostFacts, found: Found, demand: Demand, tell: Tell
 ) -> _Bench:
     image = found.facts
     if image.format != "sif":

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from toolkit.cli.joboptions import environment
 from toolkit.engine.plan import plan as plan_launch
 from toolkit.engine.predict import foresee
 from toolkit.errors import BadInput
@@ -48,16 +47,15 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     packages: str
 
 
-def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags) -> Wanted:
-    """Join the options of the command with site and settings, as those of a job are.
+def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell) -> Wanted:
+    """Join the options of the command with site and settings, as for other jobs.
 
     Raises:
         BadInput: for an option that cannot be.
     """
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
-    said["env"] = environment(said.pop("env", ()))
     made = asked(said, (notebook.NAME,))
-    announce(made)
+    announce(made, tell)
     if made.site and made.site.scheduler != "slurm":
         raise BadInput(
             f"--site {made.job.site}: a notebook is a job of Slurm; there is {made.site.scheduler}"

@@ -4,11 +4,11 @@ import codecs
 import contextlib
 from collections.abc import Callable, Iterator
 
-from toolkit.cli.say import say
 from toolkit.errors import Missing
 from toolkit.job.reach import reached
 from toolkit.launch import jobs, records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
+from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 from toolkit.run.ends import Ends, is_cut, pieces
 from toolkit.run.local import LocalRunner
@@ -19,7 +19,7 @@ Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
 """Connects to the place of a job for as long as its context lasts."""
 
 
-def texts(record: JobRecord, reach: Reach = reached) -> Iterator[str]:
+def texts(record: JobRecord, tell: Tell, reach: Reach = reached) -> Iterator[str]:
     """Yield the output of a job as text, of an array the output of each task under its number.
 
     The copy on this machine is used for a job that has ended. It holds the two ends of a long output; the
@@ -33,15 +33,15 @@ def texts(record: JobRecord, reach: Reach = reached) -> Iterator[str]:
         place = _Place(record, stack, reach)
         for task in tasks if record.tasks else (None,):
             title = f"==> task {task.index} <==\n" if task else ""
-            for text in _decoded(_bytes_of(record, task, place)):
+            for text in _decoded(_bytes_of(record, task, place, tell)):
                 yield title + text
                 title = ""
 
 
-def ends(record: JobRecord) -> tuple[str, int]:
+def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
     """Return the output of a job as text, and how many bytes of it are left out because it is too long."""
     kept = Ends()
-    for text in texts(record):
+    for text in texts(record, tell):
         kept.take(text.encode("utf-8", "replace"))
     return kept.content().decode("utf-8", "replace"), kept.skipped
 
@@ -64,7 +64,7 @@ class _Place:
         return self._runner
 
 
-def _bytes_of(record: JobRecord, task: JobTask | None, place: _Place) -> Iterator[bytes]:
+def _bytes_of(record: JobRecord, task: JobTask | None, place: _Place, tell: Tell) -> Iterator[bytes]:
     there = jobs.output_of(record, task)
     name = f"{task.index}/{records.OUTPUT}" if task else records.OUTPUT
     here = str(records.folder(record.key) / name)
@@ -80,7 +80,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _Place) -> Iterato
                 yield from pieces(place.runner(), there)
                 return
         except Missing as error:
-            say(f"toolkit: {error.message}; this copy lacks the middle of the output", err=True)
+            tell.notice(f"toolkit: {error.message}; this copy lacks the middle of the output")
     yield from pieces(LocalRunner(), here)
 
 

@@ -1,18 +1,13 @@
 """Where a command does its work: this machine, a host over SSH, or a virtual cluster."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import click
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.errors import BadInput
 
 if TYPE_CHECKING:
     from toolkit.model.job import JobRecord
     from toolkit.run.command import Runner
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Where(NamedTuple):
@@ -34,19 +29,6 @@ class Where(NamedTuple):
 def where_of(record: "JobRecord") -> Where:
     """Return where a job was launched."""
     return Where(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
-
-
-def place_options(function: _F) -> _F:
-    """Add ``--host``, ``--cluster`` and ``--ssh-config`` to a command."""
-    for option in (
-        click.option(
-            "--ssh-config", type=click.Path(path_type=Path), help="SSH configuration to use, as ssh -F does"
-        ),
-        click.option("--cluster", metavar="NAME", help="A virtual cluster of this machine"),
-        click.option("--host", metavar="SSH", help="A machine over SSH: HOST, USER@HOST or an alias"),
-    ):
-        function = option(function)
-    return function
 
 
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":

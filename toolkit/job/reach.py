@@ -4,13 +4,14 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from toolkit.cli.say import say
 from toolkit.errors import ToolkitError
 from toolkit.job.places import Where, where_of
 from toolkit.launch import records
 from toolkit.model.job import FINAL_STATES, JobRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolkit.model.progress import Tell
     from toolkit.run.command import Runner
 
@@ -20,19 +21,19 @@ _LIST_SECONDS = 10.0
 _PLACES_AT_ONCE = 8
 
 
-def tell_damage(message: str) -> None:
-    """Say that a record was passed over."""
-    say(f"toolkit: passed over {message}", err=True)
+def on_damage(tell: "Tell") -> "Callable[[str], None]":
+    """Return a function that shows which damaged record is skipped."""
+    return lambda message: tell.notice(f"toolkit: passed over {message}")
 
 
-def find(job: str | None) -> JobRecord:
-    """Find a record as :func:`records.find` does, and tell of damaged ones."""
-    return records.find(job, tell_damage)
+def find(job: str | None, tell: "Tell") -> JobRecord:
+    """Find a record as :func:`records.find` does, and show which damaged ones are skipped."""
+    return records.find(job, on_damage(tell))
 
 
-def find_all(jobs: Iterable[str]) -> list[JobRecord]:
+def find_all(jobs: Iterable[str], tell: "Tell") -> list[JobRecord]:
     """Find each of several, once; the last one launched if none is named."""
-    found = [find(job) for job in jobs] or [find(None)]
+    found = [find(job, tell) for job in jobs] or [find(None, tell)]
     return list({record.key: record for record in found}.values())
 
 

@@ -1,19 +1,18 @@
-"""The ways of ``toolkit launch``: as a job of Slurm, on this machine, once more, or as a script alone."""
+"""Launch a job or render its script: in Slurm, on this machine, from a record, or from a site profile."""
 
+import contextlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput, Missing
+from toolkit.job.flags import Flags
 from toolkit.job.layering import Asked, announce, asked
 from toolkit.job.places import Where, where_of
-from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
-    from toolkit.job.flags import Flags
     from toolkit.job.prepare import Prepared
     from toolkit.model.job import JobRecord
     from toolkit.model.progress import Tell
@@ -24,7 +23,10 @@ Opener = Callable[[str | None, str | None, Path | None], "Runner"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of ``toolkit launch``: ``said`` are fields of the job, ``words`` what stood after ``--``."""
+    """One launch: ``said`` are fields of the job, ``words`` the arguments of a trainer, or a command.
+
+    ``fix`` and ``verify_key`` are files, ``from_job`` is the key of a record.
+    """
 
     said: Mapping[str, Any]
     words: tuple[str, ...]
@@ -36,61 +38,66 @@ class Call:
     force: bool = False
     verify_key: str | None = None
     no_verify: bool = False
-    dry_run: bool = False
     explain: bool = False
-    follow: bool = True
-    as_json: bool = False
+
+    @property
+    def flags(self) -> Flags:
+        """Return the parts of the call that are not fields of the job."""
+        return Flags(self.force, self.fix, self.verify_key, self.no_verify, self.explain)
 
 
-def run(call: Call, tell: Progress, opener: Opener) -> None:
-    """Do what is asked for; the script or the record goes to standard output.
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A prepared job, and the place that it is for."""
+
+    job: "Prepared"
+    where: Where
+    runner: "Runner"
+
+
+def script(call: Call, tell: "Tell", opener: Opener) -> str:
+    """Return the job script of a launch; nothing is copied and nothing is submitted.
 
     Raises:
-        ToolkitError: whatever stands in the way, or what became of the job.
+        ToolkitError: for any reason that would stop the launch.
     """
-    if call.dry_run and call.as_json:
-        raise BadInput("--json prints the record of a job, and --dry-run makes none; leave one of them out")
     if call.from_job is not None:
-        _again(call, tell, opener)
-        return
-    made = asked(call.said, call.words, call.job_file, here=call.local)
-    announce(made)
+        with _repeated(call, tell, opener) as ready:
+            return ready.job.script
+    made = _asked(call, tell)
+    if call.local:
+        from toolkit.job.local import prepare_here
+
+        return prepare_here(call, made, tell, opener)[1].script
+    if made.site is not None and is_far_away(call.where, made):
+        from toolkit.job.offline import script_for
+
+        return script_for(made, made.site, call.flags, tell)
+    with _prepared(call, made, tell, opener) as ready:
+        return ready.job.script
+
+
+def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRecord":
+    """Launch a job and return its record; with ``follow``, and for a local job, after the job has ended.
+
+    Raises:
+        ToolkitError: for any reason that stops the launch. A job that fails is no error.
+    """
+    if call.from_job is not None:
+        with _repeated(call, tell, opener) as ready:
+            return _started(ready, tell, follow=follow)
+    made = _asked(call, tell)
     if call.local:
         from toolkit.job.local import launch_here
 
-        launch_here(call, made, tell, opener)
-    elif call.dry_run and is_far_away(call.where, made):
-        from toolkit.job.offline import script_for
-
-        assert made.site is not None  # noqa: S101 - is_far_away says so
-        say_exact(script_for(made, made.site, _flags(call), tell))
-    else:
-        _submit(call, made, tell, opener)
-
-
-def _flags(call: Call) -> "Flags":
-    from toolkit.job.flags import Flags
-
-    return Flags(call.force, call.fix, call.verify_key, call.no_verify, call.explain)
+        return launch_here(call, made, tell, opener)
+    with _prepared(call, made, tell, opener) as ready:
+        return _started(ready, tell, follow=follow)
 
 
 def is_far_away(where: Where, made: Asked) -> bool:
     """Tell whether a job is for a site that is neither this machine nor named as a host."""
     return made.site is not None and not where.remote and not shutil.which("sbatch")
-
-
-def _submit(call: Call, made: Asked, tell: Progress, opener: Opener) -> None:
-    from toolkit.job.prepare import check, prepare
-
-    flags = _flags(call)
-    sources = check(made, flags)
-    where = place_of(call.where, made)
-    runner = opener(*where)
-    try:
-        job = prepare(runner, made, flags, sources, tell, remote=where.remote)
-        finish(call, job, where, runner, tell)
-    finally:
-        runner.close()
 
 
 def place_of(where: Where, made: Asked) -> Where:
@@ -124,26 +131,36 @@ def at(job: "Prepared", where: Where) -> "Prepared":
     return replace(job, record=record)
 
 
-def finish(call: Call, job: "Prepared", where: Where, runner: "Runner", tell: Progress) -> None:
-    """Print the script, or bring the files there, submit and follow."""
-
-    from toolkit.job.follow import conclude, watch_job
-
-    if call.dry_run:
-        say_exact(job.script)
-        return
-    record = submitted(job, where, runner, tell)
-    if call.follow:
-        record = watch_job(runner, record, tell, quiet=call.as_json)
-    if call.as_json:
-        say_json(record)
-    if call.follow:
-        conclude(record, tell)
-    elif not call.as_json:
-        say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+def _asked(call: Call, tell: "Tell") -> Asked:
+    made = asked(call.said, call.words, call.job_file, here=call.local)
+    announce(made, tell)
+    return made
 
 
-def _again(call: Call, tell: Progress, opener: Opener) -> None:
+@contextlib.contextmanager
+def _prepared(call: Call, made: Asked, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
+    from toolkit.job.prepare import check, prepare
+
+    sources = check(made, call.flags)
+    where = place_of(call.where, made)
+    runner = opener(*where)
+    try:
+        yield _Ready(prepare(runner, made, call.flags, sources, tell, remote=where.remote), where, runner)
+    finally:
+        runner.close()
+
+
+def _started(ready: _Ready, tell: "Tell", *, follow: bool) -> "JobRecord":
+    record = submitted(ready.job, ready.where, ready.runner, tell)
+    if not follow:
+        return record
+    from toolkit.job.follow import watch_job
+
+    return watch_job(ready.runner, record, tell)
+
+
+@contextlib.contextmanager
+def _repeated(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
     from toolkit.job.repeat import repeated
     from toolkit.launch import records
 
@@ -155,7 +172,7 @@ def _again(call: Call, tell: Progress, opener: Opener) -> None:
         where = there._replace(ssh_config=where.ssh_config or there.ssh_config)
     runner = opener(*where)
     try:
-        finish(call, repeated(runner, record, call, tell, remote=where.remote), where, runner, tell)
+        yield _Ready(repeated(runner, record, call, tell, remote=where.remote), where, runner)
     finally:
         runner.close()
 

@@ -15,6 +15,9 @@ class Tell(Protocol):
     def output(self, text: str) -> None:
         """Print a line that was asked for to standard output, where what is told does not disturb it."""
 
+    def notice(self, text: str) -> None:
+        """Show a warning, even if progress is hidden."""
+
 
 class Silent:
     """A listener that hears and says nothing."""
@@ -26,4 +29,7 @@ class Silent:
         pass
 
     def output(self, text: str) -> None:
+        pass
+
+    def notice(self, text: str) -> None:
         pass

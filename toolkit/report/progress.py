@@ -25,10 +25,12 @@ _MARGIN = 4
 class Progress:
     """Tells a person what is being done; use as a context manager and hand to what works.
 
-    ``verbose`` shows every line of detail, ``quiet`` nothing at all.
+    ``verbose`` shows every line of detail, ``quiet`` hides progress. Without ``output`` nothing is printed to
+    standard output.
     """
 
-    def __init__(self, *, verbose: bool = False, quiet: bool = False) -> None:
+    def __init__(self, *, verbose: bool = False, quiet: bool = False, output: bool = True) -> None:
+        self._output = output
         self._verbose = verbose
         self._quiet = quiet
         self._live = sys.stderr.isatty() and not verbose and not quiet and os.environ.get("TERM") != "dumb"
@@ -71,10 +73,17 @@ class Progress:
             self._shown.start()
 
     def output(self, text: str) -> None:
+        if not self._output:
+            return
         if self._shown:
             self._shown.stop()  # the next detail brings it back, below what is printed now
         # The same in a file: somebody will read it on a terminal.
         print(as_shown(text), flush=True)
+
+    def notice(self, text: str) -> None:
+        if self._shown:
+            self._shown.stop()
+        print(bounded(as_shown(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
         """Return the step with its detail behind it; what is longer than the terminal could not be erased."""

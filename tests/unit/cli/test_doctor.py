@@ -14,10 +14,10 @@ from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 from tests.unit.tables import every_row
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.explain import command as explain
-from toolkit.cli.explain import ends
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.inspect import inspect
+from toolkit.job.explanation import ends
 from toolkit.job.places import open_runner
 from toolkit.probe.probe import load
 from toolkit.run.command import Command, Completed
@@ -207,7 +207,7 @@ class Place:
 
 def test_a_node_of_the_partition_is_asked_and_launched_in(sif, monkeypatch):
     place = Place()
-    monkeypatch.setattr("toolkit.cli.doctor.open_runner", lambda *_: place)
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: place)
     result = run(sif, "--host", "login", "--partition", "gpu,long")
     assert place.words == ("sh", "-s", "1", "5", "gpu")
     assert pasted(result.stdout).endswith("--host login --partition gpu,long -- COMMAND")

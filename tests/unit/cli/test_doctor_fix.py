@@ -14,7 +14,7 @@ from tests.unit.tables import every_row
 from toolkit.cli.doctor import command as doctor
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.recipe import parse
-from toolkit.job import fixfile
+from toolkit.job.fixfile import load as load_fix
 from toolkit.model.fix import Fix
 from toolkit.probe.probe import load
 
@@ -52,7 +52,7 @@ def test_a_fix_is_written_shown_as_a_diff_and_undone(image, leaky):
     assert "+    -u OMPI_MCA_pml" in result.stdout
     assert "toolkit launch --fix fix.toml" in result.stdout
     assert "\x1b" not in result.stdout
-    fix = fixfile.load(Path("fix.toml"))
+    fix = load_fix(Path("fix.toml"))
     assert fix.launch.mode == "srun-pmix"
     assert "OMPI_MCA_pml" in fix.launch.unset
     undone = run("--fix", "--undo", "fix.toml")
@@ -138,7 +138,7 @@ def test_the_json_of_a_fix(image, leaky):
     told = json.loads(run(image, "--facts", leaky, "--fix", "--json").stdout)
     assert set(told) == {"schema", "kind", "file", "diff", "fix", "before"}
     assert told["kind"] == "launch"
-    assert msgspec.convert(told["fix"], Fix) == fixfile.load(Path("fix.toml"))
+    assert msgspec.convert(told["fix"], Fix) == load_fix(Path("fix.toml"))
 
 
 @pytest.mark.parametrize(
@@ -183,14 +183,14 @@ def test_a_bad_file_is_told_with_line_field_and_choices(tmp_path, text, said):
     file = tmp_path / "f.toml"
     file.write_text(text)
     with pytest.raises(BadInput) as raised:
-        fixfile.load(file)
+        load_fix(file)
     assert said in raised.value.message
     assert "\n" not in raised.value.message
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(BadInput, match="No such file"):
-        fixfile.load(tmp_path / "none.toml")
+        load_fix(tmp_path / "none.toml")
     (tmp_path / "bytes").write_bytes(b"\xff")
     with pytest.raises(BadInput, match="UTF-8"):
-        fixfile.load(tmp_path / "bytes")
+        load_fix(tmp_path / "bytes")

@@ -34,7 +34,7 @@ def run(*words):
 
 
 def asked(image, *modes):
-    return Asked(image, 2, 1, modes, None, None, as_json=False)
+    return Asked(image, 2, 1, modes, None, None)
 
 
 def test_a_mode_without_mpi_is_not_tried(image):

@@ -335,13 +335,12 @@ def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
     starts = ("submission.submit", "submit", "resubmit", "run_local", "go_on", "submitted")
     assert {name for start in starts for name in calls(start)} == {
         "job/submit.py:submitted",
-        "job/submit.py:finish",  # launch, launch --from-job
+        "job/submit.py:_started",  # launch, launch --from-job
         "cli/scale_point.py:submit",  # scale
         "cli/notebook_tunnel.py:started",  # notebook
         "job/live.py:_try",  # doctor --live
         "job/local.py:launch_here",  # launch --local
-        "cli/jobs.py:resume",
-        "cli/jobs.py:_go_on_here",
+        "job/resume.py:resume",
         "launch/alone.py:go_on",  # jobs resume of a job of launch --local
     }
 

@@ -30,7 +30,7 @@ def _nowhere(tmp_path, monkeypatch):
     def opened(*_given):
         raise AssertionError("a place was opened")
 
-    monkeypatch.setattr(launch, "open_runner", opened)
+    monkeypatch.setattr("toolkit.job.places.open_runner", opened)
 
 
 @pytest.fixture
@@ -134,6 +134,9 @@ class Told:
         pass
 
     def output(self, text):
+        print(text)
+
+    def notice(self, text):
         print(text)
 
 

@@ -255,7 +255,7 @@ def record(monkeypatch):
     spec = msgspec.structs.replace(RECORD.spec, command=command, trainer="mnist", site="mine", env={"A": "1"})
     kept = msgspec.structs.replace(RECORD, spec=spec, host="login", forced=True)
     records.save(kept)
-    monkeypatch.setattr(launch, "open_runner", lambda *_: Place())
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Place())
     monkeypatch.setattr(gate, "check_image", lambda *_: None)
     monkeypatch.setattr(repeat, "probe", lambda *_: HostFacts(place="login"))
     return kept
@@ -319,7 +319,7 @@ def test_the_strategy_of_a_record_stays_unless_it_was_the_usual_one(record, kept
 def test_another_ssh_configuration_leads_to_the_host_of_the_record(record, monkeypatch, tmp_path):
     config, opened = tmp_path / "config", []
     config.write_text("")
-    monkeypatch.setattr(launch, "open_runner", lambda *where: opened.append(where) or Place())
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *where: opened.append(where) or Place())
     script("--from-job", record.key, "--ssh-config", str(config))
     assert opened == [("login", None, config)]
 
@@ -426,7 +426,7 @@ def here(tmp_path, monkeypatch):
     """A machine with a container runtime, and an image on it."""
     image = tmp_path / "tiny.sif"
     image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
-    monkeypatch.setattr(launch, "open_runner", lambda *_: Cluster())
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Cluster())
     return str(image)
 
 

@@ -164,10 +164,10 @@ def test_a_command_does_not_repeat_what_may_be_said_anywhere(capsys):
 
 
 def test_behind_the_dashes_a_word_is_the_programs(capsys, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("toolkit.job.submit.run", fail)
+    monkeypatch.setattr("toolkit.job.submit.launch", fail)
     code, _, err = run(capsys, "launch", "mnist", "--", "--debug", "--quiet")
     assert code == 1
     assert "Traceback" not in err

@@ -20,7 +20,7 @@ def _nowhere(tmp_path, monkeypatch):
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(notebook, "open_runner", lambda *_: Cluster())
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Cluster())
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_node_of_the_first_partition_is_asked(image, monkeypatch):
             questions.append(command.words)
             return super().run(command)
 
-    monkeypatch.setattr(notebook, "open_runner", lambda *_: Asked())
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Asked())
     done = run("--host", "h", "--image", image, "--partition", "gpu,long", "--dry-run")
     assert done.exit_code == 0, done.exception
     assert ("sh", "-s", "1", "5", "gpu") in questions

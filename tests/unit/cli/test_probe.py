@@ -37,7 +37,7 @@ def asked(monkeypatch):
 
     def ask(name, *words):
         place = Place(name)
-        monkeypatch.setattr(probe, "open_runner", lambda *_: place)
+        monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: place)
         done = CliRunner().invoke(probe.command, words, catch_exceptions=False)
         assert place.closed
         return place, done.output

@@ -122,7 +122,7 @@ def test_on_the_login_node_itself_it_is_a_file_like_others(pushed):
 
 
 def test_a_notebook_takes_it_too(pushed):
-    asking = wanted({"image": "cluster:tiny", "site": "class.toml"}, "", "", Flags())
+    asking = wanted({"image": "cluster:tiny", "site": "class.toml"}, "", "", Flags(), Told())
     made = notebook(Cluster(), asking, Told(), remote=True)
     assert (made.record.spec.image, made.parcels) == (str(pushed), ())
 

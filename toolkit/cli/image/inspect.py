@@ -2,10 +2,10 @@
 
 import click
 
+from toolkit import app
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
 from toolkit.cli.styles import width_of_terminal
-from toolkit.image.inspect import inspect
 from toolkit.report.inspected import lines
 from toolkit.report.progress import Progress
 
@@ -31,7 +31,7 @@ def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> Non
       toolkit image inspect docker-daemon:my/image:latest --json
     """
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        facts = inspect(image, platform=platform, tell=tell)
+        facts = app.inspect(image, platform=platform, tell=tell)
     if as_json:
         say_json(facts, indent=True)
         return

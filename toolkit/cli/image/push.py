@@ -10,10 +10,11 @@ import msgspec
 
 from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
+from toolkit.cli.places import place_options
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.files import check_given
-from toolkit.job.places import open_runner, place_options
+from toolkit.job.places import open_runner
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
