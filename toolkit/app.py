@@ -9,9 +9,9 @@ The import is fast: each function imports what it needs when it is called.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 from toolkit import errors
 from toolkit.errors import BadInput, CheckFailed
@@ -24,20 +24,16 @@ from toolkit.model.progress import Silent, Tell
 
 if TYPE_CHECKING:
     from toolkit.job.places import Where
-    from toolkit.job.submit import Call
     from toolkit.study.report import Report
     from toolkit.study.result import Result
 
 __all__ = [
-    "HostFacts", "ImageFacts", "JobRecord", "LaunchOptions", "Mode", "OutputExplanation", "Tell", "Verdict",
-    "cancel", "doctor", "errors", "explain", "failure", "follow", "inspect", "job", "jobs", "launch",
-    "load_facts", "logs", "probe", "refresh", "report", "report_studies", "resume", "script", "wait",
+    "HostFacts", "ImageFacts", "JobRecord", "LaunchOptions", "Mode", "OutputExplanation", "Silent", "Tell",
+    "Verdict", "cancel", "doctor", "errors", "explain", "failure", "follow", "inspect", "job", "jobs",
+    "launch", "load_facts", "logs", "probe", "refresh", "report", "report_studies", "resume", "script", "wait",
 ]  # fmt: skip
 
 StrPath = str | os.PathLike[str]
-_CALL = ("from_job", "local", "fix", "force", "verify_key", "no_verify", "explain")
-"""Options of a launch that are no fields of the job."""
-
 Job = str | JobRecord | None
 """A job: its record, its key, the beginning of the key, or Slurm's number; ``None`` for the last job."""
 
@@ -77,7 +73,7 @@ def probe(
         ssh_config: the SSH configuration to use, as in ``ssh -F``.
         partition: the Slurm partition of the compute nodes; Slurm's default if not given.
         nodes: how many compute nodes to ask, ``"all"``, or names such as ``"node[1-4]"``; 0 for none.
-        wait: seconds until the compute nodes must be free.
+        wait: seconds until the compute nodes must be free, at most 600.
 
     Raises:
         BadInput: for arguments that contradict each other.
@@ -127,9 +123,7 @@ def doctor(
         mode: judge the launch in this mode only.
         site: the name or the file of a site profile.
         job: a job file in YAML; the other arguments win over it.
-        host: as in :func:`probe`.
-        cluster: as in :func:`probe`.
-        ssh_config: as in :func:`probe`.
+        host, cluster, ssh_config: as in :func:`probe`.
         partition: the Slurm partition of the job; one of its nodes is probed.
         tell: receives progress.
 
@@ -186,7 +180,7 @@ def launch(
     from toolkit.job import submit
     from toolkit.job.places import open_runner
 
-    return submit.launch(_call(program, options), tell or Silent(), open_runner, follow=follow)
+    return submit.launch(submit.call(program, options), tell or Silent(), open_runner, follow=follow)
 
 
 def script(
@@ -197,20 +191,12 @@ def script(
     Nothing is copied and nothing is submitted. With ``site`` and without ``host``, on a machine without
     Slurm, no other machine is contacted.
 
-    Args:
-        program: as in :func:`launch`.
-        tell: receives progress.
-        **options: as in :func:`launch`.
-
-    Raises:
-        BadInput: for a wrong option or file.
-        CheckFailed: if a failure is predicted, or the signatures do not let the image start.
-        Missing: if the image, the data or the place is not available.
+    Arguments and errors are the same as for :func:`launch`.
     """
     from toolkit.job import submit
     from toolkit.job.places import open_runner
 
-    return submit.script(_call(program, options), tell or Silent(), open_runner)
+    return submit.script(submit.call(program, options), tell or Silent(), open_runner)
 
 
 def jobs(*, tell: Tell | None = None) -> tuple[JobRecord, ...]:
@@ -300,18 +286,13 @@ def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 
 
 def resume(
-    key: Job = None,
-    *,
-    verify_key: StrPath | None = None,
-    no_verify: bool = False,
-    tell: Tell | None = None,
+    key: Job = None, *, verify_key: StrPath | None = None, no_verify: bool = False, tell: Tell | None = None
 ) -> JobRecord:
     """Submit a job that has ended again in its folder; a trainer resumes from its checkpoint.
 
     Args:
         key: the job. A job of this machine runs again until it ends.
-        verify_key: as in :func:`launch`.
-        no_verify: as in :func:`launch`.
+        verify_key, no_verify: as in :func:`launch`.
         tell: receives progress.
 
     Raises:
@@ -371,12 +352,9 @@ def explain(
 
     if (source is None) == (text is None):
         raise BadInput("explain: give either a file or text=")
-    if text is not None:
-        return explanation.of_text(text)
     if isinstance(source, str | os.PathLike):
         return explanation.of_file(Path(source))
-    assert source is not None  # noqa: S101 - checked above
-    return explanation.of_stream(source)
+    return explanation.of_text(text or "") if source is None else explanation.of_stream(source)
 
 
 def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = None) -> "Result":
@@ -398,7 +376,7 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
     return summarise(read_training(folder), read_record(folder))
 
 
-def report_studies(*folders: StrPath) -> "Report":
+def report_studies(folder: StrPath, *more: StrPath) -> "Report":
     """Return the curves of one or more scaling studies, with their models and the environment.
 
     Raises:
@@ -407,9 +385,7 @@ def report_studies(*folders: StrPath) -> "Report":
     """
     from toolkit.study.report import read
 
-    if not folders:
-        raise BadInput("report_studies: give the folder of a study")
-    return read([Path(folder) for folder in folders])
+    return read([Path(one) for one in (folder, *more)])
 
 
 def _where(host: str | None, cluster: str | None, ssh_config: StrPath | None) -> "Where":
@@ -420,21 +396,3 @@ def _where(host: str | None, cluster: str | None, ssh_config: StrPath | None) ->
 
 def _text(path: StrPath | None) -> str | None:
     return None if path is None else os.fspath(path)
-
-
-def _call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> "Call":
-    from toolkit.job.submit import Call
-
-    said = {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in options.items()}
-    where = _where(*(said.pop(name, None) for name in ("host", "cluster", "ssh_config")))
-    words = tuple(said.pop("arguments", ()))
-    given = {name: said.pop(name) for name in _CALL if name in said}
-    if "job" in said:
-        given["job_file"] = said.pop("job")
-    if isinstance(program, str):
-        said["trainer"] = program
-    elif program is not None:
-        said["command"] = tuple(program)
-    if said.get("env") is not None:
-        said["env"] = dict(said["env"])
-    return Call(said=said, words=words, where=where, **given)

@@ -192,7 +192,7 @@ def _check_queue(facts: Path | None, partition: str | None, account: str | None,
 
 
 def _host_alone(facts: Path | None, where: Where, partition: str | None, *, as_json: bool) -> int:
-    """Show what is known of a place, and return the exit status."""
+    """Show the facts of a place and what they lead to, and return the exit status."""
     from toolkit.engine.predict import examine
     from toolkit.job.facts import facts_of
 

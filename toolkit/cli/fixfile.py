@@ -10,7 +10,7 @@ from toolkit.report.fix import MARK
 
 
 def write(file: Path, content: str) -> bool:
-    """Write a file, and keep an earlier one of this command beside it; tell whether anything changed.
+    """Write a file, and keep an earlier one of this command beside it; return whether anything changed.
 
     Raises:
         BadInput: if a file of that name is there that this command did not write.

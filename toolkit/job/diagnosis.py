@@ -8,6 +8,8 @@ from toolkit.engine.predict import predict
 from toolkit.job.facts import facts_of
 from toolkit.job.layering import announce, asked
 from toolkit.job.places import Where
+from toolkit.launch import layers
+from toolkit.launch.layers import OPTION
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.launch.unseen import folder_of
@@ -65,6 +67,7 @@ def wanted(
     Raises:
         BadInput: one line with place, field and choices.
     """
+    layers.checked({"nodes": nodes, "ranks_per_node": ranks_per_node, "mode": mode}, OPTION, {}, strict=True)
     if not site and not job_file:
         return Wanted(Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode))
     said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}

@@ -9,7 +9,7 @@ from toolkit.files import open_given
 from toolkit.model.explanation import OutputExplanation
 
 _MOST = 64 << 20
-"""Bytes of output that are kept; causes stand at the beginning or the end, so the middle is left out."""
+"""Bytes of output that are kept; causes are near the beginning or the end, so the middle is skipped."""
 
 
 def of_file(path: Path) -> OutputExplanation:

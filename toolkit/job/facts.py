@@ -2,20 +2,27 @@
 
 from pathlib import Path
 
+from toolkit.errors import BadInput
 from toolkit.job.places import Where
 from toolkit.model.facts import HostFacts
 from toolkit.probe.asking import Asked, of_job
 from toolkit.probe.bundle import Bundle
 from toolkit.probe.probe import gather, load
 
+MOST_SECONDS = 600
+"""How long compute nodes may stay in the queue of a probe."""
+
 
 def gathered(where: Where, asked: Asked) -> Bundle:
     """Return the facts of a place and of its compute nodes, with the answers that they were read from.
 
     Raises:
+        BadInput: if the nodes may not wait so long.
         CheckFailed: if the answer is cut short.
         Missing: if the place is unreachable.
     """
+    if not 1 <= asked.wait <= MOST_SECONDS:
+        raise BadInput(f"--wait {asked.wait}: give 1 to {MOST_SECONDS} seconds")
     runner = where.opened()
     try:
         return gather(runner, asked)

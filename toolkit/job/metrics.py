@@ -41,12 +41,12 @@ def folder_of(job: str | None, tell: Tell) -> Path:
     except ToolkitError as error:
         if not kept.is_file():
             raise
-        tell.notice(f"toolkit: {error.message}; these are the figures that were brought before")
+        tell.notice(f"toolkit: {error.message}; toolkit uses the figures that it copied before")
     return folder
 
 
 def _settled(record: JobRecord, kept: Path) -> bool:
-    """Tell whether the copy of a job's metrics is complete."""
+    """Return whether the copy of a job's metrics is complete."""
     try:
         return record.state in FINAL_STATES and are_whole(kept.read_bytes())
     except OSError:

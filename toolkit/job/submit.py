@@ -1,8 +1,9 @@
 """Launch a job or render its script: in Slurm, on this machine, from a record, or from a site profile."""
 
 import contextlib
+import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,31 @@ class Call:
         return Flags(self.force, self.fix, self.verify_key, self.no_verify, self.explain)
 
 
+_SETTINGS = ("from_job", "local", "fix", "force", "verify_key", "no_verify", "explain")
+"""Options of a launch that are not fields of the job."""
+
+
+def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Call:
+    """Return the launch that a program and options describe.
+
+    Args:
+        program: the name or the file of a trainer, or a command as a list of words.
+        options: as :class:`toolkit.model.jobfields.LaunchOptions` has them.
+    """
+    said = {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in options.items()}
+    host, cluster, config = (said.pop(name, None) for name in ("host", "cluster", "ssh_config"))
+    where = Where(host, cluster, None if config is None else Path(config))
+    words, job_file = tuple(said.pop("arguments", ())), said.pop("job", None)
+    settings = {name: said.pop(name) for name in _SETTINGS if name in said}
+    if isinstance(program, str):
+        said["trainer"] = program
+    elif program is not None:
+        said["command"] = tuple(program)
+    if said.get("env") is not None:
+        said["env"] = dict(said["env"])
+    return Call(said=said, words=words, where=where, job_file=job_file, **settings)
+
+
 @dataclass(frozen=True, slots=True)
 class _Ready:
     """A prepared job, and the place that it is for."""
@@ -81,7 +107,7 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
     """Launch a job and return its record; with ``follow``, and for a local job, after the job has ended.
 
     Raises:
-        ToolkitError: for any reason that stops the launch. A job that fails is no error.
+        ToolkitError: for any reason that stops the launch. A failed job raises no error.
     """
     if call.from_job is not None:
         with _repeated(call, tell, opener) as ready:

@@ -107,7 +107,7 @@ def test_figures_from_before_stay_and_are_named_as_such_where_the_place_is_away(
     file = kept("running", PARTIAL, None)
     done = report("--json")
     assert json.loads(done.stdout)["complete"] is False
-    assert "no route to host; these are the figures that were brought before" in done.stderr
+    assert "no route to host; toolkit uses the figures that it copied before" in done.stderr
     kept("running", PARTIAL, b"")
     assert json.loads(report("--json").stdout)["epochs"] == 1
     assert file.read_bytes() == PARTIAL

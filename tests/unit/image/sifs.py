@@ -120,8 +120,8 @@ def index(listed: dict[str, str], *, flags: int = 0x0303) -> bytes:
     return head.ljust(48, b"\0") + bytes(entries) + bytes(strings)
 
 
-def squashfs(files: dict[str, bytes]) -> bytes:
-    """Return a squashfs without any compression that holds a few small files."""
+def squashfs(files: dict[str, bytes | str]) -> bytes:
+    """Return a squashfs without any compression that holds a few small files; ``->`` begins a link."""
     start, data, inodes, folders = 96, bytearray(), bytearray(), bytearray()
 
     def inode(kind: int, rest: bytes) -> int:
@@ -133,6 +133,9 @@ def squashfs(files: dict[str, bytes]) -> bytes:
         for name, below in sorted(folder.items()):
             if isinstance(below, dict):
                 number, kind = put(below), 1
+            elif isinstance(below, str):
+                target = below.removeprefix("->").encode()
+                number, kind = inode(3, struct.pack("<II", 1, len(target)) + target), 3
             else:
                 words = struct.pack("<I", len(below) | 1 << 24) if below else b""
                 at = struct.pack("<4I", start + len(data), 0xFFFFFFFF, 0, len(below))

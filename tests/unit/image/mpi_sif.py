@@ -1,0 +1,18 @@
+"""Write a small SIF that holds Open MPI 4.1.4, as a user's image may."""
+
+from pathlib import Path
+
+from tests.unit.image.sifs import sif, squashfs
+from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
+
+
+def write_mpi_sif(path: Path) -> Path:
+    """Write the SIF; its libraries have names and versions but no code."""
+    files = {**BASE, **OPEN_MPI_4}
+    path.write_bytes(sif(squashfs({name: _content(given) for name, given in files.items()})))
+    return path
+
+
+def _content(given: str | bytes) -> str | bytes:
+    """Return a link as it is, and other text as bytes."""
+    return given if isinstance(given, bytes) or given.startswith("->") else given.encode()
