@@ -70,8 +70,8 @@ def reach(files: Iterable[str], graph: grimp.ImportGraph) -> Reach:
     tests = {m for m in reached if m.startswith("tests.unit.") and m.rpartition(".")[2].startswith("test_")}
     services = tuple(f"toolkit.{name}" for name in SERVICES)
     smoke = any(m.startswith((*services, "tests.smoke", "tests.services")) for m in reached)
-    # Commands are reached by every change below them, and no such change is about a service.
-    smoke = smoke or any(m.startswith("toolkit.cli") for m in modules)
+    # Every change below reaches the commands and the pipeline of a job, and few of these are about a service.
+    smoke = smoke or any(m.startswith(("toolkit.app", "toolkit.cli", "toolkit.job")) for m in modules)
     return Reach(tuple(sorted(m.replace(".", "/") + ".py" for m in tests)), smoke)
 
 

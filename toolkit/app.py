@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "HostFacts", "ImageFacts", "JobRecord", "LaunchOptions", "Mode", "OutputExplanation", "Silent", "Tell",
     "Verdict", "cancel", "doctor", "errors", "explain", "failure", "follow", "inspect", "job", "jobs",
-    "launch", "load_facts", "logs", "probe", "refresh", "report", "report_studies", "resume", "script", "wait",
+    "launch", "load_facts", "logs", "probe", "refresh", "report", "report_studies", "resume", "script",
+    "wait",
 ]  # fmt: skip
 
 StrPath = str | os.PathLike[str]

@@ -29,6 +29,7 @@ def test_a_change_in_reports_reaches_their_tests_and_no_services(graph):
         "toolkit/run/ssh.py",
         "toolkit/engine/predict.py",
         "toolkit/cli/launch.py",
+        "toolkit/job/submit.py",
         "tests/services/jobs.py",
         "slurm/job.sh.j2",
     ],
