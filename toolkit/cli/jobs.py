@@ -200,9 +200,9 @@ def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = Tr
 def _progress(record: JobRecord) -> dict[int, str]:
     if not record.tasks:
         return {}
-    from toolkit.cli import jobs_array
+    from toolkit.job.tasks import progress
 
-    return jobs_array.progress(record)
+    return progress(record)
 
 
 def _print_as_json(record: JobRecord) -> None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolkit.cli import scale_point
 from toolkit.cli.say import say
 from toolkit.cli.scale_study import joined
 from toolkit.errors import CheckFailed, Interrupted
+from toolkit.job import scale_point
 from toolkit.job.flags import Flags
 from toolkit.job.submit import Opener
 from toolkit.job.wait import wait_for

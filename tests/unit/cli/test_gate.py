@@ -336,7 +336,7 @@ def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
     assert {name for start in starts for name in calls(start)} == {
         "job/submit.py:submitted",
         "job/submit.py:_started",  # launch, launch --from-job
-        "cli/scale_point.py:submit",  # scale
+        "job/scale_point.py:submit",  # scale
         "cli/notebook_tunnel.py:started",  # notebook
         "job/live.py:_try",  # doctor --live
         "job/local.py:launch_here",  # launch --local

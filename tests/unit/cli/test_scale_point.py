@@ -9,8 +9,8 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import Recorded
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
 from tests.unit.study.studies import study
-from toolkit.cli import scale_point
 from toolkit.errors import Lost
+from toolkit.job import scale_point
 from toolkit.job.places import Where
 from toolkit.launch import records
 from toolkit.model.progress import Silent
