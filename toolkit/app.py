@@ -140,7 +140,7 @@ def doctor(
 
     where = _where(host, cluster, ssh_config)
     if place is not None and (where.remote or ssh_config is not None or partition is not None):
-        raise BadInput("--facts, --host, --cluster, --ssh-config, --partition: facts are given or probed")
+        raise BadInput("place: these are the facts; leave host, cluster, ssh_config and partition out")
     tell = tell or Silent()
     given = image if isinstance(image, ImageFacts) else os.fspath(image)
     name = given.path if isinstance(given, ImageFacts) else given
