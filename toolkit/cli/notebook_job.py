@@ -21,7 +21,6 @@ from toolkit.launch import notebook, plan, records, unseen
 from toolkit.launch.choose import Choice
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS
-from toolkit.launch.limits import check_limits
 from toolkit.launch.script import job_script
 from toolkit.launch.specify import Places, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -74,6 +73,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags) -
     """
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
     said["env"] = environment(said.pop("env", ()))
+    said |= {"nodes": 1, "ranks_per_node": 1}
     made = asked(said, (notebook.NAME,))
     announce(made)
     if made.site and made.site.scheduler != "slurm":
@@ -109,13 +109,12 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or base
     places = Places(posixpath.join(base, "runs", records.new_key(notebook.NAME)), there)
     spec = _spec(specify(job, places), asking, folder, image.facts)
-    if site:
-        check_limits(spec, site, spec.site)
     runtime = site.container.command if site else plan.runtime_of(host)
     choice = _launch(host, image.facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
+    notes = (cleared.note, *asking.job.notes())
     return Prepared(
         record=to_record(runner.place, spec, choice, cleared),
-        script=job_script(spec, choice.plan, _WHY, runtime, site, image.facts, (cleared.note,)),
+        script=job_script(spec, choice.plan, _WHY, runtime, site, image.facts, notes),
         parcels=copied,
         runtime=runtime,
         secrets=hidden(job.env or {}),
@@ -136,14 +135,13 @@ def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
     there = posixpath.join(base, "images", posixpath.basename(image.path))
     places = Places(posixpath.join(base, "runs", records.new_key(notebook.NAME)), there)
     spec = _spec(specify(job, places), asking, asking.folder or base, image)
-    check_limits(spec, site, spec.site)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {there}")
     if not asking.folder:
         tell.step(f"The notebook shows {base} in this script; --folder names another one there")
     why = f"{_WHY}; nothing was asked of {site.title}"
     request = request_of(spec, job.env or {}, notebook.MODE, site)
     choice = _launch(HostFacts(place=site.title), image, request, site)
-    return job_script(spec, choice.plan, why, site.container.command, site, image)
+    return job_script(spec, choice.plan, why, site.container.command, site, image, asking.job.notes())
 
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Choice:

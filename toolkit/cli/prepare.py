@@ -116,7 +116,7 @@ def prepare(
         asked.site.container.command if asked.site else plan.runtime_of(host),
         asked.site,
         facts,
-        (cleared.note, *assumed, *(asked.explained() if flags.explain else ())),
+        (cleared.note, *assumed, *asked.notes(explain=flags.explain)),
     )
     return Prepared(record, text, (*program, *copied, *data), hidden(job.env or {}))
 
