@@ -43,7 +43,7 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
         tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
     if fix:
         tell_fix(flags, fix, image, tell)
-    notes = asked.explained() if flags.explain else ()
+    notes = asked.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
     made = unseen.write(wanted, site, image, notes, fix=fix)
     tell_idle(job.image or "", made.spec, site, None, image, tell)

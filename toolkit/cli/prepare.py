@@ -140,7 +140,7 @@ def prepare(
     request = request_of(spec, job.env or {}, job.mode, site)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
-    notes = asked.explained() if flags.explain else ()
+    notes = asked.notes(explain=flags.explain)
     made = prepared(target, asked, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
     return replace(made, record=record, parcels=(*program, *target.copied, *data))

@@ -187,7 +187,8 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Poin
         ("gpus", part.gpus, found.gpus),
         ("gpu", part.gpu, found.gpu or None),
     ):
-        if said:
+        # A profile may state that nodes have no GPUs.
+        if said not in {None, ""}:
             yield _limit(f"{path}.{name}", part.name, said, now)
     for number, feature in enumerate(part.features):
         field = f"{path}.features[{number}]"

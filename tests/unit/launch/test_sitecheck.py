@@ -144,6 +144,14 @@ def test_a_partition_with_gpus_of_several_types_tells_none():
     assert states(**part(gpu=""))["partitions[0].gpu"].state == "undecided"
 
 
+@every_row(("gpus", "state"), [(0, "holds"), (4, "differs"), (None, "undecided")])
+def test_a_profile_may_state_that_a_partition_has_no_gpus(gpus, state):
+    without = msgspec.structs.replace(SITE.partitions[0], gpus=0, gpu="")
+    site = msgspec.structs.replace(SITE, partitions=(without,))
+    facts = SiteFacts(partitions=(msgspec.structs.replace(PART, gpus=gpus),))
+    assert {p.field: p.state for p in points(site, HOST, facts)}["partitions[0].gpus"] == state
+
+
 def test_what_nobody_knows_is_undecided_and_never_a_fault():
     nothing = {p.field: p.state for p in points(SITE, HostFacts(place="x"), SiteFacts())}
     assert set(nothing.values()) == {"undecided"}
