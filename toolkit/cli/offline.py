@@ -13,7 +13,7 @@ from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import trainers, unseen
-from toolkit.launch.idle import tell_idle
+from toolkit.launch.gpus import tell_idle
 from toolkit.launch.variables import SECRETS
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile

@@ -18,7 +18,7 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
-from toolkit.launch.idle import tell_idle
+from toolkit.launch.gpus import tell_idle
 from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix

@@ -8,10 +8,10 @@ from toolkit.errors import BadInput
 from toolkit.launch import partition
 from toolkit.launch.layers import Layer, Merged, merge
 from toolkit.launch.share import FITTED
-from toolkit.launch.times import minutes
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Site
+from toolkit.scheduler.times import minutes
 
 WARNING = 120
 """Seconds before the time limit in which a trainer writes its checkpoint."""

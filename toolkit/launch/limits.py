@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolkit.launch.times import minutes
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition
+from toolkit.scheduler.times import minutes
 
 _STATED_BY = {
     "time": ("max_time",),

@@ -44,7 +44,7 @@ def run(*words):
         (["--directory", "~other/x"], "--directory"),
         (["--time", "x;y"], "--time"),
         (["--partition", "a\nb"], "--partition"),
-        (["--site", "theta"], "a notebook is a job of Slurm"),
+        (["--site", "polaris"], "a notebook is a job of Slurm"),
         (["--site", "nowhere"], "nowhere"),
         (["--image", "/nope.sif"], "no such file"),
         (["--attach", "nope"], "no job was launched"),

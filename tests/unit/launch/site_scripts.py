@@ -23,7 +23,7 @@ JOBS = {
     "cori-knl": JobFile(ranks_per_node=4, cpus_per_rank=16),
     "piz-daint": JobFile(gpus_per_node=1, cpus_per_rank=12, account="train"),
     "davide": JobFile(gpus_per_node=4, ranks_per_node=4),
-    "theta": JobFile(account="train"),
+    "polaris": JobFile(account="train", ranks_per_node=4, cpus_per_rank=8),
 }
 """What is asked for beyond two nodes of MNIST, so that each script shows what its site is about."""
 

@@ -188,10 +188,10 @@ def test_every_shipped_profile_can_be_held_against_any_facts():
             assert len(fields) == len(set(fields))
 
 
-def test_a_cray_without_slurm_is_asked_for_aprun():
-    found = {p.field: p for p in points(sites.site("theta"), HOST, FACTS)}
+def test_a_cray_without_slurm_is_asked_for_its_own_launcher():
+    found = {p.field: p for p in points(sites.site("polaris"), HOST, FACTS)}
     assert found["scheduler"].state == "undecided"
-    assert found["launch.launcher"].text == "aprun: /usr/bin/srun"
+    assert found["launch.launcher"].text == "mpiexec: /usr/bin/srun"
 
 
 def test_the_folder_for_everybody_is_looked_for_where_jobs_run():
