@@ -25,7 +25,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--memory",), {"metavar": "SIZE", "help": "Memory of each node, as in 16G; 0 for all of it"}),
     (("--memory-per-cpu",), {"metavar": "SIZE", "help": "Memory for each core, in place of --memory"}),
     (("--time",), {"help": "Time limit, as sbatch takes it  [default: 01:00:00]"}),
-    (("--partition",), {"help": "Slurm partition"}),
+    (("--partition",), {"help": "Slurm partition  [default: of a site, one that can run the job]"}),
     (("--account",), {"help": "Slurm account"}),
     (("--qos",), {"help": "Quality of service"}),
     (("--constraint",), {"metavar": "FEATURES", "help": "Features that nodes must have"}),

@@ -101,7 +101,7 @@ def study_of(wanted: Wanted, flags: Flags, tell: Tell) -> Study:
         collect.compiled(study.pattern)
     _check_settings(study)
     made = [asked(*sweep.asked_of(study, point)) for point in sweep.points(study)]
-    announce(made[0], tell)
+    announce(*made, tell=tell)
     for one in made:
         check_words(one, flags)
     name = "-".join(values) if compare == "trainer" else name_of(made[0].job)

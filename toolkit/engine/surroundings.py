@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from toolkit.knowledge.fabric import between_nodes, fabric, fastest
-from toolkit.knowledge.pmix import is_plugin
+from toolkit.launcher import at
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
@@ -120,46 +120,9 @@ def _is_kept(name: str, site: Site | None) -> bool:
 
 
 def _launcher(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
-    name, *words = plan.launcher
-    if site and site.launch.launcher == "aprun":
-        return ("aprun", *_depth(request), *site.launch.srun)
-    if name != "srun":
+    command, *planned = plan.launcher
+    if plan.inside:
         return plan.launcher
-    more = list(site.launch.srun) if site else []
-    if site and (mpi := _site_mpi(site, words)):
-        words = [f"--mpi={mpi}", *(word for word in words if not word.startswith("--mpi="))]
-    if request.cpu_bind:
-        more = [word for word in more if not word.startswith("--cpu-bind")]
-        words.append(f"--cpu-bind={request.cpu_bind}")
-    elif request.cpus_per_rank and _binds_cpus(host, site) and not _names_cpu_bind(more):
-        words.append("--cpu-bind=cores")
-    if request.gpu_bind:
-        # Without it every rank sees all GPUs of its node, which NCCL's ways between GPUs rest on.
-        words.append(f"--gpu-bind={request.gpu_bind}")
-    return (name, *words, *more)
-
-
-def _site_mpi(site: Site, words: list[str]) -> str:
-    """Return the site's word for ``--mpi``, where it serves the same interface as the plan's."""
-    planned = next((word.removeprefix("--mpi=") for word in words if word.startswith("--mpi=")), "none")
-    if planned == "none" or is_plugin(site.launch.mpi) != is_plugin(planned):
-        return ""
-    return site.launch.mpi
-
-
-def _names_cpu_bind(words: list[str]) -> bool:
-    return any(word.startswith("--cpu-bind") for word in words)
-
-
-def _binds_cpus(host: HostFacts, site: Site | None) -> bool:
-    """Tell whether Slurm can bind ranks to cores: it needs a plugin for it (srun(1), --cpu-bind)."""
-    if host.slurm and host.slurm.settings:
-        plugins = host.slurm.settings.get("TaskPlugin", "")
-        return "affinity" in plugins or "cgroup" in plugins
-    return site is not None
-
-
-def _depth(request: Request) -> tuple[str, ...]:
-    """Return aprun's words for the cores of a rank, one hardware thread of each."""
-    cores = request.cpus_per_rank
-    return ("-d", str(cores), "-j", "1", "-cc", "depth") if cores else ("-j", "1")
+    launcher = at(site, command)
+    command = command if command.endswith(launcher.COMMAND) else launcher.COMMAND
+    return (command, *launcher.words(tuple(planned), host, request, site))

@@ -76,7 +76,7 @@ def wanted(
     made = asked(given, (), job_file)
     if made.job.trainer is None and not made.job.command:
         made = asked(given, ("COMMAND",), job_file)
-    announce(made, tell)
+    announce(made, tell=tell)
     folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
     spec = specify(made.job, Places(folder, image))
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))

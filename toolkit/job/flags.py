@@ -9,8 +9,7 @@ from toolkit.job.keys import demanded
 from toolkit.job.layering import Asked
 from toolkit.job.locations import check_directory
 from toolkit.launch import trainers
-from toolkit.launch.limits import check_limits
-from toolkit.launch.specify import Places, name_of, specify
+from toolkit.launch.specify import name_of
 from toolkit.model.facts import ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.progress import Tell
@@ -43,9 +42,6 @@ def check_words(asked: Asked, flags: Flags) -> Fix | None:
     if fix and job.mode not in {None, fix.launch.mode}:
         raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
     demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, job.site)
-    if asked.site:
-        places = Places("/run", "/image", "/data", "/programs/it.py")
-        check_limits(specify(job, places), asked.site, job.site or "")
     return fix
 
 

@@ -48,11 +48,17 @@ class Asked:
     """The key that settings or the environment require of an image."""
     project: tuple[str, ...] = ()
     """The fields that ``toolkit.toml`` of the current folder says and nothing later replaces."""
+    note: str = ""
+    """Why the job goes to another partition than the site's default; else empty."""
 
-    def explained(self) -> list[str]:
-        """Return a line for each value: the field, what it is and where that is said."""
-        said = self.job.said()
-        return [f"{name} = {_shown(said[name])}    <- {self.origins[name]}" for name in said]
+    def notes(self, *, explain: bool = False) -> list[str]:
+        """Return comments for the job script: why the partition was chosen, and if ``explain``, each value.
+
+        The line of a value has the field, what it is and where that is said.
+        """
+        said = self.job.said() if explain else {}
+        lines = [f"{name} = {_shown(said[name])}    <- {self.origins[name]}" for name in said]
+        return [*([self.note] if self.note else []), *lines]
 
 
 def asked(
@@ -87,16 +93,23 @@ def asked(
         merged = layers.merge([*below, *above, Layer("words after --", said)])
     merged = _with_variables(completed(merged, site))
     key = _required(settings)
-    return Asked(merged.job, merged.origins, site, key, _of_project(settings, merged.origins, key))
+    project = _of_project(settings, merged.origins, key)
+    return Asked(merged.job, merged.origins, site, key, project, merged.note)
 
 
-def announce(made: Asked, tell: Tell) -> None:
-    """Show which fields ``toolkit.toml`` adds to a job, even if progress is hidden.
+def announce(*made: Asked, tell: Tell) -> None:
+    """Show what ``toolkit.toml`` adds and why the partition was chosen, even if progress is hidden.
 
-    No option names that file, so a user may not know that it applies.
+    No option names that file, and another partition may cost more.
+
+    Args:
+        made: the jobs of one command; their settings are the same.
+        tell: gets a notice for each.
     """
-    if made.project:
-        tell.notice(f"{PROJECT}: {', '.join(made.project)}")
+    if made[0].project:
+        tell.notice(f"{PROJECT}: {', '.join(made[0].project)}")
+    for note in dict.fromkeys(one.note for one in made if one.note):
+        tell.notice(note)
 
 
 def _of_project(
@@ -146,7 +159,7 @@ def _with_variables(merged: Merged) -> Merged:
     env = variables.guarded({**env_file(job), **(job.env or {})})
     if "env_file" in origins:
         origins.setdefault("env", origins["env_file"])
-    return Merged(msgspec.structs.replace(job, env=env or None), origins)
+    return Merged(msgspec.structs.replace(job, env=env or None), origins, merged.note)
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:

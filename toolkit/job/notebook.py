@@ -20,7 +20,6 @@ from toolkit.launch import notebook, plan, unseen
 from toolkit.launch.choose import Choice
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS
-from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import Places, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
@@ -54,8 +53,9 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, t
         BadInput: for an option that cannot be.
     """
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
+    said |= {"nodes": 1, "ranks_per_node": 1}
     made = asked(said, (notebook.NAME,))
-    announce(made, tell)
+    announce(made, tell=tell)
     if made.site and made.site.scheduler != "slurm":
         raise BadInput(
             f"--site {made.job.site}: a notebook is a job of Slurm; there is {made.site.scheduler}"
@@ -82,10 +82,8 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     facts = target.image.facts
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
     spec = _spec(specify(job, Places(target.run(notebook.NAME), target.there)), asking, folder, facts)
-    if site:
-        check_limits(spec, site, spec.site)
     choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
-    return prepare.prepared(target, asking.job, spec, choice, _WHY)
+    return prepare.prepared(target, asking.job, spec, choice, _WHY, asking.job.notes())
 
 
 def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
@@ -101,12 +99,11 @@ def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
     base = unseen.folder_of(job, site)
     places = unseen.places(base, notebook.NAME, image)
     spec = _spec(specify(job, places), asking, asking.folder or base, image)
-    check_limits(spec, site, spec.site)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {places.image}")
     if not asking.folder:
         tell.step(f"The notebook shows {base} in this script; --folder names another one there")
     why = f"{_WHY}; nothing was asked of {site.title}"
-    return unseen.script_of(spec, job, site, image, notebook.MODE, why)[1]
+    return unseen.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
 
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Choice:

@@ -13,7 +13,7 @@ from toolkit.job.layering import Asked
 from toolkit.job.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import trainers, unseen
-from toolkit.launch.idle import tell_idle
+from toolkit.launch.gpus import tell_idle
 from toolkit.launch.variables import SECRETS
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
@@ -43,7 +43,7 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
         tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
     if fix:
         tell_fix(flags, fix, image, tell)
-    notes = asked.explained() if flags.explain else ()
+    notes = asked.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
     made = unseen.write(wanted, site, image, notes, fix=fix)
     tell_idle(job.image or "", made.spec, site, None, image, tell)

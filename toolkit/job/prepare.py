@@ -18,7 +18,7 @@ from toolkit.job.layering import Asked
 from toolkit.job.locations import directory, find_image, image_there, login_variable, program_file
 from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
-from toolkit.launch.idle import tell_idle
+from toolkit.launch.gpus import tell_idle
 from toolkit.launch.specify import Places, name_of, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
@@ -140,7 +140,7 @@ def prepare(
     request = request_of(spec, job.env or {}, job.mode, site)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
-    notes = asked.explained() if flags.explain else ()
+    notes = asked.notes(explain=flags.explain)
     made = prepared(target, asked, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
     return replace(made, record=record, parcels=(*program, *target.copied, *data))

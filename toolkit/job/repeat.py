@@ -15,12 +15,11 @@ from toolkit.job.layering import env_file
 from toolkit.job.prepare import Prepared, to_record
 from toolkit.job.submit import Call
 from toolkit.knowledge import sites
-from toolkit.launch import loaded, plan, script, trainers
+from toolkit.launch import loaded, partition, plan, script, trainers
 from toolkit.launch.again import Again, again, given
 from toolkit.launch.choose import Choice, choose
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS, OPTION, checked
-from toolkit.launch.limits import check_limits
 from toolkit.launch.specify import request_of
 from toolkit.launch.variables import needed
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -64,7 +63,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     cleared, facts = clear_again(runner, record, demand, tell, remote=remote)
     site = sites.site(spec.site) if spec.site else None
     if site:
-        check_limits(spec, site, spec.site)
+        partition.choose(spec, site, spec.site)
     tell.step(f"Asking {runner.place} what it has")
     host = loaded.with_runtime(probe(runner, of_job(spec.partition)), site, spec.modules)
     image = facts or _beside(runner, record)

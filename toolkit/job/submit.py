@@ -159,7 +159,7 @@ def at(job: "Prepared", where: Where) -> "Prepared":
 
 def _asked(call: Call, tell: "Tell") -> Asked:
     made = asked(call.said, call.words, call.job_file, here=call.local)
-    announce(made, tell)
+    announce(made, tell=tell)
     return made
 
 

@@ -16,7 +16,7 @@ _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|
 PATH = re.compile(_PATH, re.ASCII)
 """A path from the root or from a variable; ``~`` would not be seen by a shell, as paths are quoted."""
 _BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
-MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*", re.ASCII)
+MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*|use /\w[\w.+/-]*", re.ASCII)
 WORD = re.compile(r"\w[\w.+:-]*", re.ASCII)
 COMMAND = re.compile(r"/?\w[\w.+/-]*", re.ASCII)
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:[= ][^\s'\"`\\$;&|<>()#]*)?", re.ASCII)
@@ -33,8 +33,8 @@ def objections(site: Site) -> Iterator[Objection]:
     """Yield why this is no profile, in the order of its fields."""
     yield from _of_texts(site)
     yield from _of_lists(site)
-    if site.scheduler == "cobalt" and site.launch.launcher != "aprun":
-        yield Objection("launch.launcher", "Cobalt starts ranks with aprun", ("aprun",))
+    if site.scheduler != "slurm" and site.launch.launcher == "srun":
+        yield Objection("launch.launcher", "srun belongs to Slurm", ("pals",))
     for name, value in site.env.items():
         if not _VARIABLE.fullmatch(name):
             yield Objection("env", f"{name!r} is no name for a variable; use letters, digits and _")

@@ -1,9 +1,17 @@
 """Say what nobody said of a job, where it follows from the site or from what the job is; pure."""
 
+from collections.abc import Mapping
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.launch import partition
 from toolkit.launch.layers import Layer, Merged, merge
-from toolkit.launch.times import minutes
+from toolkit.launch.share import FITTED
+from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
-from toolkit.model.site import Partition, Site
+from toolkit.model.site import Site
+from toolkit.scheduler.times import minutes
 
 WARNING = 120
 """Seconds before the time limit in which a trainer writes its checkpoint."""
@@ -14,19 +22,22 @@ OUTPUT_OF_ARRAY = "output-%a.log"
 _SHORTEST = 10
 """Minutes of a time limit below which a job is over before a checkpoint is of use."""
 
-_MIXED = 2
-"""Features from which on the nodes of a partition are taken to differ."""
+_ASKED = (
+    "nodes", "ranks_per_node", "cpus_per_rank", "gpus_per_node", "gpu", "memory", "memory_per_cpu", "time",
+    "partition", "constraint", "sbatch",
+)  # fmt: skip
+"""Fields of a job that decide which partition can run it."""
 
 
 def completed(merged: Merged, site: Site | None) -> Merged:
-    """Return the job with cores for each rank, a warning for trainers, and an output for each of an array."""
+    """Return the job with its partition, cores per rank, a warning for trainers, and an output for arrays.
+
+    Raises:
+        BadInput: if no partition of the site can run the job, or the job names a partition that cannot.
+    """
+    merged = _placed(merged, site) if site else merged
     job = merged.job
-    partition = site.partition(job.partition or "") if site else None
     layers = []
-    # Nodes with different features may have different numbers of cores: the profile names the largest.
-    if job.cpus_per_rank is None and partition and partition.cores and len(partition.features) < _MIXED:
-        source = f"{partition.cores} cores of a node in {partition.name}"
-        layers.append(Layer(source, JobFile(cpus_per_rank=cores_of_rank(job, partition))))
     if job.warning is None and _can_stop(job, site):
         layers.append(Layer("default of trainers", JobFile(warning=WARNING)))
     if job.array and merged.origins.get("output") == "default":
@@ -35,15 +46,46 @@ def completed(merged: Merged, site: Site | None) -> Merged:
         return merged
     more = merge(layers)
     found = merge([Layer("", job), *layers])
-    return Merged(found.job, {**merged.origins, **more.origins})
+    return Merged(found.job, {**merged.origins, **more.origins}, merged.note)
 
 
-def cores_of_rank(job: JobFile, partition: Partition) -> int:
-    """Return a rank's share of a node's cores; who asks for some of its GPUs gets that part of the cores."""
-    cores = partition.cores or 1
-    if job.gpus_per_node and partition.gpus:
-        cores = cores * min(job.gpus_per_node, partition.gpus) // partition.gpus
-    return max(1, cores // (job.ranks_per_node or 1))
+def _placed(merged: Merged, site: Site) -> Merged:
+    """Return the job in the partition that runs it, with the cores, memory and features that fit there."""
+    job, origins = merged.job, dict(merged.origins)
+    asked = {field: value for field, value in job.said().items() if field in _ASKED}
+    of_site = f"site {job.site}"
+    unsaid = [f for f in ("partition", *FITTED) if f not in asked or origins.get(f) == of_site]
+    spec = JobSpec(name="", image="", command=(), directory="", **asked)  # type: ignore[arg-type]
+    try:
+        choice = partition.choose(spec, site, job.site or "", unsaid)
+    except BadInput as error:
+        raise BadInput(error.message, fix=error.fix, detail=_elsewhere(asked, origins, of_site)) from None
+    found, part = choice.spec, choice.partition
+    if part is None:
+        return merged
+    reasons = {
+        "partition": choice.why,
+        "cpus_per_rank": f"{part.cores} cores of a node in {part.name}",
+        "memory": f"memory of a node in {part.name}",
+        "constraint": "",
+    }
+    for field, reason in reasons.items():
+        value = getattr(found, field)
+        if value != getattr(spec, field):
+            job = msgspec.structs.replace(job, **{field: value or None})
+            origins[field] = reason
+    note = f"partition {part.name}: {choice.why}" if choice.why else ""
+    return Merged(job, origins, note)
+
+
+def _elsewhere(asked: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
+    """Return a line for each value that is from settings, variables or a job file."""
+    places = {field: origins.get(field, "") for field in asked}
+    return [
+        f"{field} = {asked[field]} <- {place}"
+        for field, place in places.items()
+        if place not in {"", "default", of_site} and not place.startswith("-")
+    ]
 
 
 def _can_stop(job: JobFile, site: Site | None) -> bool:

@@ -59,7 +59,9 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
             fix="run it on a login node of a cluster with Slurm, or name one with --host",
         )
     facts = _sayable(facts)
-    parts = tuple(_partition(part) for part in facts.partitions or ())
+    # Where GRES has no GPUs at all, Slurm may give out GPUs that it does not count.
+    counted = any(part.gpus for part in facts.partitions or ())
+    parts = tuple(_partition(part, counted=counted) for part in facts.partitions or ())
     questions = tuple(_questions(host, facts, parts))
     gaps = tuple(_gaps(host, facts, questions))
     site = Site(
@@ -175,7 +177,7 @@ def _why(host: HostFacts) -> str:
     ) or "none was asked"
 
 
-def _partition(part: PartitionFacts) -> Partition:
+def _partition(part: PartitionFacts, *, counted: bool) -> Partition:
     return Partition(
         name=part.name,
         default=part.default,
@@ -185,7 +187,7 @@ def _partition(part: PartitionFacts) -> Partition:
         cores=part.cores or part.cpus or None,
         threads=part.threads or None,
         memory_mb=part.memory_mb or None,
-        gpus=part.gpus or None,
+        gpus=part.gpus if counted else None,
         gpu=part.gpu,
         features=part.features or (),
     )

@@ -43,10 +43,14 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The job as all places together have it, and where each value is from."""
+    """The job as all places together have it, and where each value is from.
+
+    ``note`` says why the job goes to another partition than the site's default, else it is empty.
+    """
 
     job: JobFile
     origins: Mapping[str, str]
+    note: str = ""
 
 
 DEFAULTS = JobFile(

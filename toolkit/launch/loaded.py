@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from toolkit.launch.plan import RUNTIME
 from toolkit.model.facts import ContainerRuntime, HostFacts
 from toolkit.model.site import Site
+from toolkit.runtime.apptainer import COMMAND as RUNTIME
 
 _TAKEN = "is taken to be there"
 _RUNTIMES = ("apptainer", "singularity")

@@ -17,6 +17,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.render import quoted_words, render
+from toolkit.runtime.apptainer import COMMAND as RUNTIME
 
 MODES: tuple[Mode, ...] = ("mpirun-container", "gloo")
 """What starts ranks on one machine without Slurm, the best first: the image's launcher; or the script itself,
@@ -106,7 +107,7 @@ def _without_slurm(host: HostFacts) -> HostFacts:
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
 
 
-def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = plan.RUNTIME) -> str:
+def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME) -> str:
     """Render ``slurm/local.sh.j2``: the job as ``bash job.sh`` runs it on this machine.
 
     Raises:

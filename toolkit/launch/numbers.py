@@ -3,7 +3,7 @@
 import re
 
 from toolkit import nodelist
-from toolkit.launch.times import minutes
+from toolkit.scheduler.times import minutes
 
 _LARGEST_INDEX = 4_000_000
 """MaxArraySize may be 4000001 at most, and is one more than the largest index (slurm.conf(5))."""

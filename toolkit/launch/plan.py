@@ -4,23 +4,17 @@ import posixpath
 from collections.abc import Iterable
 
 from toolkit.engine.proposal import AGENT, GLOO_FILE
-from toolkit.errors import BadInput
 from toolkit.launch import variables
+from toolkit.launcher import of as launcher_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
-
-RUNTIME = "singularity"
-"""What is called where nothing is known of the host; Apptainer mostly installs this name too."""
+from toolkit.runtime import apptainer
+from toolkit.runtime.apptainer import COMMAND as RUNTIME
+from toolkit.runtime.apptainer import bind as bind
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
 """What starts the daemons of an mpirun inside the container; the script makes it in its folder."""
-
-NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
-"""Stand for what only an elastic job itself knows; no person's words have a NUL."""
-
-IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
-"""The same as the script says it."""
 
 
 def runtime_of(host: HostFacts) -> str:
@@ -48,8 +42,8 @@ def launch_words(
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     inner = [*_wrapper_words(spec, plan), *command]
-    container = [runtime, "exec", *plan.container, *_bind_words((*plan.binds, *binds))]
-    launcher = [plan.launcher[0], *_count_words(spec, plan.launcher[0]), *plan.launcher[1:]]
+    container = apptainer.words(runtime, plan.container, (*plan.binds, *binds))
+    launcher = [plan.launcher[0], *launcher_of(plan).counts(spec), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
         launcher = ["--", *launcher] if around else launcher
@@ -57,23 +51,6 @@ def launch_words(
     else:
         groups = [launcher, _without(plan.unset, dropped), container, [spec.image], env, given, inner]
     return [group for group in groups if group]
-
-
-def _count_words(spec: JobSpec, launcher: str) -> list[str]:
-    if launcher == "srun":
-        nodes, ranks = (NODES, RANKS) if spec.elastic else (str(spec.nodes), str(spec.ranks))
-        return [
-            f"--nodes={nodes}",
-            f"--ntasks={ranks}",
-            f"--ntasks-per-node={spec.ranks_per_node}",
-            *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
-            # Without it the other ranks wait in a collective until the time limit (srun(1)).
-            "--kill-on-bad-exit=1",
-            "--label",
-        ]
-    if launcher == "aprun":
-        return ["-n", str(spec.ranks), "-N", str(spec.ranks_per_node)]
-    return ["-n", str(spec.ranks)]
 
 
 def _without(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
@@ -110,24 +87,3 @@ def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
 
 def _wrapper_words(spec: JobSpec, plan: Plan) -> list[str]:
     return [gloo_file(spec, plan) or word if word == GLOO_FILE else word for word in plan.wrapper]
-
-
-def _bind_words(binds: Iterable[str]) -> list[str]:
-    return [word for bind in dict.fromkeys(binds) for word in ("--bind", bind)]
-
-
-def bind(source: str, target: str | None = None, *, read_only: bool = False) -> str:
-    """Return the value of ``--bind`` for a path.
-
-    Raises:
-        BadInput: for a path with a comma or a colon, which ``--bind`` would split.
-    """
-    for path in (source, target or ""):
-        if bad := next((c for c in ",:\n" if c in path), None):
-            raise BadInput(
-                f"{path!r} holds {bad!r}, which singularity's --bind takes for a separator",
-                fix="use a folder without comma, colon and line break in its path",
-            )
-    if not target and not read_only:
-        return source
-    return f"{source}:{target or source}" + (":ro" if read_only else "")

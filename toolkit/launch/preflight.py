@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from toolkit.errors import BadInput
-from toolkit.launch.header import has_gpus
-from toolkit.launch.plan import NODES, bind
+from toolkit.launch.gpus import has_gpus
+from toolkit.launch.plan import bind
+from toolkit.launcher.srun import NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Site

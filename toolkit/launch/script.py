@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from toolkit import __version__
+from toolkit import scheduler as schedulers
 from toolkit.data import shipped
 from toolkit.engine.proposal import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch import foreign as found
-from toolkit.launch import header, preflight, variables
+from toolkit.launch import preflight, variables
 from toolkit.launch.checks import as_name, check_command, check_names, check_spec, check_time
-from toolkit.launch.plan import IN_SHELL, MPIRUN_FILE, NODES, by_agent, gloo_file, launch_words
+from toolkit.launch.plan import MPIRUN_FILE, by_agent, gloo_file, launch_words
 from toolkit.launch.preflight import PREFLIGHT
 from toolkit.launch.wrapper import gloo_program
+from toolkit.launcher.srun import IN_SHELL, NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
@@ -39,7 +41,7 @@ def job_script(
     image: ImageFacts | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    """Render the script of one job from ``slurm/job.sh.j2``, or ``job.aprun.sh.j2`` at a site without Slurm.
+    """Render the script of one job from the template of the site's scheduler.
 
     ``plan`` is what was judged: nothing is added to it here. ``because`` says why the mode was taken,
     ``image`` which preflight the image has, ``notes`` are more lines of comment at the top.
@@ -50,17 +52,17 @@ def job_script(
     check_spec(spec)
     _check_elastic(spec, plan)
     pieces = _pieces(spec, site)
-    cobalt = site is not None and site.scheduler == "cobalt"
+    scheduler = schedulers.of(site)
     checked = preflight.words(spec, site, image)
     foreign = found.foreign(spec, site)
     dropped = (found.WORD,) if foreign else ()
     return render(
         "slurm",
-        "job.aprun.sh.j2" if cobalt else "job.sh.j2",
+        scheduler.TEMPLATE,
         {
             "version": __version__,
             "spec": spec,
-            "header": header.cobalt_lines(spec, site) if site and cobalt else header.sbatch_lines(spec, site),
+            "header": scheduler.header(spec, site),
             "mode": plan.mode,
             "because": _comment(because),
             "notes": [_comment(note) for note in notes],
@@ -118,7 +120,7 @@ def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
     """Return the words behind ``module`` for each module, those of the site first, each once."""
     of_site = (*site.modules, *site.container.modules) if site else ()
     words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
-    return [one if one[0] == "swap" else ["load", *one] for one in words]
+    return [one if one[0] in {"swap", "use"} else ["load", *one] for one in words]
 
 
 def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:

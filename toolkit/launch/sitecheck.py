@@ -4,11 +4,12 @@ import posixpath
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from toolkit.launch.times import minutes
+from toolkit.launcher import at as launcher_at
 from toolkit.model.facts import HostFacts
 from toolkit.model.site import Partition, Site
 from toolkit.model.sitefacts import PartitionFacts, SiteFacts
 from toolkit.probe.asking import Words
+from toolkit.scheduler.times import minutes
 
 State = Literal["holds", "differs", "undecided"]
 
@@ -25,7 +26,7 @@ def words(site: Site) -> Words:
     """Return what has to be looked for on the cluster to judge a profile."""
     return Words(
         modules=(*site.modules, *site.container.modules),
-        commands=(site.container.command, site.launch.launcher),
+        commands=(site.container.command, launcher_at(site, "srun").COMMAND),
         folders=tuple(_folders(site).values()),
     )
 
@@ -130,7 +131,8 @@ def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]
     if site.launch.launcher != "srun":
         path = _nth(facts.commands[-1:] if facts.commands else None, 0)
         state: State = "undecided" if path is None else "holds" if path else "differs"
-        yield Point("launch.launcher", state, f"{site.launch.launcher}: {path or 'not found on PATH'}")
+        command = launcher_at(site, "srun").COMMAND
+        yield Point("launch.launcher", state, f"{command}: {path or 'not found on PATH'}")
     if not site.launch.mpi:
         return
     types = host.slurm.mpi_types if host.slurm else None
@@ -187,7 +189,8 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Poin
         ("gpus", part.gpus, found.gpus),
         ("gpu", part.gpu, found.gpu or None),
     ):
-        if said:
+        # A profile may state that nodes have no GPUs.
+        if said not in {None, ""}:
             yield _limit(f"{path}.{name}", part.name, said, now)
     for number, feature in enumerate(part.features):
         field = f"{path}.features[{number}]"

@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.launch import plan, trainers
 from toolkit.launch.checks import as_name, check_command
-from toolkit.launch.header import has_gpus
+from toolkit.launch.gpus import has_gpus
 from toolkit.model.hidden import hidden, shown
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile

@@ -59,10 +59,11 @@ class Launch(_Section, frozen=True, kw_only=True):
     """How ranks are started.
 
     ``mode`` is the one that is known to work, used where there are no facts to predict from; ``mpi`` is for
-    ``srun --mpi``, empty where the site's default is right. ``srun`` holds more options of srun (or aprun).
+    ``srun --mpi``, empty where the site's default is right. ``srun`` holds more options of the launcher.
+    ``pals`` is the ``mpiexec`` of HPE's Parallel Application Launch Service.
     """
 
-    launcher: Literal["srun", "aprun"] = "srun"
+    launcher: Literal["srun", "pals"] = "srun"
     mode: Mode | None = None
     mpi: str = ""
     srun: tuple[str, ...] = ()
@@ -93,7 +94,8 @@ class Defaults(_Section, frozen=True, kw_only=True):
 class Site(_Section, frozen=True, kw_only=True):
     """One cluster.
 
-    ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so; ``swap A B`` swaps one.
+    ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so; ``swap A B`` swaps one,
+    ``use /FOLDER`` adds a folder of modules.
     ``env`` is set inside the container and may name variables of the job (``$CRAY_LD_LIBRARY_PATH``),
     ``keep`` names host variables (patterns) that may reach it although they usually must not.
     ``directory`` is where images, data and runs go, and may name a variable (``$WORK/toolkit``). ``shared``
@@ -107,7 +109,7 @@ class Site(_Section, frozen=True, kw_only=True):
     centre: str = ""
     tested: Tested = "rendered"
     notes: str = ""
-    scheduler: Literal["slurm", "cobalt"] = "slurm"
+    scheduler: Literal["slurm", "pbs"] = "slurm"
     architecture: str = "x86_64"
     host: str = ""
     modules: tuple[str, ...] = ()
@@ -132,3 +134,15 @@ class Site(_Section, frozen=True, kw_only=True):
         wanted = name or self.defaults.partition
         found = [p for p in self.partitions if (p.name == wanted if wanted else p.default)]
         return found[0] if found else None
+
+    def threads(self, partition: str | None = None) -> int:
+        """Return the hardware threads of a core in a partition; 1 if they are not known."""
+        found = self.partition(partition or "")
+        return (found.threads if found else None) or 1
+
+    def has_gpus(self, partition: str | None, asked: int | None) -> bool:
+        """Return whether ranks get GPUs: a job asks for some, or they come with the partition."""
+        if asked is not None:
+            return asked > 0
+        found = self.partition(partition or "")
+        return self.gpus.ask in {"partition", "constraint"} and bool(found and found.gpus)

@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -105,7 +106,10 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["--job", "."], "--job .: a folder"),
         (["a.yaml", "--job", "b.yaml"], "give one job file"),
         (["mnist", "--site", "nowhere"], "there is no site 'nowhere'"),
-        (["mnist", "--site", "mine", "--nodes", "9", "--dry-run"], "--nodes 9: at most 8 nodes (site mine"),
+        (
+            ["mnist", "--site", "mine", "--nodes", "9", "--dry-run"],
+            "--nodes 9: partition gpus has a limit of 8 nodes",
+        ),
         (["mnist", "--site", "mine", "--partition", "x", "--dry-run"], "choices: gpus"),
         (["mnist", "--memory", "lots"], "--memory 'lots': write a whole number"),
         (["mnist", "--sbatch=--nodes=3"], "set this by the field nodes"),
@@ -414,7 +418,38 @@ def test_a_changed_image_is_told(record, monkeypatch):
 
 
 def test_the_limits_of_its_site_hold_for_a_record_too(record):
-    assert "at most 8 nodes" in refused("--from-job", record.key, "--nodes", "9", "--dry-run").message
+    assert "a limit of 8 nodes" in refused("--from-job", record.key, "--nodes", "9", "--dry-run").message
+
+
+GPUS = ("--image", "x.sif", "--site", "juwels", "--gpus-per-node", "4")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_job_for_gpus_goes_to_a_partition_that_has_them(quiet):
+    words = [*GPUS, "--nodes", "2", "--dry-run", "--explain", "--", "./a.out"]
+    context = {"verbose": False, "quiet": quiet}
+    done = CliRunner().invoke(launch.command, words, obj=context)
+    why = "the default partition batch has no GPUs"
+    assert {"--partition=gpus", "--gres=gpu:4", "--cpus-per-task=40"} <= set(header(done.stdout))
+    assert done.stderr.splitlines()[0] == f"partition gpus: {why}"
+    assert f"\n# partition gpus: {why}\n" in done.stdout
+    assert f"\n# partition = gpus <- {why}\n" in done.stdout
+
+
+def test_a_job_at_a_host_says_in_its_script_why_it_goes_to_another_partition(monkeypatch):
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Cluster())
+    Path("x.sif").write_bytes(TINY)
+    text = script(
+        *GPUS, "--host", "login", "--force", "--mode", "srun-none", "--directory", "/w", "--", "true"
+    )
+    assert "--partition=gpus" in header(text)
+    assert "\n# partition gpus: the default partition batch has no GPUs\n" in text
+
+
+def test_a_partition_without_gpus_is_refused_with_those_that_have_them():
+    error = refused(*GPUS, "--partition", "devel", "--dry-run", "--", "./a.out")
+    assert error.message == "--gpus-per-node 4: partition devel has no GPUs (site juwels)"
+    assert (error.fix, error.code) == ("--partition gpus or develgpus", 2)
 
 
 def test_the_example_of_the_help_works():

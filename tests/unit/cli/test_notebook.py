@@ -44,7 +44,7 @@ def run(*words):
         (["--directory", "~other/x"], "--directory"),
         (["--time", "x;y"], "--time"),
         (["--partition", "a\nb"], "--partition"),
-        (["--site", "theta"], "a notebook is a job of Slurm"),
+        (["--site", "polaris"], "a notebook is a job of Slurm"),
         (["--site", "nowhere"], "nowhere"),
         (["--image", "/nope.sif"], "no such file"),
         (["--attach", "nope"], "no job was launched"),
@@ -153,10 +153,32 @@ def test_what_is_given_counts_for_a_site_far_away_too(image):
 
 
 @pytest.mark.usefixtures("far_away")
+def test_a_notebook_with_gpus_goes_to_a_partition_that_has_them(image, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_NODES", "5000")
+    monkeypatch.setenv("TOOLKIT_RANKS_PER_NODE", "41")
+    done = run("--site", "juwels", "--image", image, "--gpus", "2", "--dry-run")
+    why = "partition gpus: the default partition batch has no GPUs"
+    for line in (
+        "#SBATCH --partition=gpus",
+        "#SBATCH --gres=gpu:2",
+        "#SBATCH --cpus-per-task=20",
+        f"# {why}",
+    ):
+        assert f"\n{line}\n" in done.stdout
+    assert why in done.stderr.splitlines()
+
+
+def test_a_notebook_at_a_host_says_in_its_script_why_it_goes_to_another_partition(image):
+    words = ("--image", image, "--gpus", "2", "--directory", "/w", "--dry-run")
+    script = run("--host", "h", "--site", "juwels", *words).stdout
+    assert "\n# partition gpus: the default partition batch has no GPUs\n" in script
+
+
+@pytest.mark.usefixtures("far_away")
 @every_row(
     ("words", "said"),
     [
-        (["--gpus", "5"], "no partition is known to have more than 4"),
+        (["--gpus", "5"], "batch, devel, mem96: no GPUs; gpus, develgpus: 4 GPUs per node"),
         (["--image", "nope"], "no SIF file and no recipe"),
         (["--image", "cluster:tiny"], "only the cluster knows it"),
         (["--json"], "--json prints the URL of a notebook, and --dry-run starts none"),

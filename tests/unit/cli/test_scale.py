@@ -145,6 +145,16 @@ def test_a_dry_run_shows_the_runs_and_changes_nothing(tmp_path):
     assert not (tmp_path / "studies").exists()
 
 
+def test_a_study_says_once_why_its_runs_go_to_another_partition():
+    words = ("mnist", "--ranks", "1,2", "--site", "juwels", "--dry-run")
+    done = run(*words, "--gpus-per-node", "4")
+    assert done.exit_code == 0, done.exception
+    assert done.stderr.count("partition gpus: the default partition batch has no GPUs") == 1
+    error = run(*words, "--gpus-per-node", "8").exception
+    assert isinstance(error, BadInput)
+    assert "no partition of site juwels can run this" in error.message
+
+
 def test_several_trainers_are_one_study(tmp_path):
     text = scaled("--ranks", "1,2", "--nodes", "1", "--compare", "trainer=mnist-cnn,cifar10", "--dry-run")
     assert "mnist-cnn, 2 ranks on 1 node, run 1" in text

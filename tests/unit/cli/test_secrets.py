@@ -72,8 +72,8 @@ def test_a_value_with_the_name_of_a_secret_is_hidden_wherever_it_is_written(tmp_
     (tmp_path / "job.yaml").write_text(f"command: ['true']\nenv: {{MY_TOKEN: {CANARY}}}\n")
     found = layering.asked({}, (), "job.yaml")
     assert type(found.job.env["MY_TOKEN"]) is Hidden
-    assert CANARY not in "\n".join(found.explained())
-    assert "MY_TOKEN=[hidden]" in "\n".join(found.explained())
+    assert CANARY not in "\n".join(found.notes(explain=True))
+    assert "MY_TOKEN=[hidden]" in "\n".join(found.notes(explain=True))
 
 
 def test_a_secret_on_the_command_line_is_warned_of(tmp_path):

@@ -39,10 +39,11 @@ def test_the_list_is_for_people_and_programs(own):
     listed = json.loads(run("list", "--json").stdout)
     assert listed["schema"] == "toolkit.sites/1"
     rows = {row["name"]: row for row in listed["sites"]}
-    assert {"juwels", "theta", "virtual", "mine"} <= set(rows)
-    theta = {"title": "Theta", "scheduler": "cobalt", "launcher": "aprun", "tested": "rendered", "own": False}
-    theta |= {"name": "theta", "architecture": "x86_64", "centre": "Argonne Leadership Computing Facility"}
-    assert rows["theta"] == theta
+    assert {"juwels", "polaris", "virtual", "mine"} <= set(rows)
+    polaris = {"title": "Polaris", "scheduler": "pbs", "launcher": "pals", "tested": "rendered", "own": False}
+    polaris |= {"name": "polaris", "architecture": "x86_64"}
+    polaris |= {"centre": "Argonne Leadership Computing Facility"}
+    assert rows["polaris"] == polaris
     assert rows["mine"]["own"]
     shown = run("list").stdout
     assert "Mine (yours)" in shown

@@ -37,7 +37,7 @@ def refusal(text: str) -> str:
 
 def test_the_clusters_of_the_issue_are_there_and_say_what_was_run_and_from_where_they_are():
     wanted = {"virtual", "juwels", "juwels-booster", "jureca", "cte-power", "biohpc", "cori-knl", "piz-daint"}
-    assert wanted | {"marconi", "davide", "theta"} <= set(sites.names())
+    assert wanted | {"marconi", "davide", "polaris"} <= set(sites.names())
     for name in sites.names():
         found = sites.site(name)
         assert found.tested == ("run" if name == "virtual" else "rendered")
@@ -48,7 +48,7 @@ def test_the_clusters_of_the_issue_are_there_and_say_what_was_run_and_from_where
 
 def test_machines_that_are_special_are_described_so():
     assert sites.site("cte-power").architecture == sites.site("davide").architecture == "ppc64le"
-    assert (sites.site("theta").scheduler, sites.site("theta").launch.launcher) == ("cobalt", "aprun")
+    assert (sites.site("polaris").scheduler, sites.site("polaris").launch.launcher) == ("pbs", "pals")
     assert "Shifter" in sites.site("cori-knl").notes
 
 
@@ -132,7 +132,7 @@ def test_what_is_meant_is_guessed():
          ["defaults.partition", "did you mean batch?", "choices: batch"]),
         (LEAST + "[defaults]\nsbatch = ['--output=x']",
          ["defaults.sbatch[0]: --output is written by toolkit"]),
-        (LEAST + "scheduler = 'cobalt'", ["launch.launcher", "aprun"]),
+        (LEAST + "scheduler = 'pbs'", ["launch.launcher", "pals"]),
         (LEAST + "directory = '~/x'", ["a.toml:3: directory", "$WORK/toolkit"]),
         (LEAST + "title", ["a.toml:3: this is not TOML"]),
         (LEAST + "x = " + "9" * 5000, ["not TOML"]),

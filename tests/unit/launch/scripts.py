@@ -84,7 +84,7 @@ printf '%s\\0' "$(($# + 1))" "${0##*/}" "$@" >> "$RECORDED"
 case "${0##*/}" in squeue) echo RUNNING ;; srun) echo "srun exports ${SLURM_EXPORT_ENV-all}" ;; esac
 exit "${ENDS:-0}"
 """
-PROGRAMS = ("srun", "singularity", "mpirun", "aprun", "sbatch", "squeue")
+PROGRAMS = ("srun", "singularity", "mpirun", "mpiexec", "sbatch", "squeue")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ JOBS = {
     "cori-knl": JobFile(ranks_per_node=4, cpus_per_rank=16),
     "piz-daint": JobFile(gpus_per_node=1, cpus_per_rank=12, account="train"),
     "davide": JobFile(gpus_per_node=4, ranks_per_node=4),
-    "theta": JobFile(account="train"),
+    "polaris": JobFile(account="train", ranks_per_node=4, cpus_per_rank=8),
 }
 """What is asked for beyond two nodes of MNIST, so that each script shows what its site is about."""
 
@@ -43,8 +43,9 @@ def names() -> list[str]:
 def made(name: str) -> str:
     site = sites.site(str(shipped("slurm") / "sites" / f"{name}.toml"))
     base = JobFile(trainer="mnist", nodes=2, site=name)
-    said = [layers.DEFAULTS, layers.of_site(name, site).said, base, JOBS.get(name, JobFile())]
-    job = completed(layers.merge(Layer("", one) for one in said), site).job
+    below = [Layer("default", layers.DEFAULTS), layers.of_site(name, site)]
+    said = [Layer(layers.OPTION, one) for one in (base, JOBS.get(name, JobFile()))]
+    job = completed(layers.merge([*below, *said]), site).job
     return unseen.write(job, site, IMAGE, key="mnist-1").script.replace(f"toolkit {__version__}.", "toolkit.")
 
 

@@ -96,7 +96,7 @@ def test_a_centre_with_modules_accounts_and_a_fast_network():
     site = draft("centre", CENTRE, SITE, reached="me@login").site
     assert [part.name for part in site.partitions] == ["cpu", "gpu"]
     assert (site.partitions[1].gpus, site.partitions[1].gpu, site.gpus.ask) == (4, "v100", "gres")
-    assert (site.partitions[0].max_nodes, site.partitions[0].gpus) == (64, None)
+    assert (site.partitions[0].max_nodes, site.partitions[0].gpus) == (64, 0)
     assert (site.container.command, site.container.modules) == ("apptainer", ("apptainer/1.3",))
     assert site.container.binds == ("/p/project", "/scratch")
     assert (site.network, site.fabric) == ("ib0", "InfiniBand or RoCE")
@@ -160,7 +160,9 @@ def test_a_folder_that_is_made_for_each_job_is_named_by_its_variable():
 def test_gpus_without_gres_come_with_the_partition():
     host = msgspec.structs.replace(CENTRE, gpus=("Tesla V100",))
     none = tuple(msgspec.structs.replace(part, gpus=0, gpu="") for part in SITE.partitions or ())
-    assert draft("centre", host, changed(partitions=none)).site.gpus.ask == "partition"
+    site = draft("centre", host, changed(partitions=none)).site
+    assert site.gpus.ask == "partition"
+    assert [part.gpus for part in site.partitions] == [None, None]
 
 
 @every_row(

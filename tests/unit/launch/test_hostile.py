@@ -19,11 +19,11 @@ from tests.unit.tables import every_row
 from toolkit.cli import launch
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.launch import layers
-from toolkit.launch.header import sbatch_lines
 from toolkit.launch.jobyaml import read
 from toolkit.launch.specify import Places, specify
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Site
+from toolkit.scheduler.slurm import header as sbatch_lines
 
 COUNT = int(os.environ.get("HOSTILE_JOBS", "60"))
 

@@ -133,16 +133,51 @@ def test_a_rank_has_its_share_of_the_cores():
     assert filled(gpus_per_node=1).job.cpus_per_rank == 10
     assert filled(gpus_per_node=2, ranks_per_node=2).job.cpus_per_rank == 10
     assert filled(partition="batch").job.cpus_per_rank == 48
-    assert filled(ranks_per_node=99).job.cpus_per_rank == 1
+    assert filled(ranks_per_node=21).job.cpus_per_rank == 1
     assert filled(cpus_per_rank=3).job.cpus_per_rank == 3
     assert filled(site=None).job.cpus_per_rank is None
     assert filled().origins["cpus_per_rank"] == "40 cores of a node in gpus"
+
+
+def test_a_job_says_where_its_partition_and_what_follows_it_are_from():
+    default = Defaults(partition="batch", cpus_per_rank=48, memory="90G", constraint="skylake")
+    gpus = Partition(name="gpus", cores=40, gpus=4, memory_mb=60000, features=("volta",))
+    site = Site(
+        schema="toolkit.site/1",
+        title="x",
+        defaults=default,
+        partitions=(Partition(name="batch", cores=48, gpus=0), gpus),
+    )
+    asked = JobFile(site="mine", nodes=1, ranks_per_node=1, time="30", gpus_per_node=2)
+    found = completed(merge([of_site("mine", site), Layer(OPTION, asked)]), site)
+    why = "the default partition batch has no GPUs"
+    assert found.note == f"partition gpus: {why}"
+    assert (found.job.partition, found.origins["partition"]) == ("gpus", why)
+    assert (found.job.cpus_per_rank, found.origins["cpus_per_rank"]) == (20, "40 cores of a node in gpus")
+    assert (found.job.memory, found.origins["memory"]) == ("60000M", "memory of a node in gpus")
+    assert found.job.constraint is None
+    assert set(found.job.said()) <= set(found.origins)
+
+
+def test_a_partition_of_settings_is_one_that_a_person_names():
+    site = Site(
+        schema="toolkit.site/1",
+        title="x",
+        defaults=Defaults(partition="batch"),
+        partitions=(Partition(name="batch", gpus=0), Partition(name="gpus", gpus=4)),
+    )
+    settings = Layer("toolkit.toml", JobFile(partition="batch"), {"partition": 2})
+    asked = Layer(OPTION, JobFile(site="mine", gpus_per_node=2))
+    merged = merge([Layer("default", DEFAULTS), of_site("mine", site), settings, asked])
+    with pytest.raises(BadInput, match="--gpus-per-node 2: partition batch has no GPUs") as caught:
+        completed(merged, site)
+    assert caught.value.detail == ("partition = batch <- toolkit.toml:2",)
 
 
 def test_a_trainer_is_warned_in_time():
     assert filled(trainer="mnist").job.warning == 120
     assert filled(trainer="mnist", warning=0).job.warning == 0
     assert filled(trainer="mnist", time="9").job.warning is None
-    assert filled(trainer="mnist", time="UNLIMITED").job.warning is None
-    assert filled(trainer="mnist", time="0").job.warning is None
+    assert filled(trainer="mnist", time="UNLIMITED", partition="batch").job.warning is None
+    assert filled(trainer="mnist", time="0", partition="batch").job.warning is None
     assert filled(command=("true",)).job.warning is None

@@ -34,7 +34,7 @@ def test_golden_script_is_clean_shell(name):
 
 def test_a_job_that_was_submitted_without_its_environment_hands_it_to_its_ranks(tmp_path: Path):
     # sbatch --export=NONE leaves this in the script, and srun would look for the runtime without a PATH.
-    ran = run(job_script(SPEC, SRUN, "x"), tmp_path, SLURM_EXPORT_ENV="NONE")
+    ran = run(job_script(spec(directory=f"{tmp_path}/run"), SRUN, "x"), tmp_path, SLURM_EXPORT_ENV="NONE")
     assert "srun exports all" in ran.said
     assert "NONE" not in ran.said
 

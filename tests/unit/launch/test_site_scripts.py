@@ -28,14 +28,14 @@ def test_shells_take_it(name):
 def test_it_starts_its_ranks_where_the_variables_of_the_site_are_set(name, tmp_path):
     folder = tmp_path / "place"
     folder.mkdir()
-    variables = ("HOME", "WORK", "PROJECT", "SCRATCH", "CRAY_LD_LIBRARY_PATH")
+    variables = ("HOME", "WORK", "PROJECT", "SCRATCH", "CRAY_LD_LIBRARY_PATH", "LD_LIBRARY_PATH")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "apptainer").write_text("")
     (tmp_path / "bin" / "apptainer").chmod(0o755)
     script = "module() { return 0; }\n" + made(name)
     ran = run(script, tmp_path, **dict.fromkeys(variables, str(folder)))
     assert ran.status == 0, ran.said
-    starts = [call for call in ran.calls if call[0] in {"srun", "aprun", "mpirun"}]
+    starts = [call for call in ran.calls if call[0] in {"srun", "mpiexec", "mpirun"}]
     assert len(starts) == 2
     assert f"{folder}/toolkit/images/tf2.15-cpu.sif" in starts[1]
     assert "toolkit.trainers.preflight" in starts[0]
@@ -45,4 +45,4 @@ def test_it_starts_its_ranks_where_the_variables_of_the_site_are_set(name, tmp_p
 
 def test_only_the_script_that_nobody_could_try_says_so():
     said = [name for name in names() if "NEVER RUN" in (FOLDER / f"{name}.sh").read_text()]
-    assert said == ["theta"]
+    assert said == ["polaris"]

@@ -144,6 +144,14 @@ def test_a_partition_with_gpus_of_several_types_tells_none():
     assert states(**part(gpu=""))["partitions[0].gpu"].state == "undecided"
 
 
+@every_row(("gpus", "state"), [(0, "holds"), (4, "differs"), (None, "undecided")])
+def test_a_profile_may_state_that_a_partition_has_no_gpus(gpus, state):
+    without = msgspec.structs.replace(SITE.partitions[0], gpus=0, gpu="")
+    site = msgspec.structs.replace(SITE, partitions=(without,))
+    facts = SiteFacts(partitions=(msgspec.structs.replace(PART, gpus=gpus),))
+    assert {p.field: p.state for p in points(site, HOST, facts)}["partitions[0].gpus"] == state
+
+
 def test_what_nobody_knows_is_undecided_and_never_a_fault():
     nothing = {p.field: p.state for p in points(SITE, HostFacts(place="x"), SiteFacts())}
     assert set(nothing.values()) == {"undecided"}
@@ -180,10 +188,10 @@ def test_every_shipped_profile_can_be_held_against_any_facts():
             assert len(fields) == len(set(fields))
 
 
-def test_a_cray_without_slurm_is_asked_for_aprun():
-    found = {p.field: p for p in points(sites.site("theta"), HOST, FACTS)}
+def test_a_cray_without_slurm_is_asked_for_its_own_launcher():
+    found = {p.field: p for p in points(sites.site("polaris"), HOST, FACTS)}
     assert found["scheduler"].state == "undecided"
-    assert found["launch.launcher"].text == "aprun: /usr/bin/srun"
+    assert found["launch.launcher"].text == "mpiexec: /usr/bin/srun"
 
 
 def test_the_folder_for_everybody_is_looked_for_where_jobs_run():

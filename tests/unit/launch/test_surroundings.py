@@ -11,14 +11,15 @@ from tests.unit.launch.examples import GLOO, MPIRUN, NO_HOST, NO_IMAGE, SRUN, jo
 from tests.unit.launch.scripts import run
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.launch.header import cobalt_lines, sbatch_lines
-from toolkit.launch.idle import tell_idle
+from toolkit.launch.gpus import tell_idle
 from toolkit.launch.jobyaml import read
 from toolkit.launch.layers import checked
 from toolkit.launch.preflight import here, words
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
+from toolkit.scheduler import pbs
+from toolkit.scheduler.slurm import header as sbatch_lines
 from toolkit.trainers.checks.wanted import parse
 
 
@@ -207,22 +208,56 @@ def test_lines_of_site_and_person_come_last_and_once():
         ("qos", "x"),
         ("memory_per_cpu", "2G"),
         ("mail_type", "END"),
-        ("exclusive", True),
-        ("gpu", "v100"),
+        ("elastic", True),
+        ("requeue", True),
         ("gpu_bind", "closest"),
         ("cpu_bind", "cores"),
     ],
 )
-def test_what_cobalt_has_no_option_for_is_refused(field, value):
-    with pytest.raises(BadInput, match=f"^--{field.replace('_', '-')}: Cobalt"):
-        cobalt_lines(spec(**{field: value}), site(scheduler="cobalt"))
+def test_what_pbs_has_no_option_for_is_refused(field, value):
+    with pytest.raises(BadInput, match=f"^--{field.replace('_', '-')}: PBS has no such option"):
+        pbs.header(spec(**{field: value}), site(scheduler="pbs"))
 
 
-def test_cobalt_is_told_minutes_and_takes_no_job_without_a_limit():
-    assert "-t 61" in cobalt_lines(spec(time="1:00:30"), site(scheduler="cobalt"))
+def test_pbs_gets_hours_and_takes_no_job_without_a_limit():
+    assert "-l walltime=01:01:00" in pbs.header(spec(time="1:00:30"), site(scheduler="pbs"))
+    assert "-l walltime=26:00:00" in pbs.header(spec(time="1-02"), site(scheduler="pbs"))
     for time in ("UNLIMITED", "INFINITE", "0"):
-        with pytest.raises(BadInput, match=f"--time {time}: Cobalt takes no job without a limit"):
-            cobalt_lines(spec(time=time), site(scheduler="cobalt"))
+        with pytest.raises(BadInput, match=f"--time {time}: give PBS a time limit"):
+            pbs.header(spec(time=time), site(scheduler="pbs"))
+
+
+@every_row(
+    ("changes", "select"),
+    [
+        ({}, "select=2:mpiprocs=1"),
+        ({"nodes": 4, "ranks_per_node": 8, "cpus_per_rank": 4}, "select=4:ncpus=32:mpiprocs=8:ompthreads=4"),
+        ({"gpus_per_node": 4, "memory": "400G"}, "select=2:mpiprocs=1:ngpus=4:mem=400gb"),
+        ({"constraint": "system=polaris"}, "select=2:mpiprocs=1:system=polaris"),
+    ],
+)
+def test_a_select_statement_says_what_a_node_of_the_job_has(changes, select):
+    assert f"-l {select}" in pbs.header(spec(**changes), site(scheduler="pbs"))
+
+
+def test_pbs_counts_hardware_threads_where_the_partition_has_several():
+    mine = site(scheduler="pbs", partitions=(Partition(name="q", default=True, threads=2),))
+    assert "ncpus=16:" in pbs.header(spec(ranks_per_node=2, cpus_per_rank=4), mine)[1]
+
+
+def test_a_job_of_pbs_can_follow_another_and_have_its_nodes_alone():
+    lines = pbs.header(spec(dependency="afterok:12", exclusive=True, error="err.log"), None)
+    assert {"-W depend=afterok:12", "-l place=scatter:excl", "-o output.log", "-e err.log"} <= set(lines)
+    assert "-j oe" in pbs.header(spec(), None)
+
+
+def test_pals_binds_a_rank_to_as_many_hardware_threads_as_its_cores_have():
+    mine = site(launch=Launch(launcher="pals", srun=("--no-abort-on-failure",)))
+    assert launcher(cpus_per_rank=4, mine=mine) == (
+        *("mpiexec", "--depth", "4", "--cpu-bind", "depth"),
+        "--no-abort-on-failure",
+    )
+    assert launcher(mine=site(launch=Launch(launcher="pals"))) == ("mpiexec",)
 
 
 def test_only_a_preflight_that_knows_them_is_asked_for_more_checks():

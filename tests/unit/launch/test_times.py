@@ -1,7 +1,7 @@
 """A time limit is one number, however it is written."""
 
 from tests.unit.tables import every_row
-from toolkit.launch.times import minutes
+from toolkit.scheduler.times import minutes
 
 
 @every_row(("time", "count"), [("90", 90), ("1:30", 2), ("2-0", 2880), ("1-2:3:4", 1564)])

@@ -1,11 +1,17 @@
-"""Notice GPUs that an image could compute on and a job does not ask for; pure."""
+"""Whether ranks get GPUs, and whether an image could use GPUs that its job does not ask for; pure."""
 
 from toolkit.engine.traits import built_for_gpus
-from toolkit.launch.header import has_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
+
+
+def has_gpus(spec: JobSpec, site: Site | None) -> bool:
+    """Return whether ranks get GPUs: the job asks for them, or they come with its partition."""
+    if site is not None:
+        return site.has_gpus(spec.partition, spec.gpus_per_node)
+    return bool(spec.gpus_per_node)
 
 
 def tell_idle(

@@ -1,18 +1,19 @@
 #!/bin/bash
-# Made by toolkit. Needs nothing but Cobalt, aprun, singularity and the image:
-# chmod +x job.sh && qsub job.sh
+# Made by toolkit. Needs nothing but PBS, apptainer and the image: qsub job.sh
 #
-# NEVER RUN: nobody has tried this script on a machine with Cobalt and aprun. Read it before you use it.
+# NEVER RUN: toolkit has not tried this script on a machine with PBS. Read it before you use it.
 #
-# Launch mode bind: not predicted, as nothing was asked of Theta; bind is what the site profile names
+# Launch mode bind: not predicted, as nothing was asked of Polaris; bind is what the site profile names
 #
-#COBALT -n 2
-#COBALT -t 60
-#COBALT -q default
-#COBALT -A train
-#COBALT --jobname mnist
-#COBALT -o output.log
-#COBALT --attrs mcdram=cache:numa=quad:filesystems=home,grand
+#PBS -N mnist
+#PBS -l select=2:ncpus=64:mpiprocs=4:ompthreads=8
+#PBS -l place=scatter
+#PBS -l walltime=00:30:00
+#PBS -q debug
+#PBS -A train
+#PBS -o output.log
+#PBS -j oe
+#PBS -l filesystems=home:eagle
 
 set -u
 
@@ -51,18 +52,30 @@ if ! command -v module > /dev/null; then
         fi
     done
 fi
-module swap cray-mpich cray-mpich-abi || {
-    echo "job: $(hostname) cannot do: module" swap cray-mpich cray-mpich-abi >&2
+module use /soft/modulefiles || {
+    echo "job: $(hostname) cannot do: module" use /soft/modulefiles >&2
+    exit 1
+}
+module load spack-pe-base/0.6.2 || {
+    echo "job: $(hostname) cannot do: module" load spack-pe-base/0.6.2 >&2
+    exit 1
+}
+module load apptainer || {
+    echo "job: $(hostname) cannot do: module" load apptainer >&2
+    exit 1
+}
+module load cray-mpich-abi || {
+    echo "job: $(hostname) cannot do: module" load cray-mpich-abi >&2
     exit 1
 }
 set -u
 
-command -v singularity > /dev/null || {
-    echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
+command -v apptainer > /dev/null || {
+    echo "job: apptainer is not on PATH of $(hostname); load its module or ask the centre" >&2
     exit 127
 }
 
-echo "job: ${COBALT_JOBID:-?}, 2 ranks on 2 nodes, mode bind"
+echo "job: ${PBS_JOBID:-?}, 8 ranks on 2 nodes, mode bind"
 
 # Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
 foreign=()
@@ -85,17 +98,17 @@ done
 # Is the world that MPI reports the one that was started? If not, end here and not after a night.
 # --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
 timeout --foreground --kill-after=10 300 \
-    aprun -n 2 -N 1 -d 64 -j 1 -cc depth \
+    mpiexec -n 8 --ppn 4 --depth 16 --cpu-bind depth \
         env ${foreign[@]+"${foreign[@]}"} \
-        singularity exec --bind /opt:/opt:ro --bind /var/opt:/var/opt:ro --bind /projects \
-            --bind /lus --bind "$job_dir" \
-            --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
+        apptainer exec --nv --bind /opt --bind /var/run/palsd --bind /local/scratch \
+            --bind "$job_dir" --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
             --bind "${HOME:?}"/toolkit/images/tf2.15-cpu.sif:"${HOME:?}"/toolkit/images/tf2.15-cpu.sif:ro \
         "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \
-        env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=64 TF_NUM_INTRAOP_THREADS=64 \
-            TF_NUM_INTEROP_THREADS=2 LD_LIBRARY_PATH="${CRAY_LD_LIBRARY_PATH:?}" PMI_NO_FORK=1 \
-        python -m toolkit.trainers.preflight --nodes 2 --output "$job_dir" \
-            --image "${HOME:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-2}"
+        env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=8 TF_NUM_INTRAOP_THREADS=8 \
+            TF_NUM_INTEROP_THREADS=2 TMPDIR=/local/scratch \
+            LD_LIBRARY_PATH="${CRAY_LD_LIBRARY_PATH:?}":"${LD_LIBRARY_PATH:?}":/opt/cray/pe/pals/1.2.12/lib \
+        python -m toolkit.trainers.preflight --nodes 2 --output "$job_dir" --gpus-per-node 4 \
+            --image "${HOME:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-8}"
 status=$?
 if [ "$status" -eq 124 ]; then
     echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
@@ -104,13 +117,13 @@ elif [ "$status" -ne 0 ]; then
 fi
 [ "$status" -eq 0 ] || exit "$status"
 
-aprun -n 2 -N 1 -d 64 -j 1 -cc depth \
+mpiexec -n 8 --ppn 4 --depth 16 --cpu-bind depth \
     env ${foreign[@]+"${foreign[@]}"} \
-    singularity exec --bind /opt:/opt:ro --bind /var/opt:/var/opt:ro --bind /projects \
-        --bind /lus --bind "$job_dir" \
-        --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
+    apptainer exec --nv --bind /opt --bind /var/run/palsd --bind /local/scratch \
+        --bind "$job_dir" --bind "${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit/data/mnist:ro \
     "${HOME:?}"/toolkit/images/tf2.15-cpu.sif \
-    env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=64 TF_NUM_INTRAOP_THREADS=64 \
-        TF_NUM_INTEROP_THREADS=2 LD_LIBRARY_PATH="${CRAY_LD_LIBRARY_PATH:?}" PMI_NO_FORK=1 \
+    env TOOLKIT_JOB_DIR="$job_dir" OMP_NUM_THREADS=8 TF_NUM_INTRAOP_THREADS=8 \
+        TF_NUM_INTEROP_THREADS=2 TMPDIR=/local/scratch \
+        LD_LIBRARY_PATH="${CRAY_LD_LIBRARY_PATH:?}":"${LD_LIBRARY_PATH:?}":/opt/cray/pe/pals/1.2.12/lib \
     python -m toolkit.trainers.mnist --data "${HOME:?}"/toolkit/data/mnist --output "$job_dir" \
         --strategy horovod

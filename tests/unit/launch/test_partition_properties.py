@@ -1,0 +1,140 @@
+"""Every shipped site x request: the job fits its partition, or the refusal names each partition that fits.
+
+Whether a partition fits is decided here from the text of the profile, without the code that chooses.
+"""
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+
+from toolkit.data import shipped
+from toolkit.errors import BadInput
+from toolkit.knowledge import sites
+from toolkit.launch.complete import completed
+from toolkit.launch.layers import DEFAULTS, OPTION, Layer, merge, of_site
+from toolkit.model.jobfile import JobFile
+
+FILES = {file.stem: file for file in sorted((shipped("slurm") / "sites").glob("*.toml"))}
+
+SIZES = (None, 0, 1, 2, 4, 8)
+"""GPUs per node."""
+
+SHAPES = tuple(itertools.product((None, 2, 5000), (None, 4, 64), (None, 1, 33)))
+"""Nodes, ranks per node, cores per rank."""
+
+REST = (
+    {},
+    {"time": "30-00:00:00"},
+    {"time": "00:20:00", "memory": "1T"},
+    {"memory": "200G"},
+    {"memory_per_cpu": "4G"},
+    {"gpu": "a100"},
+)
+
+MINUTES = {"00:20:00": 20, "00:30:00": 30, "01:00:00": 60}
+MINUTES |= {f"{days}-00:00:00": days * 1440 for days in (1, 3, 7, 30)}
+MEBIBYTES = {"80G": 81920, "86000": 86000, "90000M": 90000, "200G": 204800, "1T": 1048576}
+ENDLESS = "UNLIMITED"
+
+
+def requests(profile: dict) -> Iterator[dict]:
+    """Yield every request for a site; what is ``None`` is not asked for."""
+    partitions = (None, *(part["name"] for part in profile.get("partitions", ())))
+    for partition, gpus, (nodes, ranks, cores), rest in itertools.product(partitions, SIZES, SHAPES, REST):
+        said = {
+            "partition": partition,
+            "gpus_per_node": gpus,
+            "nodes": nodes,
+            "ranks_per_node": ranks,
+            "cpus_per_rank": cores,
+            **rest,
+        }
+        yield {name: value for name, value in said.items() if value is not None}
+
+
+def fits(part: dict, asked: dict, profile: dict) -> bool:
+    """Return whether a partition can run what is asked for; an unknown limit forbids nothing.
+
+    Of the profile's defaults only the time counts.
+    """
+    gpus, has = asked.get("gpus_per_node", 0), part.get("gpus")
+    elsewhere = max((other.get("gpus", 0) for other in profile["partitions"]), default=0)
+    if has is None and elsewhere:
+        has = elsewhere
+    time = MINUTES[asked.get("time") or profile.get("defaults", {}).get("time", "01:00:00")]
+    limit = part.get("max_time", ENDLESS)
+    ranks, cores = asked.get("ranks_per_node", 1), asked.get("cpus_per_rank", 1)
+    memory = MEBIBYTES[asked["memory"]] if "memory" in asked else 0
+    if "memory_per_cpu" in asked:
+        memory = max(memory, 4096 * ranks * cores)
+    return (
+        (has is None or gpus <= has)
+        and part.get("gpu", "a100") in {"a100", asked.get("gpu", part.get("gpu", "a100"))}
+        and (limit == ENDLESS or time <= MINUTES[limit])
+        and asked.get("nodes", 1) <= min(part.get("max_nodes", 99999), part.get("nodes", 99999))
+        and ranks * cores <= part.get("cores", 99999)
+        and memory <= part.get("memory_mb", 99999999)
+    )
+
+
+def check_job(job: JobFile, asked: dict, profile: dict) -> None:
+    """Check that a job is what was asked for, and fits its partition with all that was added."""
+    assert {name: getattr(job, name) for name in asked} == asked
+    parts = {part["name"]: part for part in profile.get("partitions", ())}
+    usual = profile.get("defaults", {}).get("partition")
+    if not parts:
+        assert job.partition == usual
+        return
+    assert job.partition is not None
+    part = parts[job.partition]
+    made = {name: value for name, value in job.said().items() if name in asked}
+    made |= {"cpus_per_rank": job.cpus_per_rank} if job.cpus_per_rank else {}
+    made |= {"memory": job.memory} if job.memory else {}
+    assert fits(part, made, profile)
+    if job.constraint and "features" in part:
+        assert set(job.constraint.split("&")) <= set(part["features"])
+    if "partition" not in asked:
+        needs_gpus = asked.get("gpus_per_node", 0) > 0
+        somewhere_known = any("gpus" in one for one in parts.values() if fits(one, asked, profile))
+        if needs_gpus and somewhere_known:
+            assert "gpus" in part
+        elif fits(parts[usual], asked, profile):
+            assert job.partition == usual
+
+
+def check_refusal(error: BadInput, asked: dict, profile: dict) -> None:
+    """Check that a refusal names the partitions that can run the job, or the limits of all."""
+    names = [part["name"] for part in profile["partitions"]]
+    fitting = {part["name"] for part in profile["partitions"] if fits(part, asked, profile)}
+    assert "\n" not in error.message + error.fix
+    if error.fix == "ask for less":
+        assert fitting == set()
+        assert all(re.search(rf"[(;, ]{re.escape(name)}[:, ]", error.message) for name in names)
+    else:
+        assert asked["partition"] not in fitting
+        assert fitting
+        offered = re.fullmatch(r"--partition ([^;]+)(; limits of .+ are unknown)?", error.fix)
+        assert offered
+        unknown = (offered[2] or "").removeprefix("; limits of ").removesuffix(" are unknown").split(", ")
+        assert {*offered[1].split(" or "), *filter(None, unknown)} == fitting
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_job_fits_its_partition_or_is_refused_with_those_that_fit(name):
+    profile = tomllib.loads(FILES[name].read_text())
+    site = sites.site(str(FILES[name]))
+    below = [Layer("default", DEFAULTS), of_site(name, site)]
+    count = 0
+    for asked in requests(profile):
+        option = Layer(OPTION, JobFile(**asked, site=name, command=("true",)))
+        try:
+            job = completed(merge([*below, option]), site).job
+        except BadInput as error:
+            check_refusal(error, asked, profile)
+        else:
+            check_job(job, asked, profile)
+        count += 1
+    assert count >= len(SIZES) * len(SHAPES) * len(REST)

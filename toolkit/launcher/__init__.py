@@ -1,0 +1,42 @@
+"""Launchers: what starts the ranks of a job. A new one is a module here, and its name in the model."""
+
+from typing import Protocol
+
+from toolkit.launcher import mpirun, pals, srun
+from toolkit.model.facts import HostFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Plan, Request
+from toolkit.model.site import Site
+
+
+class Launcher(Protocol):
+    """What a module of this package has."""
+
+    COMMAND: str
+    """The program that is called."""
+
+    def words(
+        self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
+    ) -> tuple[str, ...]:
+        """Return the options of a launch: the planned ones, and what binds ranks to cores and GPUs."""
+        ...
+
+    def counts(self, spec: JobSpec) -> list[str]:
+        """Return the options that say how many ranks there are, and on how many nodes."""
+        ...
+
+
+LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
+
+
+def at(site: Site | None, planned: str) -> Launcher:
+    """Return what starts ranks at a site in place of the planned command."""
+    if site is not None and site.launch.launcher == pals.NAME:
+        return pals
+    return srun if planned == srun.COMMAND else mpirun
+
+
+def of(plan: Plan) -> Launcher:
+    """Return the launcher of a plan; one inside the container is the image's own."""
+    outside = () if plan.inside else LAUNCHERS
+    return next((one for one in outside if plan.launcher[0] == one.COMMAND), mpirun)

@@ -1,0 +1,31 @@
+"""``mpiexec`` of PALS, HPE's Parallel Application Launch Service on Cray EX; pure.
+
+Not run: the words follow the ALCF user guides for Polaris ("Running Jobs" and "Containers on Polaris") and
+NCAR/mpibind. Ranks reach the launcher through ``PMI_*`` variables and ``/var/run/palsd``, which the site
+profile binds.
+"""
+
+from toolkit.model.facts import HostFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Request
+from toolkit.model.site import Site
+
+NAME, COMMAND = "pals", "mpiexec"
+
+
+def words(
+    planned: tuple[str, ...],  # noqa: ARG001 - the words of srun or mpirun mean nothing to PALS
+    host: HostFacts,  # noqa: ARG001
+    request: Request,
+    site: Site | None,
+) -> tuple[str, ...]:
+    """Return what binds a rank to its cores, one hardware thread after the other, and the site's words."""
+    cores = request.cpus_per_rank
+    depth = cores and cores * (site.threads() if site else 1)
+    bound = ("--depth", str(depth), "--cpu-bind", "depth") if depth else ()
+    return (*bound, *(site.launch.srun if site else ()))
+
+
+def counts(spec: JobSpec) -> list[str]:
+    """Return the number of ranks, and of those on each node."""
+    return ["-n", str(spec.ranks), "--ppn", str(spec.ranks_per_node)]

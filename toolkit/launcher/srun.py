@@ -1,0 +1,61 @@
+"""``srun`` of Slurm; pure."""
+
+from toolkit.knowledge.pmix import is_plugin
+from toolkit.model.facts import HostFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Request
+from toolkit.model.site import Site
+
+COMMAND = "srun"
+
+NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
+"""Stand for what only an elastic job itself knows; no user's words have a NUL."""
+
+IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
+"""The same as the script says it."""
+
+
+def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
+    """Return the options of a launch, and after them the options of the site."""
+    made, more = list(planned), list(site.launch.srun) if site else []
+    if site and (mpi := _site_mpi(site, made)):
+        made = [f"--mpi={mpi}", *(word for word in made if not word.startswith("--mpi="))]
+    if request.cpu_bind:
+        more = [word for word in more if not word.startswith("--cpu-bind")]
+        made.append(f"--cpu-bind={request.cpu_bind}")
+    elif request.cpus_per_rank and _binds(host, site) and not any(w.startswith("--cpu-bind") for w in more):
+        made.append("--cpu-bind=cores")
+    if request.gpu_bind:
+        # Without it every rank sees all GPUs of its node, which NCCL's ways between GPUs rest on.
+        made.append(f"--gpu-bind={request.gpu_bind}")
+    return (*made, *more)
+
+
+def counts(spec: JobSpec) -> list[str]:
+    """Return how many ranks start on how many nodes; srun stops all of them when one fails."""
+    nodes, ranks = (NODES, RANKS) if spec.elastic else (str(spec.nodes), str(spec.ranks))
+    return [
+        f"--nodes={nodes}",
+        f"--ntasks={ranks}",
+        f"--ntasks-per-node={spec.ranks_per_node}",
+        *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
+        # Without it the other ranks wait in a collective until the time limit (srun(1)).
+        "--kill-on-bad-exit=1",
+        "--label",
+    ]
+
+
+def _site_mpi(site: Site, planned: list[str]) -> str:
+    """Return the site's word for ``--mpi``, if it serves the same interface as the plan's."""
+    kind = next((word.removeprefix("--mpi=") for word in planned if word.startswith("--mpi=")), "none")
+    if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):
+        return ""
+    return site.launch.mpi
+
+
+def _binds(host: HostFacts, site: Site | None) -> bool:
+    """Return whether Slurm can bind ranks to cores: it needs a plugin for it (srun(1), --cpu-bind)."""
+    if host.slurm and host.slurm.settings:
+        plugins = host.slurm.settings.get("TaskPlugin", "")
+        return "affinity" in plugins or "cgroup" in plugins
+    return site is not None

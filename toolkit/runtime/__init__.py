@@ -1,0 +1,1 @@
+"""Container runtimes: how a command is started in an image."""

@@ -1,0 +1,36 @@
+"""Schedulers: how a job is asked for. A new one is a module here, a template, and its name in the model."""
+
+from typing import Protocol
+
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Site
+from toolkit.scheduler import pbs, slurm
+
+
+class Scheduler(Protocol):
+    """What a module of this package has."""
+
+    NAME: str
+    """The name in site profiles."""
+    TITLE: str
+    """The name in messages."""
+    TEMPLATE: str
+    """The job script below ``slurm/``."""
+    SUBMITS: bool
+    """Whether toolkit submits and follows jobs; if not, it prints the script."""
+
+    def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:
+        """Return the lines that the scheduler reads from the head of the script, without their prefix.
+
+        Raises:
+            BadInput: for a field that the scheduler has no option for.
+        """
+        ...
+
+
+SCHEDULERS: tuple[Scheduler, ...] = (slurm, pbs)
+
+
+def of(site: Site | None) -> Scheduler:
+    """Return the scheduler of a site; without one Slurm."""
+    return next((one for one in SCHEDULERS if site and site.scheduler == one.NAME), slurm)

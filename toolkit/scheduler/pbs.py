@@ -1,0 +1,64 @@
+"""PBS Professional and OpenPBS: what ``qsub`` reads from the head of a job script; pure.
+
+Not run: the lines follow qsub(1B) and the job scripts that centres publish (ALCF user guides for Polaris,
+"Running Jobs"; README of NCAR/mpibind for Derecho).
+"""
+
+from toolkit.errors import BadInput
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Site
+from toolkit.scheduler.times import minutes
+
+NAME, TITLE = "pbs", "PBS"
+TEMPLATE = "job.pbs.sh.j2"
+SUBMITS = False
+
+_NO_OPTION = (
+    "qos", "nodelist", "exclude", "array", "begin", "gpu_bind", "cpu_bind", "chain", "elastic", "requeue",
+    "warning", "memory_per_cpu", "reservation", "licenses", "mail_type",
+)  # fmt: skip
+"""Fields of a job that neither PBS nor the job script for it has an option for."""
+
+
+def header(spec: JobSpec, site: Site | None = None) -> list[str]:
+    """Return the lines without ``#PBS``.
+
+    Raises:
+        BadInput: for a field that PBS has no option for, or a job without a time limit.
+    """
+    for name in _NO_OPTION:
+        if getattr(spec, name):
+            raise BadInput(f"--{name.replace('_', '-')}: PBS has no such option here; leave it out")
+    limit = minutes(spec.time)
+    if limit is None:
+        raise BadInput(f"--time {spec.time}: give PBS a time limit", fix="write MINUTES or HH:MM:SS")
+    after = spec.dependency and f"depend={spec.dependency}"
+    pairs = [
+        ("-N", spec.name),
+        ("-l", f"select={spec.nodes}:{_chunk(spec, site)}"),
+        ("-l", "place=scatter:excl" if spec.exclusive else "place=scatter"),
+        ("-l", f"walltime={limit // 60:02}:{limit % 60:02}:00"),
+        ("-q", spec.partition),
+        ("-A", spec.account),
+        ("-W", after),
+        ("-o", spec.output),
+        *([("-e", spec.error)] if spec.error else [("-j", "oe")]),
+        ("-M", spec.mail_user),
+    ]
+    lines = [f"{name} {value}" for name, value in pairs if value not in (None, "")]
+    return [*lines, *dict.fromkeys((*(site.defaults.sbatch if site else ()), *spec.sbatch))]
+
+
+def _chunk(spec: JobSpec, site: Site | None) -> str:
+    """Return what one node of the job has, in the words of a ``select`` statement (pbs_resources(7B))."""
+    gpus = spec.gpus_per_node if site is None or site.gpus.ask == "gres" else None
+    cores = spec.cpus_per_rank * spec.ranks_per_node if spec.cpus_per_rank else None
+    pairs = [
+        ("ncpus", cores and cores * (site.threads(spec.partition) if site else 1)),
+        ("mpiprocs", spec.ranks_per_node),
+        ("ompthreads", spec.cpus_per_rank),
+        ("ngpus", gpus),
+        ("mem", f"{spec.memory.lower()}b" if spec.memory else None),
+    ]
+    words = [f"{name}={value}" for name, value in pairs if value]
+    return ":".join((*words, *([spec.constraint] if spec.constraint else [])))
