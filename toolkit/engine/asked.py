@@ -21,5 +21,5 @@ def unread(case: Case, *names: str) -> Lacks | None:
 
 def _failed(case: Case, name: str) -> bool:
     side, _, field = name.partition(".")
-    facts = case.host if side == "host" else case.image
+    facts = case.host_facts if side == "host" else case.image_facts
     return field in facts.unknown

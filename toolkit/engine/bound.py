@@ -41,8 +41,8 @@ def halves(case: Case) -> bool:
     Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
     (open-mpi/ompi:docs 6.0).
     """
-    host, inside = host_launcher(case.host), case.original.mpi
-    if host is None or inside is None or not replaces(host, case.original, case.plan):
+    host, inside = host_launcher(case.host_facts), case.original_facts.mpi
+    if host is None or inside is None or not replaces(host, case.original_facts, case.plan):
         return False
     two = knowledge.mpi().release.two_libraries
     return two.of(inside) and not two.of(host)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from toolkit.engine.case import Case
+from toolkit.engine.case import Case, Moot, Undecided
 from toolkit.engine.praise import praise
 from toolkit.engine.rule import TRY_IT, Hit, Lacks, Rule
 from toolkit.model.finding import Finding
@@ -92,7 +92,12 @@ def _ask(case: Case, rule: Rule) -> Answer | None:
     if "unknown" in states:
         missing = (name for name, state in zip(rule.needs, states, strict=True) if state == "unknown")
         return Answer(rule, missing=tuple(missing))
-    said = rule.check(case)
+    try:
+        said = rule.check(case)
+    except Moot:
+        return None
+    except Undecided as open_question:
+        return Answer(rule, missing=open_question.names)
     if isinstance(said, Lacks):
         return Answer(rule, missing=said.names)
     if said and said.outcome == "singletons" and case.request.alone:

@@ -18,7 +18,7 @@ def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
     """Return the fast networks of the host."""
     if lacks := missing(case, "host.infiniband"):
         return lacks
-    host = case.host
+    host = case.host_facts
     return fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
 
 
@@ -32,7 +32,7 @@ def by_ucx(case: Case, tls: str = "", devices: str = "") -> Way | Lacks:
         return "shut"
     if lacks := missing(case, "image.ucx_transports"):
         return lacks
-    if not wanted & set(case.image.ucx_transports or ()) or _names_no_device(case, devices):
+    if not wanted & set(case.image_facts.ucx_transports or ()) or _names_no_device(case, devices):
         return "shut"
     return by_these(tls)
 
@@ -47,7 +47,7 @@ def by_these(tls: str) -> Way:
 
 def _names_no_device(case: Case, devices: str) -> bool:
     named = {word.strip().partition(":")[0] for word in devices.split(",") if word.strip()}
-    return bool(named) and not named & {"all", *(case.host.infiniband or ())}
+    return bool(named) and not named & {"all", *(case.host_facts.infiniband or ())}
 
 
 def by_libfabric(case: Case, provider: str = "") -> Way | Lacks:
@@ -59,7 +59,7 @@ def by_libfabric(case: Case, provider: str = "") -> Way | Lacks:
         return "shut"
     if lacks := missing(case, "image.libfabric_providers"):
         return lacks
-    there = set(case.image.libfabric_providers or ())
+    there = set(case.image_facts.libfabric_providers or ())
     named = {word.strip().partition(";")[0] for word in provider.split(",") if word.strip()}
     left = there & named if named and not provider.startswith("^") else there
     if any(left & set(row.providers) for row in found):
@@ -73,7 +73,7 @@ def by_mtl(case: Case, provider: str = "") -> Way | Lacks:
     found = networks(case)
     if isinstance(found, Lacks):
         return found
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     there = set(mpi.components.get("mtl", ())) if mpi else set()
     if any(there & set(row.mtl) for row in found):
         return "open"
@@ -88,6 +88,6 @@ def by_openib(case: Case, allowed: str = "") -> Way | Lacks:
     taken = [row for row in found if "openib" in row.btl]
     if not taken:
         return "shut"
-    version = (case.image.mpi.version if case.image.mpi else None) or ""
+    version = (case.image_facts.mpi.version if case.image_facts.mpi else None) or ""
     unasked = any(fabric().openib.serves(row, version) for row in taken)
     return "open" if unasked or allowed.lower() in _TRUE else "not known"

@@ -60,7 +60,7 @@ def in_force(case: Case) -> dict[str, tuple[str, str]]:
     process_linux.go; measured: FI_PROVIDER of host and image).
     """
     plain, meant = _set_by_host(case)
-    inherited = {name: pair for name, pair in plain.items() if name not in case.image.environment}
+    inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
     found = _set_in_home(case) | inherited | _set_in_image(case) | meant
     for name, value in case.plan.env.items():
         where = "request: --env" if name in case.request.env else "plan:"
@@ -72,7 +72,7 @@ def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
     if leaves_out_home(case):
         return {}
     where = "host: ~/.openmpi/mca-params.conf"
-    return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host.mca_params or {}).items()}
+    return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host_facts.mca_params or {}).items()}
 
 
 def value_in_force(case: Case, name: str) -> str | None:
@@ -83,7 +83,7 @@ def value_in_force(case: Case, name: str) -> str | None:
 def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
     return {
         name: (value, f"image: ENV {name}={value}")
-        for name, value in case.image.environment.items()
+        for name, value in case.image_facts.environment.items()
         if name not in _OF_THE_IMAGE
     }
 
@@ -96,15 +96,15 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
     """
     plain: dict[str, tuple[str, str]] = {}
     meant: dict[str, tuple[str, str]] = {}
-    for name in sorted(set(case.host.environment) - set(case.plan.unset)):
-        found = (case.host.environment[name], f"host: {name}={case.host.environment[name]}")
+    for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
+        found = (case.host_facts.environment[name], f"host: {name}={case.host_facts.environment[name]}")
         inside = name_inside(name)
         if inside is None:
             plain[name] = found
-        elif name.startswith(obeyed(case.host)):
+        elif name.startswith(obeyed(case.host_facts)):
             meant.setdefault(inside, found)
     serves = case.mode in {"srun-pmix", "bind"} and offer(case) == Offer(pmix="slurm")
-    for name, value in (set_by_slurm(case.host) if serves else {}).items():
+    for name, value in (set_by_slurm(case.host_facts) if serves else {}).items():
         if name not in case.plan.unset:
             plain[name] = (value, f"host: scontrol show config: PMIxEnv: {name}={value}")
     return ({} if cleaned(case) else plain), meant
@@ -122,7 +122,7 @@ def ends_first(case: Case) -> bool:
 
 def effect(case: Case, name: str, value: str, where: str) -> Effect:
     """Judge one setting; ``value`` may be empty where only its name is known."""
-    mpi, ok = case.image.mpi, Effect(name, value, where, "ok")
+    mpi, ok = case.image_facts.mpi, Effect(name, value, where, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
         return _python(case, ok)
     if mpi is None:
@@ -182,7 +182,7 @@ def _of(name: str, implementation: str) -> bool:
 
 
 def _lacking(case: Case, rows: list[Setting]) -> tuple[str, ...]:
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
         return ("image.mpi.device",)
@@ -193,12 +193,12 @@ def _lacking(case: Case, rows: list[Setting]) -> tuple[str, ...]:
 
 
 def _counts(case: Case, row: Setting) -> bool:
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     return mpi is not None and (
         (not row.implementation or mpi.implementation in row.implementation)
         and within(mpi.version or "", row.versions)
         and (not row.device or (mpi.device or "").startswith(row.device))
-        and (not row.client or within(case.image.pmix or "", row.client))
+        and (not row.client or within(case.image_facts.pmix or "", row.client))
         and (not row.speaks or row.speaks in (mpi.interfaces or ()))
         and counts(row.nodes, case.request.nodes)
     )
@@ -235,7 +235,7 @@ def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
-    plugins = case.image.pmix_plugins if of_pmix else mpi.plugins
+    plugins = case.image_facts.pmix_plugins if of_pmix else mpi.plugins
     if plugins is None:
         return replace(ok, outcome=None, missing=("image.pmix_plugins" if of_pmix else "image.mpi.plugins",))
     return bad if plugins else ok
@@ -292,7 +292,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
     """Interfaces that are named take the place of the loopback interface, which then has to be named too."""
-    there = case.host.interfaces
+    there = case.host_facts.interfaces
     if there is None:
         return replace(ok, outcome=None, missing=("host.interfaces",))
     words = {word.strip() for word in ok.value.split(",") if word.strip()}
@@ -305,9 +305,9 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
 def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     """UCX takes ``mlx5_0:1`` and ``eth0`` alike; of a fabric's devices only a host with one has any."""
     wanted = {word.strip() for word in ok.value.split(",")}
-    if wanted & {*row.value, *(case.host.interfaces or ())}:
+    if wanted & {*row.value, *(case.host_facts.interfaces or ())}:
         return ok
-    if case.host.interfaces is None:
+    if case.host_facts.interfaces is None:
         return replace(ok, outcome=None, missing=("host.interfaces",))
     return _by_way(paths.by_ucx(case, devices=ok.value), ok, bad)
 
@@ -318,7 +318,7 @@ def _in_init(found: Effect) -> Effect:
 
 
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
-    there = case.host.interfaces
+    there = case.host_facts.interfaces
     if there is None:
         return replace(ok, outcome=None, missing=("host.interfaces",))
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
@@ -343,7 +343,7 @@ def _carried(case: Case, component: Component, ok: Effect, bad: Effect) -> Effec
 
 
 def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     there = (mpi.components if mpi else {}).get(row.framework)
     if not there:
         return replace(ok, outcome=None, missing=("image.mpi.components",))

@@ -141,7 +141,7 @@ def test_a_rule_is_described_and_its_facts_exist(rule: Rule):
 
 def _exists(side: str, field: str) -> bool:
     one = FIRES[next(iter(FIRES))][0]
-    kinds = {"host": type(one.host), "image": type(one.image)}
+    kinds = {"host": type(one.host_facts), "image": type(one.image_facts)}
     parts = {"slurm": "SlurmFacts", "runtime": "ContainerRuntime", "mpi": "ImageMpi"}
     kind = kinds[side]
     for part in field.split("."):

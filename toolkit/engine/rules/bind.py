@@ -29,7 +29,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
     is looked for by its mpirun on PATH: one that a module brings, or that srun alone starts, is not seen.
     A folder that bears the name of whoever asked cannot be named: facts are mailed, and hold no such names.
     """
-    host = host_launcher(case.host)
+    host = host_launcher(case.host_facts)
     if host is None:
         title = "No mpirun is on PATH here whose MPI could be mounted; other folders were not looked into"
         return Hit(case.cite("host.mpis"), "unavailable", title=title)
@@ -57,10 +57,10 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
 )
 def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     """The loader looks for a soname: ``libmpich.so.12`` is not ``libmpi.so.12``, nor is ``libmpi.so.40``."""
-    host, mpi = host_launcher(case.host), case.image.mpi
+    host, mpi = host_launcher(case.host_facts), case.image_facts.mpi
     if host is None or mpi is None or not case.plan.binds:
         return None
-    same_name = replaces(host, case.original, case.plan)
+    same_name = replaces(host, case.original_facts, case.plan)
     if same_name is None:
         return Lacks(("host.mpis.soname",) if host.soname is None else ("image.mpi.soname",))
     if same_name:
@@ -95,8 +95,8 @@ def bind_name_of_another(case: Case) -> Hit | None:
     """Open MPI 1.10 and the kin of MPICH call their library ``libmpi.so.12``: the loader takes one for the
     other, and a program of Open MPI then misses variables that it names, as ``ompi_mpi_comm_world``.
     """
-    host, mpi = host_launcher(case.host), case.original.mpi
-    if host is None or mpi is None or not replaces(host, case.original, case.plan):
+    host, mpi = host_launcher(case.host_facts), case.original_facts.mpi
+    if host is None or mpi is None or not replaces(host, case.original_facts, case.plan):
         return None
     pair = (mpi.implementation, host.implementation)
     if pair.count("openmpi") != 1 or not HYDRA & set(pair):
@@ -123,7 +123,7 @@ def bind_glibc_older(case: Case) -> Hit | Lacks | None:
     """A library of the host runs on the C library of the image, and not on musl. Also where another MPI is
     loaded: what lies beside the mounted library replaces its namesakes, which the image's MPI may need.
     """
-    host, mpi, glibc = host_launcher(case.host), case.image.mpi, case.image.glibc
+    host, mpi, glibc = host_launcher(case.host_facts), case.image_facts.mpi, case.image_facts.glibc
     if host is None or mpi is None or not case.plan.binds:
         return None
     if not _touched(case):
@@ -138,7 +138,7 @@ def bind_glibc_older(case: Case) -> Hit | Lacks | None:
 
 def _touched(case: Case) -> bool:
     """Tell whether anything of what is mounted is loaded."""
-    host, mpi = host_launcher(case.host), case.image.mpi
+    host, mpi = host_launcher(case.host_facts), case.image_facts.mpi
     if host is None or mpi is None:
         return False
     return bool(first(host, case.plan) & {*mpi.needs, mpi.soname})
@@ -161,12 +161,12 @@ def bind_library_older(case: Case) -> Hit | Lacks | None:
     """What is loaded of the image's own MPI, all or half of it, asks the mounted libfabric for an interface
     that came later. Half of it stays beside the host's library, which finds its libfabric by itself.
     """
-    host, mpi, half = host_launcher(case.host), case.original.mpi, halves(case)
+    host, mpi, half = host_launcher(case.host_facts), case.original_facts.mpi, halves(case)
     if (
         host is None
         or mpi is None
         or mpi.fabric_asked is None
-        or (replaces(host, case.original, case.plan) and not half)
+        or (replaces(host, case.original_facts, case.plan) and not half)
     ):
         return None
     taken = brought(host, case.plan) & set(host.needs or ()) if half else first(host, case.plan)
@@ -194,8 +194,8 @@ def bind_library_older(case: Case) -> Hit | Lacks | None:
 )
 def bind_library_missing(case: Case) -> Hit | Lacks | None:
     """What is not in the mounted folders has to be in the image, where its loader finds it."""
-    host = host_launcher(case.host)
-    if host is None or not case.plan.binds or not replaces(host, case.original, case.plan):
+    host = host_launcher(case.host_facts)
+    if host is None or not case.plan.binds or not replaces(host, case.original_facts, case.plan):
         return None
     if host.outside is None:
         return Lacks(("host.mpis.outside",))
@@ -204,12 +204,12 @@ def bind_library_missing(case: Case) -> Hit | Lacks | None:
 
 def _missing(case: Case, host: HostMpi, wanted: set[str]) -> Hit | Lacks | None:
     """Say which of the libraries that are wanted are neither mounted nor in the image."""
-    original, offered = case.original.mpi, case.image.libraries
+    original, offered = case.original_facts.mpi, case.image_facts.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
     lacking = sorted(wanted - brought(host, case.plan) - there)
     if not lacking:
         return None
-    if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image.absent):
+    if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image_facts.absent):
         return Lacks(("image.libraries",))
     because = f"the mounted MPI needs {', '.join(lacking)}, which the image does not have"
     fact = "image.libfabric" if offered is None else "image.libraries"
@@ -229,7 +229,7 @@ def _beside(case: Case, host: HostMpi) -> set[str]:
     """
     if not halves(case):
         return set()
-    taken = first(host, case.plan) & set(case.original.mpi.needs if case.original.mpi else ())
+    taken = first(host, case.plan) & set(case.original_facts.mpi.needs if case.original_facts.mpi else ())
     return {n for names in (host.components_need or {}).values() if taken & set(names) for n in names}
 
 
@@ -248,11 +248,11 @@ def bind_component_lacks_library(case: Case) -> Hit | Lacks | None:
     """A component that cannot be loaded is passed by; without one that speaks what is offered no rank is
     wired up.
     """
-    host, found = host_launcher(case.host), offer(case)
+    host, found = host_launcher(case.host_facts), offer(case)
     if (
         host is None
         or found is None
-        or not replaces(host, case.original, case.plan)
+        or not replaces(host, case.original_facts, case.plan)
         or not _opens_own(case, host)
     ):
         return None
@@ -284,7 +284,7 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
 )
 def bind_modules_differ(case: Case) -> Hit | Lacks | None:
     """UCX opens its modules by path: the host's libucs finds those of the image, of another release."""
-    host, inside = host_launcher(case.host), case.original.ucx
+    host, inside = host_launcher(case.host_facts), case.original_facts.ucx
     if host is None or inside is None or not case.plan.binds or not _touched(case):
         return None
     if "libucs.so.0" not in brought(host, case.plan) or host.relocatable:
@@ -313,8 +313,13 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     """An Open MPI whose components are files looks for them where it was built to be. Those of the image
     stand there if it is the same release.
     """
-    host, inside = host_launcher(case.host), case.original.mpi
-    if host is None or inside is None or not host.plugins or not replaces(host, case.original, case.plan):
+    host, inside = host_launcher(case.host_facts), case.original_facts.mpi
+    if (
+        host is None
+        or inside is None
+        or not host.plugins
+        or not replaces(host, case.original_facts, case.plan)
+    ):
         return None
     if _opens_own(case, host):
         return None
@@ -357,7 +362,7 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
 )
 def bind_abi_split(case: Case) -> Hit | None:
     """Programs of Open MPI 6 need libopen_mpi.so.40 too: half of the image's MPI meets half of the host's."""
-    host, inside = host_launcher(case.host), case.original.mpi
+    host, inside = host_launcher(case.host_facts), case.original_facts.mpi
     if host is None or inside is None or not halves(case):
         return None
     evidence = case.cite("host.mpis", "image.mpi")

@@ -44,7 +44,7 @@ def cuda_compat_refused(case: Case) -> Hit | Lacks | None:
 
 
 def _taken(case: Case) -> bool | None:
-    return cuda.compat_takes(case.image.cuda or "", case.host.gpu_driver or "")
+    return cuda.compat_takes(case.image_facts.cuda or "", case.host_facts.gpu_driver or "")
 
 
 def _refusal(case: Case) -> str:
@@ -52,7 +52,7 @@ def _refusal(case: Case) -> str:
     if consumer:
         return f"cuda-compat is not for GPUs such as this one ({consumer[0].family}, no data-centre GPU)"
     if _taken(case) is False:
-        return f"cuda-compat does not work on the branch of driver {case.host.gpu_driver}"
+        return f"cuda-compat does not work on the branch of driver {case.host_facts.gpu_driver}"
     return ""
 
 
@@ -81,11 +81,11 @@ def cuda_compat_needed(case: Case) -> Hit | Lacks | None:
     if known and _names_compat(case):
         return None
     evidence = case.cite(*PAIR, "image.cuda_compat")
-    words = _path_with(case, (case.image.cuda_compat_folders or _COMPAT)[0])
+    words = _path_with(case, (case.image_facts.cuda_compat_folders or _COMPAT)[0])
     if known:
         return Hit(evidence, fix=f"put their folder first inside the container: {words}")
-    title = f"Whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works on driver "
-    title += f"{case.host.gpu_driver} is not known here"
+    title = f"Whether cuda-compat for CUDA {cuda.series(case.image_facts.cuda or '')} works on driver "
+    title += f"{case.host_facts.gpu_driver} is not known here"
     return Hit(
         evidence, title=title, fix=f"look it up in NVIDIA's CUDA Compatibility guide, or try it: {words}"
     )
@@ -93,7 +93,7 @@ def cuda_compat_needed(case: Case) -> Hit | Lacks | None:
 
 def _path_unknown(case: Case) -> Lacks | None:
     """Tell that the image's own search path could not be read, where the launch gives no other."""
-    unread = "environment.LD_LIBRARY_PATH" in case.image.unknown and _PATH not in case.plan.env
+    unread = "environment.LD_LIBRARY_PATH" in case.image_facts.unknown and _PATH not in case.plan.env
     return Lacks((f"image.environment.{_PATH}",)) if unread else None
 
 
@@ -101,7 +101,7 @@ def _names_compat(case: Case) -> bool:
     """Tell whether programs find the libraries of cuda-compat, and before the host's driver."""
     named = _named(case)
     before = named[: named.index(_DRIVER)] if _DRIVER in named else named
-    return not set(before).isdisjoint(case.image.cuda_compat_folders or _COMPAT)
+    return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
 
 def _path_with(case: Case, *first: str) -> str:
@@ -109,7 +109,7 @@ def _path_with(case: Case, *first: str) -> str:
 
     What is set inside the container takes the place of all that image and runtime put there.
     """
-    own = (f for f in _named(case) if f not in (*(case.image.cuda_compat_folders or _COMPAT), _DRIVER))
+    own = (f for f in _named(case) if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), _DRIVER))
     return f"--env {_PATH}={':'.join((*first, *own, _DRIVER))}"
 
 
@@ -119,7 +119,7 @@ def _named(case: Case) -> list[str]:
 
 def _library_path(case: Case) -> str:
     said = case.plan.env.get(_PATH)
-    return case.image.environment.get(_PATH, "") if said is None else said
+    return case.image_facts.environment.get(_PATH, "") if said is None else said
 
 
 @rule(
@@ -139,7 +139,7 @@ def cuda_compat_outdated(case: Case) -> Hit | Lacks | None:
     NVIDIA's images for frameworks name ``compat/lib``, which is not there until they find that the libraries
     of ``compat/lib.real`` are needed; that does no harm.
     """
-    if not older(case.image.cuda_compat, case.host.gpu_driver):
+    if not older(case.image_facts.cuda_compat, case.host_facts.gpu_driver):
         return None
     if lacks := _path_unknown(case):
         return lacks
@@ -172,7 +172,7 @@ def library_path_hides_driver(case: Case) -> Hit | Lacks | None:
     asked = _NV in case.plan.container
     if not asked and (lacks := missing(case, "image.cuda")):
         return lacks
-    if not asked and not case.image.cuda:
+    if not asked and not case.image_facts.cuda:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
     fix = f"--env {_PATH}={':'.join((*_named(case), _DRIVER))}"

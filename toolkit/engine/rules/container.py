@@ -14,7 +14,7 @@ _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use
 
 
 def _tmp_is_bound(case: Case) -> bool:
-    runtime = case.host.runtime
+    runtime = case.host_facts.runtime
     allowed = runtime is None or runtime.settings.get("user bind control") != "no"
     return allowed and any(bind.split(":")[0] == _TMP for bind in case.plan.binds)
 
@@ -43,16 +43,16 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
         source, _, target = bind.partition(":")
         if target.split(":")[0] == _TMP != source:
             hidden[f"--bind {bind}"] = f"plan: --bind {bind}"
-    private = private_tmp(case.host.slurm) if case.host.slurm else None
+    private = private_tmp(case.host_facts.slurm) if case.host_facts.slurm else None
     if case.mode != "mpirun-host" and private:
         hidden[private.partition(" ")[0]] = f"host: scontrol show config: {private}"
     unsaid = unread(case, "host.slurm.settings") if case.mode != "mpirun-host" and not hidden else None
     if not hidden and unsaid is None:
         return None
-    found, launcher = offer(case), host_launcher(case.host)
+    found, launcher = offer(case), host_launcher(case.host_facts)
     if found is None or not found.pmix or cleaned(case):
         return None
-    server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
+    server = case.host_facts.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if not _reads_files(case, server):
         return None
     if unsaid:
@@ -66,9 +66,9 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
 
 def _reads_files(case: Case, server: str | None) -> bool:
     """Tell whether the client has the store that this server offers first; of an unknown one, its own."""
-    own = store_of(case.image.pmix or "")
+    own = store_of(case.image_facts.pmix or "")
     offered = store_of(server) if server else own
-    return offered is not None and offered in (case.image.pmix_components.get("gds") or (own,))
+    return offered is not None and offered in (case.image_facts.pmix_components.get("gds") or (own,))
 
 
 @rule(
@@ -85,7 +85,7 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
 
     With ``PMIX_MCA_gds=hash`` Open MPI 5 does without it.
     """
-    mpi, runtime = case.image.mpi, case.host.runtime
+    mpi, runtime = case.image_facts.mpi, case.host_facts.runtime
     if mpi is None or runtime is None or mpi.implementation != "openmpi" or _tmp_is_bound(case):
         return None
     words = case.plan.container
@@ -93,7 +93,7 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
     if runtime.settings.get("mount tmp") == "no":
         said.append("host: apptainer.conf: mount tmp = no")
     if not said:
-        return Lacks(("host.runtime.settings",)) if "runtime.settings" in case.host.unknown else None
+        return Lacks(("host.runtime.settings",)) if "runtime.settings" in case.host_facts.unknown else None
     if brings_prrte(mpi) and case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     if case.mode == "mpirun-container":
@@ -109,5 +109,5 @@ def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
     """Return how the daemon of another rank may end before one of them looks for /tmp."""
     if case.mode != "srun-pmix":
         return ()
-    rows = (row for row in mismatch(mpi, "pmix") if row.first and row.munge == case.host.munge)
+    rows = (row for row in mismatch(mpi, "pmix") if row.first and row.munge == case.host_facts.munge)
     return tuple(row.outcome for row in rows)

@@ -31,7 +31,9 @@ def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
         return ()
     if lacks := missing(case, *_HOST):
         return lacks
-    return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or (), case.host.link_layers)
+    return fabric.fabrics_of(
+        case.host_facts.infiniband or (), case.host_facts.fabrics or (), case.host_facts.link_layers
+    )
 
 
 def _slow(case: Case, wanted: _Way) -> Fabric | Lacks | None:
@@ -41,7 +43,7 @@ def _slow(case: Case, wanted: _Way) -> Fabric | Lacks | None:
         return found
     if found and (lacks := missing(case, "image.mpi")):
         return lacks
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None:
         return None
     for row in found:
@@ -83,17 +85,17 @@ def _way_of_open_mpi(case: Case, mpi: ImageMpi, row: Fabric) -> _Way | Lacks:
 def _by_ucx(case: Case, row: Fabric) -> _Way | Lacks:
     if lacks := missing(case, "image.ucx_transports"):
         return lacks
-    return "fast" if row.ucx and row.ucx in (case.image.ucx_transports or ()) else "ucx"
+    return "fast" if row.ucx and row.ucx in (case.image_facts.ucx_transports or ()) else "ucx"
 
 
 def _by_libfabric(case: Case, row: Fabric) -> _Way | Lacks:
     if lacks := missing(case, "image.libfabric_providers"):
         return lacks
-    return "fast" if set(row.providers) & set(case.image.libfabric_providers or ()) else "libfabric"
+    return "fast" if set(row.providers) & set(case.image_facts.libfabric_providers or ()) else "libfabric"
 
 
 def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
-    seen = "host.infiniband" if row.devices and case.host.infiniband else "host.fabrics"
+    seen = "host.infiniband" if row.devices and case.host_facts.infiniband else "host.fabrics"
     return case.cite(seen, "image.mpi", *names)
 
 
@@ -115,7 +117,9 @@ def mpi_lacks_fabric(case: Case) -> Hit | Lacks | None:
     row = _slow(case, "none")
     if row is None or isinstance(row, Lacks):
         return row
-    title = f"{mpi_name(case.image.mpi)} in the image has nothing that speaks {row.shown}: it would use TCP"
+    title = (
+        f"{mpi_name(case.image_facts.mpi)} in the image has nothing that speaks {row.shown}: it would use TCP"
+    )
     return Hit(_evidence(case, row), title=title, fix=_another_mpi(row), source=row.source)
 
 
@@ -151,9 +155,7 @@ def ucx_lacks_fabric(case: Case) -> Hit | Lacks | None:
     evidence = _evidence(case, row, "image.ucx_transports")
     title = f"The UCX in the image has no module for {row.shown}"
     if not row.ucx:
-        title = (
-            f"{mpi_name(case.image.mpi)} sends by UCX, which has no module for {row.shown}: it would use TCP"
-        )
+        title = f"{mpi_name(case.image_facts.mpi)} sends by UCX, which has no module for {row.shown}: it would use TCP"  # noqa: E501
     fix = row.fix if row.ucx else _another_mpi(row)
     return Hit(evidence, title=title, fix=fix, source=row.source)
 
@@ -177,7 +179,7 @@ def libfabric_lacks_provider(case: Case) -> Hit | Lacks | None:
     if row is None or isinstance(row, Lacks):
         return row
     evidence = _evidence(case, row, "image.libfabric_providers")
-    inside = _has_its_own(case.image.mpi)
+    inside = _has_its_own(case.image_facts.mpi)
     where = "inside the image's MPICH" if inside else "in the image"
     title = f"The libfabric {where} has none of the providers {', '.join(row.providers)} for {row.shown}"
     return Hit(evidence, title=title, fix=_ANOTHER_MPICH if inside else row.fix, source=row.source)
@@ -214,10 +216,10 @@ def verbs_driver_missing(case: Case) -> Hit | Lacks | None:
     NCCL opens libibverbs itself, as it starts: an image for GPUs may have no libibverbs at all, and NCCL
     takes TCP there without a word.
     """
-    found = fabric.fabrics_of(case.host.infiniband or (), (), case.host.link_layers)
+    found = fabric.fabrics_of(case.host_facts.infiniband or (), (), case.host_facts.link_layers)
     if case.request.nodes == 1 or not found:
         return None
-    image, there = case.image, case.state("image.verbs_providers")
+    image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
     # Where there is no libibverbs, a module that needs it is no module; NCCL looks for it all the same.
     if image.nccl is None and (there == "absent" or not modules):
@@ -228,7 +230,7 @@ def verbs_driver_missing(case: Case) -> Hit | Lacks | None:
 
 
 def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    drivers = case.image.verbs_providers or ()
+    drivers = case.image_facts.verbs_providers or ()
     row = next((row for row in found if row.verbs and row.verbs not in drivers), None)
     if row is None:
         return None
@@ -265,11 +267,11 @@ def locked_memory_limited(case: Case) -> Hit | Lacks | None:
     often has another limit than a job of Slurm. A limit of several GiB for each process is enough for what
     ranks send.
     """
-    if not case.host.infiniband:
+    if not case.host_facts.infiniband:
         return None
     if lacks := missing(case, "host.locked_memory"):
         return lacks
-    limit = case.host.locked_memory
+    limit = case.host_facts.locked_memory
     if limit is None or limit < 0 or limit >= fabric.fabric().locked_memory.small:
         return None
     title = f"Processes may lock {limit // 1024} KiB of memory, RDMA wants no limit"
@@ -290,7 +292,7 @@ def shared_memory_small(case: Case) -> Hit | None:
     the container takes from the host. Where it is full, they end with 'No space left on device' or 'Bus
     error'.
     """
-    size = case.host.shm
+    size = case.host_facts.shm
     if size is None or size >= fabric.fabric().shared_memory.small:
         return None
     title = f"Shared memory of {size // 2**20} MiB: NCCL and PyTorch's data loaders want 512 MiB or more"
@@ -313,7 +315,7 @@ def single_copy_unavailable(case: Case) -> Hit | Lacks | None:
     between user namespaces, and with Yama's ptrace_scope above 0; Open MPI then copies twice, through
     /dev/shm.
     """
-    runtime = case.host.runtime
+    runtime = case.host_facts.runtime
     if runtime is None or case.request.ranks_per_node == 1:
         return None
     if lacks := missing(case, "host.runtime.setuid", "host.ptrace_scope"):
@@ -322,6 +324,6 @@ def single_copy_unavailable(case: Case) -> Hit | Lacks | None:
     apart = apart and case.mode != "mpirun-container"
     if apart:
         return Hit(case.cite("host.runtime"))
-    if not case.host.ptrace_scope or case.host.xpmem:
+    if not case.host_facts.ptrace_scope or case.host_facts.xpmem:
         return None
     return Hit(case.cite("host.ptrace_scope"))

@@ -18,7 +18,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
 )
 def gloo_lacks_horovod(case: Case) -> Hit | None:
     """Gloo is Horovod's own way to wire up ranks; no other program speaks it."""
-    if case.image.horovod:
+    if case.image_facts.horovod:
         return None
     return Hit(case.cite("image.horovod"), "unavailable")
 
@@ -36,8 +36,8 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
 )
 def horovod_lacks_gloo(case: Case) -> Hit | Lacks | None:
     """Asked for a controller that it does not have, Horovod ends in ``hvd.init()``."""
-    built = case.image.horovod_built
-    if not case.image.horovod:
+    built = case.image_facts.horovod_built
+    if not case.image_facts.horovod:
         return None
     if built is None:
         return Lacks(("image.horovod_built",))

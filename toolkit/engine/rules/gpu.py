@@ -12,13 +12,13 @@ PAIR = ("image.cuda", "host.gpu_driver")
 
 def kinds(case: Case) -> tuple[Gpu, ...]:
     """Return the kinds of GPU of the host that are known here, each once."""
-    found = (cuda.gpu_of(name) for name in case.host.gpus or ())
+    found = (cuda.gpu_of(name) for name in case.host_facts.gpus or ())
     return tuple(dict.fromkeys(kind for kind in found if kind))
 
 
 def too_old(case: Case) -> bool:
     """Tell whether the driver itself cannot run the image's CUDA."""
-    return older(case.host.gpu_driver, cuda.least_driver(case.image.cuda or ""))
+    return older(case.host_facts.gpu_driver, cuda.least_driver(case.image_facts.cuda or ""))
 
 
 @rule(
@@ -42,12 +42,10 @@ def gpu_driver_too_old(case: Case) -> Hit | Lacks | None:
         return None
     if lacks := missing(case, "image.cuda_compat"):
         return lacks
-    if case.image.cuda_compat:
+    if case.image_facts.cuda_compat:
         return None
-    least = cuda.least_driver(case.image.cuda or "")
-    title = (
-        f"CUDA {cuda.series(case.image.cuda or '')} needs driver {least}, the host has {case.host.gpu_driver}"
-    )
+    least = cuda.least_driver(case.image_facts.cuda or "")
+    title = f"CUDA {cuda.series(case.image_facts.cuda or '')} needs driver {least}, the host has {case.host_facts.gpu_driver}"  # noqa: E501
     return Hit(case.cite("image.cuda", "host.gpu_driver", "image.cuda_compat"), title=title)
 
 
@@ -65,7 +63,7 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     code that the driver has to compile at start (PTX) from the newer toolkit (error 222,
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need the newer driver (error 36).
     """
-    if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):
+    if too_old(case) or not older(case.host_facts.gpu_driver, cuda.full_driver(case.image_facts.cuda or "")):
         return None
     return Hit(case.cite(*PAIR))
 
@@ -85,8 +83,8 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
     available'.
     """
     for kind in kinds(case):
-        if older(case.image.cuda, kind.first):
-            title = f"{kind.family} GPUs are known from CUDA {kind.first} on; the image has {case.image.cuda}"
+        if older(case.image_facts.cuda, kind.first):
+            title = f"{kind.family} GPUs are known from CUDA {kind.first} on; the image has {case.image_facts.cuda}"  # noqa: E501
             return Hit(case.cite("image.cuda", "host.gpus"), title=title, source=kind.source)
     return None
 
@@ -106,8 +104,10 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     """
     for kind in kinds(case):
         # 12.9.1 is still of the series 12.9.
-        if older(kind.last, cuda.series(case.image.cuda or "")):
-            title = f"CUDA {kind.last} is the last for {kind.family} GPUs; the image has {case.image.cuda}"
+        if older(kind.last, cuda.series(case.image_facts.cuda or "")):
+            title = (
+                f"CUDA {kind.last} is the last for {kind.family} GPUs; the image has {case.image_facts.cuda}"
+            )
             return Hit(case.cite("image.cuda", "host.gpus"), title=title, source=kind.source)
     return None
 
@@ -126,7 +126,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     from one into another. MPI and NCCL send through the memory of the host in their place. Up to 2.31 NCCL
     ends where two ranks have parts of one GPU: 'Duplicate GPU detected'.
     """
-    if not case.host.mig or case.request.ranks_per_node == 1:
+    if not case.host_facts.mig or case.request.ranks_per_node == 1:
         return None
     return Hit(case.cite("host.mig", "image.cuda"))
 
@@ -147,7 +147,7 @@ def gpu_without_driver(case: Case) -> Hit | Lacks | None:
     """
     if lacks := missing(case, "host.gpu_driver"):
         return lacks
-    if case.host.gpu_driver or case.host.amd_gpus:
+    if case.host_facts.gpu_driver or case.host_facts.amd_gpus:
         return None
     return Hit(case.cite("image.cuda", "host.gpu_driver"))
 
@@ -165,7 +165,7 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     """After an update of the driver without a restart the old one still runs in the kernel, and --nv brings
     the new libraries. No program finds a GPU then: TensorFlow computes on the processors, others end.
     """
-    return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host.gpu_mismatch else None
+    return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host_facts.gpu_mismatch else None
 
 
 @rule(
@@ -182,12 +182,12 @@ def gpu_of_amd(case: Case) -> Hit | Lacks | None:
     """What was built for CUDA finds no GPU of its kind, and computes on the processors without a word. AMD's
     GPUs need programs that were built for ROCm. Those are not judged, nor is their driver.
     """
-    if case.host.gpu_driver:
+    if case.host_facts.gpu_driver:
         return None
-    if not case.host.amd_gpus:
+    if not case.host_facts.amd_gpus:
         return unread(case, "host.amd_gpus")
     if lacks := missing(case, "host.gpu_driver"):
         return lacks
-    number = len(case.host.amd_gpus)
+    number = len(case.host_facts.amd_gpus)
     title = f"The image is made for GPUs of NVIDIA, and the {number} of this host are AMD's"
     return Hit(case.cite("image.cuda", "host.amd_gpus"), title=title)

@@ -23,7 +23,7 @@ def slurm_absent(case: Case) -> Hit | None:
 
     Ranks on this machine alone (toolkit launch --local) need none, unless srun is to start them.
     """
-    if case.host.slurm is not None:
+    if case.host_facts.slurm is not None:
         return None
     if not case.request.allocation and (case.mode in OUTSIDE_SLURM or case.request.alone):
         return None
@@ -40,7 +40,7 @@ def slurm_absent(case: Case) -> Hit | None:
 )
 def runtime_absent(case: Case) -> Hit | None:
     """A SIF is started by Apptainer or Singularity, which has to be on PATH on every node."""
-    if case.host.runtime is not None:
+    if case.host_facts.runtime is not None:
         return None
     return Hit(case.cite("host.runtime"), "unavailable")
 
@@ -60,10 +60,13 @@ def user_namespaces_off(case: Case) -> Hit | Lacks | None:
 
     Either is enough, so that one of them known to be there decides.
     """
-    runtime = case.host.runtime
-    if runtime is None or runtime.setuid or case.host.user_namespaces:
+    runtime = case.host_facts.runtime
+    if runtime is None or runtime.setuid or case.host_facts.user_namespaces:
         return None
-    ways = (("host.runtime.setuid", runtime.setuid), ("host.user_namespaces", case.host.user_namespaces))
+    ways = (
+        ("host.runtime.setuid", runtime.setuid),
+        ("host.user_namespaces", case.host_facts.user_namespaces),
+    )
     if unread := tuple(name for name, value in ways if value is None):
         return Lacks(unread)
     return Hit(case.cite("host.user_namespaces", "host.runtime"), "unavailable")
@@ -82,7 +85,7 @@ def too_few_nodes(case: Case) -> Hit | None:
 
     Where sinfo does not tell the number nothing is said, as sbatch itself refuses what cannot be.
     """
-    slurm = case.host.slurm
+    slurm = case.host_facts.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
         return None
     because = f"{case.request.nodes} nodes were asked for; the largest partition has {slurm.nodes}"
@@ -99,9 +102,9 @@ def too_few_nodes(case: Case) -> Hit | None:
 )
 def architecture_differs(case: Case) -> Hit | None:
     """Programs of one architecture do not run on another; the first one to start says 'Exec format error'."""
-    if case.host.architecture == case.image.architecture:
+    if case.host_facts.architecture == case.image_facts.architecture:
         return None
-    because = f"the image is for {case.image.architecture}, the host is {case.host.architecture}"
+    because = f"the image is for {case.image_facts.architecture}, the host is {case.host_facts.architecture}"
     return Hit(case.cite("host.architecture", "image.architecture"), "loader-failure", because)
 
 
@@ -117,7 +120,7 @@ def architecture_differs(case: Case) -> Hit | None:
 )
 def slurm_lacks_pmix(case: Case) -> Hit | None:
     """``srun --mpi=pmix`` ends at once where ``srun --mpi=list`` does not name it."""
-    if pmix_type(case.host):
+    if pmix_type(case.host_facts):
         return None
     return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
 
@@ -134,7 +137,7 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
 )
 def slurm_lacks_pmi2(case: Case) -> Hit | None:
     """``srun --mpi=pmi2`` ends at once where ``srun --mpi=list`` does not name it."""
-    slurm = case.host.slurm
+    slurm = case.host_facts.slurm
     if slurm is None or "pmi2" in (slurm.mpi_types or ()):
         return None
     return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
@@ -154,7 +157,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     """The profile of a site names the type that its Slurm had; another release of Slurm, or another cluster,
     may not have it.
     """
-    types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
+    types = (case.host_facts.slurm.mpi_types if case.host_facts.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
     # Where it has no plugin of this kind at all, the rules above say so.
@@ -177,7 +180,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
 )
 def host_launcher_absent(case: Case) -> Hit | None:
     """The hybrid model needs an mpirun outside the container, on PATH as a job finds it."""
-    if host_launcher(case.host):
+    if host_launcher(case.host_facts):
         return None
     return Hit(case.cite("host.mpis"), "unavailable")
 
@@ -194,7 +197,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
 )
 def host_launcher_broken(case: Case) -> Hit | None:
     """Its folder is on PATH, and the loader does not find the libraries that belong to it."""
-    host = host_launcher(case.host)
+    host = host_launcher(case.host_facts)
     if host is None or not host.lacks:
         return None
     because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
@@ -217,7 +220,7 @@ def mpi_default_none(case: Case) -> Hit | None:
     It does no harm to a launch that names its interface; it explains why the same line without
     ``--mpi`` does not work.
     """
-    slurm = case.host.slurm
+    slurm = case.host_facts.slurm
     if slurm is None or slurm.mpi_default != "none":
         return None
     return Hit(case.cite("host.slurm.mpi_default"))

@@ -34,7 +34,7 @@ _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/li
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
     """No libmpi was found on the paths that the loader of the image searches."""
-    if case.image.mpi is not None:
+    if case.image_facts.mpi is not None:
         return None
     if case.request.alone and case.mode != "mpirun-container":
         fix = "nothing, if the program does not call MPI"
@@ -58,7 +58,7 @@ def mpi_moved(case: Case) -> Hit | None:
     another. Moved, as HPC-X out of its image, it finds none, and ends in MPI_Init before it asks
     how it was started (opal_shmem_base_select failed).
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or mpi.built_for is None:
         return None
     said = {word.partition("=")[0] for word in (*case.plan.env, *case.plan.container)}
@@ -81,7 +81,7 @@ def mpi_moved(case: Case) -> Hit | None:
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
     """Only implementations with cells in the matrix are predicted; for others the engine says so."""
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
     return Hit(
@@ -104,7 +104,7 @@ def libfabric_missing(case: Case) -> Hit | Lacks | None:
     2021.18 it does so even where it is alone, and ends with a segmentation fault. The one that it brings
     lies where programs do not look unless LD_LIBRARY_PATH says so; its own mpirun does, and mpi4py 4.1.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or brings_libfabric(case):
         return None
     if value_in_force(case, "I_MPI_FABRICS") == "shm":
@@ -138,18 +138,20 @@ def _ended_sooner(case: Case) -> tuple[Outcome, ...]:
 
 def _in_reach(case: Case, mpi: ImageMpi) -> bool | Lacks:
     """Tell whether the libfabric of the image is where this launch looks for it."""
-    path = case.image.libfabric
+    path = case.image_facts.libfabric
     own = [f"{mpi.prefix}/{below}" for below in _OWN_LIBFABRIC if mpi.implementation == "intelmpi"]
     if path is None or posixpath.dirname(path) not in own:
         return path is not None
-    users = [program for program, library in (case.image.programs or {}).items() if library == mpi.library]
+    users = [
+        program for program, library in (case.image_facts.programs or {}).items() if library == mpi.library
+    ]
     if users and all(program.startswith(f"{mpi.prefix}/") and MPI4PY.match(program) for program in users):
         return True
     if "libfabric.so.1" in set(mpi.needs) - set(mpi.lacks or ()):
         return True
     if case.mode == "mpirun-container" and posixpath.dirname(path) in own[:2]:
         return True
-    offered = case.image.libraries
+    offered = case.image_facts.libraries
     return Lacks(("image.libraries",)) if offered is None else "libfabric.so.1" in offered
 
 
@@ -161,12 +163,12 @@ def _server(case: Case) -> str:
 
 def brings_libfabric(case: Case) -> bool:
     """Tell whether a libfabric of the host is mounted, and the loader told to look there."""
-    if case.mode == "bind" and "libfabric.so.1" in first(host_launcher(case.host), case.plan):
+    if case.mode == "bind" and "libfabric.so.1" in first(host_launcher(case.host_facts), case.plan):
         return True
-    if not case.host.libfabric:
+    if not case.host_facts.libfabric:
         return False
     searched = case.plan.env.get("LD_LIBRARY_PATH", "").split(":")
-    folder = posixpath.dirname(case.host.libfabric)
+    folder = posixpath.dirname(case.host_facts.libfabric)
     return any(b.split(":")[0] == folder and bind_target(b) in searched for b in case.plan.binds)
 
 
@@ -184,7 +186,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
     """Single releases fail in ways that nothing else foretells; they are listed with their cells. Where the
     ranks of a node share one identity, each world has one rank a node.
     """
-    mpi, found = case.image.mpi, offer(case)
+    mpi, found = case.image_facts.mpi, offer(case)
     alike = found is not None and found.shared and served(case, found) == "pmix"
     ranks = 1 if alike else case.request.ranks_per_node
     for row in knowledge.mpi().defect:
@@ -206,7 +208,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _started_by_openmpi(case: Case, releases: str) -> bool:
-    host = host_launcher(case.host)
+    host = host_launcher(case.host_facts)
     return host is not None and host.implementation == "openmpi" and within(host.version or "", releases)
 
 
@@ -221,6 +223,6 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
 )
 def stack_disagrees(case: Case) -> Hit | None:
     """``/opt/toolkit/stack.json`` was written when the image was built; something was changed since."""
-    if not case.image.disagreements:
+    if not case.image_facts.disagreements:
         return None
-    return Hit(tuple(f"image: {line}" for line in case.image.disagreements))
+    return Hit(tuple(f"image: {line}" for line in case.image_facts.disagreements))

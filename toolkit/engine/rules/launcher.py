@@ -38,7 +38,7 @@ def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
     """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
     components as files, or whose PMIx has, searches there, finds none that fit, and aborts in MPI_Init.
     """
-    host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
+    host, mpi, variables = host_launcher(case.host_facts), case.image_facts.mpi, knowledge.mpi().variables
     if host is None or mpi is None or host.implementation != "openmpi" or cleaned(case):
         return None
     if host.leaks is None:
@@ -79,7 +79,7 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     and OPAL_PREFIX is not. The other way round it works, as it does with a PMIx from outside (ext3x) and from
     Open MPI 5 on: those do not compare the two.
     """
-    host, mpi = host_launcher(case.host), case.image.mpi
+    host, mpi = host_launcher(case.host_facts), case.image_facts.mpi
     if host is None or mpi is None or not brings_orte(mpi):
         return None
     taken = _WHOLE_PREFIX & set(case.plan.unset)
@@ -108,7 +108,7 @@ def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
 
     Only measured pairs are predicted.
     """
-    host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
+    host, mpi, client = host_launcher(case.host_facts), case.image_facts.mpi, case.image_facts.pmix
     if host is None or mpi is None or client is None or "pmix" not in (mpi.interfaces or ()):
         return None
     if host.implementation != "openmpi":
@@ -139,7 +139,7 @@ def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
 )
 def container_launcher_absent(case: Case) -> Hit | None:
     """A launcher inside the container has to be in the image, and on its PATH where its path is not given."""
-    launcher = case.image.mpi.launcher if case.image.mpi else None
+    launcher = case.image_facts.mpi.launcher if case.image_facts.mpi else None
     if not launcher:
         return Hit(case.cite("image.mpi.launcher"), "unavailable")
     if case.plan.launcher[0] != "mpirun" or case.state("image.mpirun") != "absent":
@@ -164,19 +164,21 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
 
     The job script can be its way: it starts there by srun what the launcher gives to ``toolkit-agent``.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or not mpi.launcher:
         return None
     starter = _starter(case, mpi)
     if starter is None:
         return Lacks(("image.mpirun",))
     if starter == _NOBODY:
-        because = f"{case.image.mpirun} is of no MPI that was found in the image; what it starts is not known"
+        because = (
+            f"{case.image_facts.mpirun} is of no MPI that was found in the image; what it starts is not known"
+        )
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
     if rows and rows[0].amd_unthreaded is not None and (lacks := missing(case, *PROCESSOR)):
         return lacks
-    row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host)}), None)
+    row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
@@ -206,7 +208,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
         return Hit(evidence, "unknown", because)
     if starter == mpi or same(starter.version or "", mpi.version or ""):
         return None
-    client = case.image.pmix
+    client = case.image_facts.pmix
     row = launcher_pair(starter, client, case.request, ()) if client else None
     if row is not None and row.outcome != "ok":
         return Hit(evidence, row.outcome, row.because, source=row.source)
@@ -226,12 +228,12 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     ``None`` where there are several and nobody looked at PATH.
     """
     word = case.plan.launcher[0]
-    if "/" not in word and case.image.other_mpis and case.state("image.mpirun") == "unknown":
+    if "/" not in word and case.image_facts.other_mpis and case.state("image.mpirun") == "unknown":
         return None
-    path = word if "/" in word else case.image.mpirun
+    path = word if "/" in word else case.image_facts.mpirun
     if path is None:
         return mpi
-    using = [m for m in (mpi, *case.image.other_mpis) if m.launcher == path]
+    using = [m for m in (mpi, *case.image_facts.other_mpis) if m.launcher == path]
     # An MPI without a launcher of its own uses what PATH has of its kind.
     return next((m for m in using if _is_beside(path, m)), using[0] if using else _NOBODY)
 
@@ -243,11 +245,11 @@ def _is_beside(launcher: str, mpi: ImageMpi) -> bool:
 
 def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
     forked = case.plan.launcher[1:3] == ("-launcher", "fork")
-    variables = {**case.image.environment, **case.plan.env}
+    variables = {**case.image_facts.environment, **case.plan.env}
     return (
         row.of(mpi)
         and counts(row.nodes, case.request.nodes)
-        and row.ssh in {None, case.image.ssh is not None}
+        and row.ssh in {None, case.image_facts.ssh is not None}
         and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}
         and row.agent in {None, AGENT in case.plan.launcher}

@@ -23,7 +23,7 @@ def tensorflow_without_gpu(case: Case) -> Hit | Lacks | None:
     """A TensorFlow that was built for CPUs runs on a GPU node without a word, and leaves the GPUs idle."""
     if lacks := missing(case, "image.tensorflow_cuda"):
         return lacks
-    if case.image.tensorflow_cuda:
+    if case.image_facts.tensorflow_cuda:
         return None
     return Hit(case.cite("host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"))
 
@@ -42,7 +42,7 @@ def pytorch_without_gpu(case: Case) -> Hit | Lacks | None:
     """A PyTorch that was built for CPUs answers False to ``torch.cuda.is_available()`` on every host."""
     if lacks := missing(case, "image.pytorch_cuda"):
         return lacks
-    if case.image.pytorch_cuda:
+    if case.image_facts.pytorch_cuda:
         return None
     return Hit(case.cite("host.gpu_driver", "image.pytorch", "image.pytorch_cuda"))
 
@@ -64,7 +64,7 @@ def tensorflow_cuda_missing(case: Case) -> Hit | Lacks | None:
     """
     if lacks := missing(case, "image.cuda"):
         return lacks
-    wanted, found = case.image.tensorflow_cuda or "", case.image.cuda
+    wanted, found = case.image_facts.tensorflow_cuda or "", case.image_facts.cuda
     if found and cuda.major(found) == cuda.major(wanted):
         return None
     title = f"TensorFlow was built for CUDA {wanted}, the image has {found or 'none'}"
@@ -89,7 +89,7 @@ def tensorflow_cudnn_mismatch(case: Case) -> Hit | Lacks | None:
     """
     if lacks := missing(case, "image.cudnn"):
         return lacks
-    wanted, found = case.image.tensorflow_cudnn or "", case.image.cudnn
+    wanted, found = case.image_facts.tensorflow_cudnn or "", case.image_facts.cudnn
     if (
         found
         and cuda.major(found) == cuda.major(wanted)
@@ -101,7 +101,7 @@ def tensorflow_cudnn_mismatch(case: Case) -> Hit | Lacks | None:
 
 
 def _wheel(case: Case) -> Wheel | None:
-    version = case.image.tensorflow or ""
+    version = case.image_facts.tensorflow or ""
     return next((row for row in cuda.cuda().tensorflow if within(version, row.versions)), None)
 
 
@@ -150,7 +150,7 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     refuses it with 'the provided PTX was compiled with an unsupported toolchain'.
     """
     wheel = _wheel(case)
-    if wheel is None or not older(case.host.gpu_driver, cuda.full_driver(wheel.cuda)):
+    if wheel is None or not older(case.host_facts.gpu_driver, cuda.full_driver(wheel.cuda)):
         return None
     if not any(_compiled_at_start(kind, wheel) for kind in kinds(case)):
         return None
@@ -176,7 +176,7 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
         return None
     for kind in kinds(case):
         if all(older(kind.compute, c) for c in wheel.native):
-            title = f"TensorFlow {case.image.tensorflow} has no code for {kind.family} GPUs ({kind.compute})"
+            title = f"TensorFlow {case.image_facts.tensorflow} has no code for {kind.family} GPUs ({kind.compute})"  # noqa: E501
             return Hit(case.cite("image.tensorflow", "host.gpus"), title=title, source=wheel.source)
     return None
 
@@ -194,7 +194,7 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     """From 9.11 on cuDNN has no code for Maxwell, Pascal and Volta: CUDNN_STATUS_ARCH_MISMATCH at the first
     convolution. TensorFlow 2.20 and later take any cuDNN 9, and pip the newest.
     """
-    return _dropped(case, "image.cudnn", case.image.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)
+    return _dropped(case, "image.cudnn", case.image_facts.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)
 
 
 @rule(
@@ -210,7 +210,7 @@ def nccl_lacks_gpu(case: Case) -> Hit | None:
     """NCCL starts kernels of its own on the GPU. On one that came after it they are compiled at start or
     fail; on one that it dropped they fail.
     """
-    return _dropped(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
+    return _dropped(case, "image.nccl", case.image_facts.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
 
 
 def _dropped(case: Case, name: str, version: str, called: str, rows: tuple[cuda.Dropped, ...]) -> Hit | None:
@@ -235,11 +235,15 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
     """Each release of NCCL is built for some major releases of CUDA. One that was never built for the image's
     CUDA carries another one inside, and needs the driver of that.
     """
-    release = cuda.major(case.image.cuda or "")
+    release = cuda.major(case.image_facts.cuda or "")
     row = next((r for r in cuda.cuda().nccl if r.cuda == release), None)
-    if row is None or cuda.series(case.image.nccl or "") == "" or within(case.image.nccl or "", row.versions):
+    if (
+        row is None
+        or cuda.series(case.image_facts.nccl or "") == ""
+        or within(case.image_facts.nccl or "", row.versions)
+    ):
         return None
-    title = f"NCCL {case.image.nccl} was not built for CUDA {release}"
+    title = f"NCCL {case.image_facts.nccl} was not built for CUDA {release}"
     return Hit(case.cite("image.nccl", "image.cuda"), title=title, source=row.source)
 
 
@@ -259,12 +263,12 @@ def nccl_needs_plugin(case: Case) -> Hit | Lacks | None:
     NCCL_DEBUG=INFO it says 'Using network Socket' then, and 'NET/OFI' where it has the plugin.
     """
     row = cuda.cuda().nccl_plugin
-    spoken = sorted(set(case.host.fabrics or ()) & set(row.fabrics))
+    spoken = sorted(set(case.host_facts.fabrics or ()) & set(row.fabrics))
     if not spoken or case.request.nodes == 1:
         return None
     if lacks := missing(case, "image.nccl_ofi"):
         return lacks
-    if case.image.nccl_ofi:
+    if case.image_facts.nccl_ofi:
         return None
     title = f"NCCL would use TCP: it speaks {' and '.join(spoken)} only through {row.library}"
     return Hit(case.cite("image.nccl", "host.fabrics", "image.nccl_ofi"), title=title)

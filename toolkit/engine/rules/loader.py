@@ -22,19 +22,22 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 
 def _users(case: Case) -> dict[str, str]:
     """Return the programs that load an MPI in this mode; without MPI it is Horovod's extension alone."""
-    found = case.image.programs or {}
+    found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
 
 
 def _replaced(case: Case) -> bool:
     """Tell whether the host's MPI stands in for the image's."""
-    return case.mode == "bind" and replaces(host_launcher(case.host), case.original, case.plan) is True
+    return (
+        case.mode == "bind"
+        and replaces(host_launcher(case.host_facts), case.original_facts, case.plan) is True
+    )
 
 
 def _searched(case: Case) -> str | None:
     """Return what the loader searches first where that is not what the image says; empty if nobody told."""
-    asked = path_given(case.host, case.plan)
-    return None if asked == case.image.environment.get("LD_LIBRARY_PATH") else asked
+    asked = path_given(case.host_facts, case.plan)
+    return None if asked == case.image_facts.environment.get("LD_LIBRARY_PATH") else asked
 
 
 @rule(
@@ -50,7 +53,7 @@ def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
     library has another name, or it lies where the loader does not look. Without MPI it is Horovod's own
     library that counts: one that was built with MPI is not loaded without it.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
         return None  # rule image-lacks-mpi has it
     if lacks := unread(case, "image.programs"):
@@ -89,7 +92,7 @@ def mpi_lacks_library(case: Case) -> Hit | Lacks | None:
     """A library that cannot be loaded ends each program that is linked with it, and the MPI's own launcher,
     before anything of MPI is called. Libraries of NVIDIA's driver come from the host.
     """
-    mpi, gloo = case.image.mpi, case.mode == "gloo"
+    mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
         return unread(case, "image.mpi") if gloo and _users(case) else None
     if gloo and mpi.library not in _users(case).values():
@@ -100,7 +103,7 @@ def mpi_lacks_library(case: Case) -> Hit | Lacks | None:
     driver = [name for name in lacking if _DRIVER.match(name)]
     if driver and (lacks := missing(case, "host.gpu_driver")):
         return lacks
-    if case.host.gpu_driver:
+    if case.host_facts.gpu_driver:
         lacking = [name for name in lacking if name not in driver]
     evidence = case.cite("image.mpi", "image.mpi.lacks")
     if lacking:
@@ -118,7 +121,7 @@ def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str,
     if searched is not None:
         because = f"{because}; whether LD_LIBRARY_PATH={searched} has it is not known"
         return Hit(evidence, "unknown", because, fix=doubt)
-    if mpi.library in _users(case).values() or mpi.soname in (case.image.libraries or ()):
+    if mpi.library in _users(case).values() or mpi.soname in (case.image_facts.libraries or ()):
         return Hit(evidence, "loader-failure", because)
     return Hit(evidence, "unknown", f"{because}; whether a program names its folder is not known", fix=doubt)
 
@@ -126,4 +129,4 @@ def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str,
 def _mounted(case: Case) -> set[str]:
     """Return the libraries that what is mounted brings into the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
-    return found | first(host_launcher(case.host), case.plan) if case.mode == "bind" else found
+    return found | first(host_launcher(case.host_facts), case.plan) if case.mode == "bind" else found

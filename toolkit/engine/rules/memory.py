@@ -29,12 +29,12 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
         return False
     if row.own_shm is not None and mpi.own_shm is not None and row.own_shm != mpi.own_shm:
         return False
-    if row.ucx and case.image.ucx is not None and not within(case.image.ucx, row.ucx):
+    if row.ucx and case.image_facts.ucx is not None and not within(case.image_facts.ucx, row.ucx):
         return False
     unread = (
         (bool(row.device) and mpi.device is None)
         or (row.own_shm is not None and mpi.own_shm is None)
-        or (bool(row.ucx) and case.image.ucx is None)
+        or (bool(row.ucx) and case.image_facts.ucx is None)
     )
     return None if unread else True
 
@@ -43,7 +43,7 @@ def _lacking(mpi: ImageMpi, case: Case) -> Lacks:
     names = {
         "image.mpi.device": mpi.device,
         "image.mpi.own_shm": mpi.own_shm,
-        "image.ucx": case.image.ucx,
+        "image.ucx": case.image_facts.ucx,
     }
     return Lacks(tuple(name for name, value in names.items() if value is None))
 
@@ -71,7 +71,7 @@ def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
     """Without setuid every start of the container makes a user namespace of its own. Between them the kernel
     refuses shared memory through /proc and cross-memory attach; some builds of MPI do not notice in time.
     """
-    mpi, split = case.image.mpi, alone_in_namespace(case)
+    mpi, split = case.image_facts.mpi, alone_in_namespace(case)
     if mpi is None or split is False:
         return None
     rows = [row for row in knowledge.mpi().namespaces if _stands(row, case)]
@@ -112,7 +112,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool | Lacks:
 
 def _stands(row: Namespaces, case: Case) -> bool:
     """Tell whether nothing of host or plan lifts what a row says."""
-    if row.ptrace and case.host.ptrace_scope not in {None, 0}:
+    if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # MPICH sees that cross-memory attach is forbidden, and does without
     name, _, value = row.lifted_by.partition("=")
     return not (row.lifted_by and case.plan.env.get(name) == value)
@@ -136,7 +136,7 @@ def large_messages_hang(case: Case) -> Hit | Lacks | None:
     """Ranks start and small messages pass, so that a test of the start-up sees nothing; the first gradient of
     some size waits for ever. The outcome speaks of the start, and is not changed by this.
     """
-    mpi, split = case.image.mpi, alone_in_namespace(case)
+    mpi, split = case.image_facts.mpi, alone_in_namespace(case)
     if mpi is None or split is False or not copies_blindly(mpi):
         return None
     if case.plan.env.get("OMPI_MCA_btl_vader_single_copy_mechanism") in {"none", "emulated"}:
@@ -166,7 +166,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     some two have one number more often than not. Intel MPI does not crash, in 24 launches, 6 of them with one
     number, nor did MPICH in any cell; ``--ipc`` alone does no harm.
     """
-    mpi, found = case.image.mpi, options(case, _NUMBERS)
+    mpi, found = case.image_facts.mpi, options(case, _NUMBERS)
     if not found or case.request.ranks_per_node == 1 or mpi is None or mpi.implementation != "openmpi":
         return None
     if "--sharens" in case.plan.container:
@@ -192,7 +192,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
     """MPICH keeps its queues between ranks of one node in /dev/shm and touches them as it goes: where there
     is not enough the kernel ends it. Open MPI's are files elsewhere, or it does without.
     """
-    mpi, there = case.image.mpi, case.host.shm
+    mpi, there = case.image_facts.mpi, case.host_facts.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
     if own_shared_memory(case):
@@ -234,7 +234,7 @@ def shared_memory_apart(case: Case) -> Hit | Lacks | None:
     that ends turns on the release. Open MPI takes another way then. What the kin of MPICH do has not been
     measured.
     """
-    mpi, apart = case.image.mpi, own_shared_memory(case)
+    mpi, apart = case.image_facts.mpi, own_shared_memory(case)
     if mpi is None or case.request.ranks_per_node == 1 or "--sharens" in case.plan.container:
         return None
     if mpi.implementation not in HYDRA or "sock" in (mpi.device or ""):

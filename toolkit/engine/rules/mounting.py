@@ -19,7 +19,7 @@ def _by_kernel(case: Case, lacking: _Asks) -> bool | Lacks:
     """Tell whether the kernel mounts the image: with setuid, where the release and its settings let it."""
     if lacks := lacking(case, "host.runtime.setuid"):
         return lacks
-    found = case.host.runtime
+    found = case.host_facts.runtime
     if found is None or not found.setuid:
         return False
     if lacks := unnumbered(case):
@@ -47,12 +47,12 @@ def image_compression_too_new(case: Case) -> Hit | Lacks | None:
     """
     if lacks := unread(case, "host.kernel"):
         return lacks
-    rows = [r for r in runtime.runtime().compression if older(case.host.kernel, r.kernel)]
+    rows = [r for r in runtime.runtime().compression if older(case.host_facts.kernel, r.kernel)]
     if not rows:
         return None
     if lacks := unread(case, "image.compression"):
         return lacks
-    row = next((r for r in rows if r.name == case.image.compression), None)
+    row = next((r for r in rows if r.name == case.image_facts.compression), None)
     if row is None:
         return None
     mounts = _by_kernel(case, unread)
@@ -60,9 +60,11 @@ def image_compression_too_new(case: Case) -> Hit | Lacks | None:
         return mounts
     if not mounts:
         return None
-    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {case.host.kernel}"
+    title = (
+        f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {case.host_facts.kernel}"
+    )
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")
-    if older(case.host.kernel, _MENDED):
+    if older(case.host_facts.kernel, _MENDED):
         return Hit(evidence, "unavailable", title, title, source=row.source)
     return Hit(evidence, "unknown", f"{title}, to which it may have been added", source=row.source)
 
@@ -86,8 +88,8 @@ def squashfuse_absent(case: Case) -> Hit | Lacks | None:
     temporary folder at each start, once for each rank: minutes, and the image's size several times over in
     /tmp. Without setuid squashfuse needs Linux 4.18: on an older one SingularityCE unpacks.
     """
-    found = case.host.runtime
-    if found is None or case.image.format == "sandbox":
+    found = case.host_facts.runtime
+    if found is None or case.image_facts.format == "sandbox":
         return None
     by_kernel = _by_kernel(case, missing)
     if by_kernel:
@@ -101,13 +103,13 @@ def squashfuse_absent(case: Case) -> Hit | Lacks | None:
         return Hit(case.cite("host.runtime"), title=title, fix=fix, source=row.source)
     if lacks := missing(case, "host.squashfuse"):
         return lacks
-    if not case.host.squashfuse:
+    if not case.host_facts.squashfuse:
         return Hit(case.cite("host.runtime", "host.squashfuse"))
     if found.setuid or row is None or row.way != "either":
         return None
     if lacks := missing(case, "host.kernel"):
         return lacks
-    if runtime.runtime().fuse.allowed(case.host.kernel or ""):
+    if runtime.runtime().fuse.allowed(case.host_facts.kernel or ""):
         return None
     fix = f"administrator: a newer kernel, or a setuid installation; or {_UNPACK_ONCE}"
     source = runtime.runtime().fuse.source
@@ -128,17 +130,17 @@ def squashfuse_refused(case: Case) -> Hit | Lacks | None:
     needs Linux 4.18. On an older one it does not unpack the image, and ends with 'fusermount3: mount failed:
     Operation not permitted'.
     """
-    found = case.host.runtime
-    if found is None or case.image.format == "sandbox" or _unpacks(case):
+    found = case.host_facts.runtime
+    if found is None or case.image_facts.format == "sandbox" or _unpacks(case):
         return None
     if lacks := unread(case, "host.kernel"):
         return lacks
-    fuse, kernel = runtime.runtime().fuse, case.host.kernel
+    fuse, kernel = runtime.runtime().fuse, case.host_facts.kernel
     if kernel is None or fuse.allowed(kernel):
         return None
     if lacks := unread(case, "host.runtime.setuid", "host.squashfuse"):
         return lacks
-    if found.setuid is not False or not case.host.squashfuse:
+    if found.setuid is not False or not case.host_facts.squashfuse:
         return None
     if lacks := unnumbered(case):
         return lacks
@@ -151,5 +153,5 @@ def squashfuse_refused(case: Case) -> Hit | Lacks | None:
 
 def _unpacks(case: Case) -> bool:
     """Tell whether a variable asks to unpack the image (apptainer/apptainer:cmd/internal/cli at v1.4.5)."""
-    names = {f"{runtime_name}_UNSQUASH" for runtime_name in obeyed(case.host)}
-    return bool(names & (set(case.host.environment) - set(case.plan.unset)))
+    names = {f"{runtime_name}_UNSQUASH" for runtime_name in obeyed(case.host_facts)}
+    return bool(names & (set(case.host_facts.environment) - set(case.plan.unset)))

@@ -32,7 +32,7 @@ def slurm_pmi_unreachable(case: Case) -> Hit | Lacks | None:
     cluster's slurm.conf, for which it waits a minute, munge, and a release of Slurm that understands its own.
     Without a job around it a rank is alone.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or not _on_slurms_library(mpi) or not allocation_seen(case):
         return None
     named = ", ".join(name for name in mpi.needs if name.startswith(("libpmi.so", "libslurm")))

@@ -15,7 +15,7 @@ from toolkit.versions import within
 
 
 def _speaks_pmix(case: Case) -> bool:
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     return mpi is not None and "pmix" in (mpi.interfaces or ())
 
 
@@ -37,7 +37,12 @@ def _pair(server: str, client: str) -> Pair | None:
 )
 def pmix_pair_fails(case: Case) -> Hit | Lacks | None:
     """Every PMIx from 2.1.1 on connects with every other; older ones only with some."""
-    mpi, server, client, found = case.image.mpi, case.host.pmix, case.image.pmix, offer(case)
+    mpi, server, client, found = (
+        case.image_facts.mpi,
+        case.host_facts.pmix,
+        case.image_facts.pmix,
+        offer(case),
+    )
     if (
         mpi is None
         or not _speaks_pmix(case)
@@ -75,27 +80,29 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     client 3.2.0 to 3.2.3 ends at the first that it does not have. One that was built without munge has no
     psec/munge, and none has the store of a PMIx 5. Nor does a server name munge that was built without it.
     """
-    found, launcher = offer(case), host_launcher(case.host)
-    if not insists(case.image) or found is None or not found.pmix:
+    found, launcher = offer(case), host_launcher(case.host_facts)
+    if not insists(case.image_facts) or found is None or not found.pmix:
         return None
-    server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
+    server = case.host_facts.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if PLAIN_PMIX.items() <= case.plan.env.items() or not within(
         server or "", knowledge.pmix().insists.server
     ):
         return None
-    own, store = case.image.pmix_components, store_of(server or "")
+    own, store = case.image_facts.pmix_components, store_of(server or "")
     if store is not None:
         lacking = f"gds/{store}"
     elif "munge" in own.get("psec", ()) or (found.pmix == "launcher" and _without_munge(launcher)):
         return None
-    elif case.host.munge is None:
+    elif case.host_facts.munge is None:
         return Lacks(("host.munge",))
-    elif case.host.munge:
+    elif case.host_facts.munge:
         lacking = "psec/munge"
     else:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
-    because = f"PMIx {plain(case.image.pmix)} ends where {lacking}, which the server names, is not there"
+    because = (
+        f"PMIx {plain(case.image_facts.pmix)} ends where {lacking}, which the server names, is not there"
+    )
     # Of ranks that share an identity each would find itself alone, if it came so far.
     waits = waits_for_the_dead(case, met=False)
     outcome: Outcome = "hang" if waits else "init-failure"
@@ -125,7 +132,7 @@ def _without_munge(launcher: HostMpi | None) -> bool:
 )
 def pmix_client_needs_care(case: Case) -> Hit | None:
     """Releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults between client and server."""
-    client, slurm = case.image.pmix, case.host.slurm
+    client, slurm = case.image_facts.pmix, case.host_facts.slurm
     if client is None or slurm is None or not _speaks_pmix(case):
         return None
     for row in knowledge.pmix().caution:

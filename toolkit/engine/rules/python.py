@@ -25,7 +25,7 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
     """MPI wires the ranks up, and Horovod does not ask it: without the variables of a Gloo start each rank
     trains alone, and ``hvd.size()`` is 1.
     """
-    if "mpi" in (case.image.horovod_built or ()):
+    if "mpi" in (case.image_facts.horovod_built or ()):
         return None
     return Hit(case.cite("image.horovod_built"))
 
@@ -43,8 +43,8 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
     """Without NCCL gradients go from each GPU through the memory of the host and MPI, and back; with NCCL
     they go from GPU to GPU.
     """
-    several = len(case.host.gpus or ()) > 1 or case.request.nodes > 1
-    if not case.host.gpus or not several or "nccl" in (case.image.horovod_built or ()):
+    several = len(case.host_facts.gpus or ()) > 1 or case.request.nodes > 1
+    if not case.host_facts.gpus or not several or "nccl" in (case.image_facts.horovod_built or ()):
         return None
     return Hit(case.cite("image.horovod_built", "host.gpus"))
 
@@ -62,7 +62,7 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     """Horovod's library uses TensorFlow's own C++ symbols, which change from release to release: ``import
     horovod.tensorflow`` ends with 'undefined symbol', or 'Framework tensorflow installed with version …'.
     """
-    built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""
+    built, has = case.image_facts.horovod_tensorflow or "", case.image_facts.tensorflow or ""
     if not series(built) or series(built) == series(has):
         return None
     title = f"Horovod was built for TensorFlow {built}, the image has {has}"
@@ -82,8 +82,8 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
     """Horovod has a library for each framework that it found when it was built. For another one ``import``
     ends with 'Extension … has not been built'.
     """
-    there = {"tensorflow": case.image.tensorflow, "torch": case.image.pytorch}
-    lacking = [n for n, v in there.items() if v and n not in (case.image.horovod_frameworks or ())]
+    there = {"tensorflow": case.image_facts.tensorflow, "torch": case.image_facts.pytorch}
+    lacking = [n for n, v in there.items() if v and n not in (case.image_facts.horovod_frameworks or ())]
     if not lacking:
         return None
     title = f"Horovod in the image was built without {' and '.join(lacking)}"
@@ -106,13 +106,13 @@ def user_packages_shadow(case: Case) -> Hit | Lacks | None:
     before its own packages. What ``pip install --user`` put there for the host is then used inside: another
     numpy, another TensorFlow. A Python in a virtual environment does not read it.
     """
-    version = series(case.image.python or "")
-    if version not in (case.host.user_packages or ()):
+    version = series(case.image_facts.python or "")
+    if version not in (case.host_facts.user_packages or ()):
         return None
-    if _NO_USER_SITE in {*case.plan.env, *case.image.environment} or "--no-home" in case.plan.container:
+    if _NO_USER_SITE in {*case.plan.env, *case.image_facts.environment} or "--no-home" in case.plan.container:
         return None
     if lacks := missing(case, "host.runtime"):
         return lacks
-    if case.host.runtime and case.host.runtime.settings.get("mount home") == "no":
+    if case.host_facts.runtime and case.host_facts.runtime.settings.get("mount home") == "no":
         return None
     return Hit(case.cite("host.user_packages", "image.python"))

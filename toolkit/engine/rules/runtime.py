@@ -11,7 +11,7 @@ from toolkit.knowledge import runtime
 
 def unnumbered(case: Case) -> Lacks | None:
     """Tell that the release of a runtime that was asked is not known: its name is then a guess as well."""
-    found = case.host.runtime
+    found = case.host_facts.runtime
     if found is None or found.version or not found.seen:
         return None
     return Lacks(("host.runtime.version",))
@@ -30,15 +30,15 @@ def runtime_cannot_read_image(case: Case) -> Hit | Lacks | None:
     """SIF files are as old as Singularity 3, and OCI-SIF files belong to SingularityCE 4. Another runtime
     says 'image format not recognized'.
     """
-    found = case.host.runtime
-    if any(case.image.format in row.formats for row in runtime.runtime().unreadable) and (
+    found = case.host_facts.runtime
+    if any(case.image_facts.format in row.formats for row in runtime.runtime().unreadable) and (
         lacks := unnumbered(case)
     ):
         return lacks
-    row = runtime.unreadable(found.name, found.version, case.image.format) if found else None
+    row = runtime.unreadable(found.name, found.version, case.image_facts.format) if found else None
     if row is None:
         return None
-    evidence = (*case.cite("host.runtime"), f"image: its format is {case.image.format}")
+    evidence = (*case.cite("host.runtime"), f"image: its format is {case.image_facts.format}")
     return Hit(evidence, "unavailable", row.because, source=row.source)
 
 
@@ -64,7 +64,7 @@ def oci_mode(case: Case) -> Hit | Lacks | None:
     if asked and (lacks := unnumbered(case)):
         return lacks
     found = in_oci_mode(case)
-    if not found and case.image.format == "oci-sif" and has_option(case.host, "--no-oci"):
+    if not found and case.image_facts.format == "oci-sif" and has_option(case.host_facts, "--no-oci"):
         evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
         because = "an OCI-SIF is started with --oci alone"
         return Hit(
@@ -90,7 +90,7 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     """A centre may forbid folders, bare squashfs files or SIFs that are not encrypted: 'configuration
     disallows users from running sandbox containers'.
     """
-    rows = (row for row in runtime.runtime().forbidden if row.format == case.image.format)
+    rows = (row for row in runtime.runtime().forbidden if row.format == case.image_facts.format)
     row = next((row for row in rows if setting(case, row.setting) == "no"), None)
     if row is None:
         return None
@@ -136,7 +136,7 @@ def bind_source_missing(case: Case) -> Hit | None:
     source … doesn't exist'. As installed it asks for /etc/localtime, which a minimal system lacks. From
     Apptainer 1.1 and SingularityCE 3.10 on, --no-mount leaves one out. What a person binds is no error there.
     """
-    found = case.host.runtime
+    found = case.host_facts.runtime
     if found is None or not found.unbound:
         return None
     words = case.plan.container
@@ -165,7 +165,7 @@ def runtime_retired(case: Case) -> Hit | Lacks | None:
     """
     if lacks := unnumbered(case):
         return lacks
-    found = case.host.runtime
+    found = case.host_facts.runtime
     row = runtime.retired(found.name, found.version) if found else None
     if found is None or row is None:
         return None
@@ -174,11 +174,11 @@ def runtime_retired(case: Case) -> Hit | Lacks | None:
 
 
 def setting(case: Case, name: str) -> str:
-    return case.host.runtime.settings.get(name, "") if case.host.runtime else ""
+    return case.host_facts.runtime.settings.get(name, "") if case.host_facts.runtime else ""
 
 
 def _line(case: Case, name: str) -> str:
-    found = case.host.runtime
+    found = case.host_facts.runtime
     return f"host: {found.name if found else 'apptainer'}.conf: {name} = {setting(case, name)}"
 
 
@@ -255,7 +255,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
     with variables that were meant for the other. Where neither overlay nor underlay is allowed, a bind to a
     folder that the image lacks ends the launch: "destination … doesn't exist in container".
     """
-    folders = mounted_folders(host_launcher(case.host))
+    folders = mounted_folders(host_launcher(case.host_facts))
     if not folders or not case.plan.binds:
         return None
     if setting(case, "user bind control") == "no":

@@ -26,7 +26,7 @@ def setting_breaks_mpi(case: Case) -> Hit | Lacks | None:
     """Apptainer hands the environment on. ``OMPI_MCA_btl=openib``, ``OPAL_PREFIX=…`` and the like are meant
     for the MPI of the host; the MPI in the image obeys them and fails.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)
     found = effects(case)
     bad = next((e for e in found if e.fails), None)
@@ -62,10 +62,10 @@ def setting_breaks_mpi(case: Case) -> Hit | Lacks | None:
 )
 def host_settings_leak(case: Case) -> Hit | None:
     """A module or a profile sets them for the MPI of the host; a job inherits them."""
-    names = harmful(case.host)
+    names = harmful(case.host_facts)
     if not names:
         return None
-    values = case.host.environment
+    values = case.host_facts.environment
     return Hit(tuple(f"host: {n}={values[n]}" if values[n] else f"host: {n} is set" for n in names))
 
 
@@ -80,7 +80,7 @@ def host_settings_leak(case: Case) -> Hit | None:
 )
 def mca_params_file(case: Case) -> Hit | None:
     """The home folder is mounted, so that the Open MPI in the image reads what was meant for another."""
-    mpi, lines = case.image.mpi, case.host.mca_params
+    mpi, lines = case.image_facts.mpi, case.host_facts.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):
         return None
     said = (f"{name} = {value}" if value else f"{name} is set" for name, value in lines.items())

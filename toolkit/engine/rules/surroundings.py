@@ -20,11 +20,11 @@ def _bound(case: Case, folder: str) -> bool:
 
 
 def _inherited(case: Case, name: str) -> bool:
-    return name in case.host.environment and name not in case.plan.unset
+    return name in case.host_facts.environment and name not in case.plan.unset
 
 
 def _said(case: Case, name: str) -> str:
-    value = case.host.environment.get(name, "")
+    value = case.host_facts.environment.get(name, "")
     return f"host: {name}={value}" if value else f"host: {name} is set"
 
 
@@ -41,7 +41,7 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     """The variable is handed on, the folder is not: Open MPI cannot make its session directory there, Python
     falls back to another folder, and other programs end with 'No such file or directory'.
     """
-    folder = case.host.tmpdir
+    folder = case.host_facts.tmpdir
     if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
         return None
     return Hit(case.cite("host.tmpdir"))
@@ -60,7 +60,7 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     """A TMPDIR that was set on the login node is often not there on compute nodes, and everything that wants
     a temporary file fails.
     """
-    if case.host.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
+    if case.host_facts.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
         return None
     return Hit(case.cite("host.tmpdir_usable"))
 
@@ -79,7 +79,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     """Slurm's PMIx plugin makes a session folder below TmpFS and tells its name to the ranks. Where TmpFS is
     not /tmp, the container does not have it. From 22.05 on mpi.conf may name another folder.
     """
-    settings = case.host.slurm.settings if case.host.slurm else {}
+    settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
     names = ("PMIxCliTmpDirBase", "TmpFS")
     name = next((name for name in names if settings.get(name, "").startswith("/")), "TmpFS")
     folder = settings.get(name, "")
@@ -104,10 +104,10 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """PMIX_SERVER_TMPDIR, where servers before PMIx 5 keep their shared store, lies below SlurmdSpoolDir. A
     client that does not see it asks by messages, which is right, and slower to start with very many ranks.
     """
-    folder = case.host.slurm.settings.get("SlurmdSpoolDir", "") if case.host.slurm else ""
+    folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
     known = knowledge.pmix().stores
-    stores = set(case.image.pmix_components.get("gds", ())) & set(known.files)
-    if not folder or not stores or within(case.host.pmix or "", known.in_tmp) or _bound(case, folder):
+    stores = set(case.image_facts.pmix_components.get("gds", ())) & set(known.files)
+    if not folder or not stores or within(case.host_facts.pmix or "", known.in_tmp) or _bound(case, folder):
         return None
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
@@ -134,7 +134,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     """
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
-    server, client = case.host.pmix or "", case.image.pmix or ""
+    server, client = case.host_facts.pmix or "", case.image_facts.pmix or ""
     known = knowledge.pmix().stores
     early = [within(version, known.early) for version in (server, client)]
     if early[0] == early[1] or not all(within(version, known.in_tmp) for version in (server, client)):
@@ -158,10 +158,10 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
     build. A client with munge alone needs the host's munge socket, which a container does not have, and one
     with neither is refused: INVALID-CREDENTIAL.
     """
-    ways = set(case.image.pmix_components.get("psec", ()))
+    ways = set(case.image_facts.pmix_components.get("psec", ()))
     if not ways or "native" in ways:
         return None
-    reached = "munge" in ways and case.host.munge and _bound(case, "/run/munge")
+    reached = "munge" in ways and case.host_facts.munge and _bound(case, "/run/munge")
     return None if reached else Hit(case.cite("image.pmix_components", "host.munge"))
 
 
@@ -195,7 +195,7 @@ def library_path_forced(case: Case) -> Hit | None:
     """LD_LIBRARY_PATH of the host stays outside; APPTAINERENV_LD_LIBRARY_PATH is set inside, in place of what
     the image sets. Libraries that the image finds by its own path are then missing or others.
     """
-    names = [name for name in forced_paths(case.host) if _inherited(case, name)]
+    names = [name for name in forced_paths(case.host_facts) if _inherited(case, name)]
     return Hit(tuple(_said(case, name) for name in names)) if names else None
 
 
@@ -212,7 +212,7 @@ def nodes_differ(case: Case) -> Hit | None:
     """A job that spans nodes of two kinds works only where it works on both. What was read here is that of
     the kind with most nodes.
     """
-    lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host.differs.items()))
+    lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))
     return Hit(lines) if lines else None
 
 
@@ -228,6 +228,6 @@ def nodes_differ(case: Case) -> Hit | None:
 )
 def compute_nodes_not_asked(case: Case) -> Hit | Lacks | None:
     """Login nodes often have no GPU, no InfiniBand, other processors and other limits than compute nodes."""
-    if case.host.compute_nodes:
+    if case.host_facts.compute_nodes:
         return None
     return missing(case, "host.compute_nodes") or Hit(case.cite("host.compute_nodes"))

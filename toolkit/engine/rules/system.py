@@ -24,10 +24,12 @@ def kernel_too_old(case: Case) -> Hit | Lacks | None:
     """
     if lacks := unread(case, "host.kernel", "image.glibc"):
         return lacks
-    row = glibc.oldest_kernel(case.image.glibc or "", case.host.architecture)
-    if row is None or not older(case.host.kernel, row.kernel):
+    row = glibc.oldest_kernel(case.image_facts.glibc or "", case.host_facts.architecture)
+    if row is None or not older(case.host_facts.kernel, row.kernel):
         return None
-    because = f"glibc {case.image.glibc} needs Linux {row.kernel}, the host has {case.host.kernel}"
+    because = (
+        f"glibc {case.image_facts.glibc} needs Linux {row.kernel}, the host has {case.host_facts.kernel}"
+    )
     return Hit(case.cite("image.glibc", "host.kernel"), "loader-failure", because, source=row.source)
 
 
@@ -46,17 +48,15 @@ def image_needs_newer_processor(case: Case) -> Hit | Lacks | None:
     """
     if lacks := unread(case, "image.cpu_level"):
         return lacks
-    wanted = glibc.level(case.image.cpu_level or "")
+    wanted = glibc.level(case.image_facts.cpu_level or "")
     if not wanted:  # the oldest level, which every x86-64 has; or none is named
         return None
     if lacks := missing(case, "host.cpu_level"):
         return lacks
-    found = glibc.level(case.host.cpu_level or "")
+    found = glibc.level(case.host_facts.cpu_level or "")
     if found is None or found >= wanted:
         return None
-    because = (
-        f"a library of the image needs {case.image.cpu_level}, the host's processor is {case.host.cpu_level}"
-    )
+    because = f"a library of the image needs {case.image_facts.cpu_level}, the host's processor is {case.host_facts.cpu_level}"  # noqa: E501
     return Hit(case.cite("image.cpu_level", "host.cpu_level"), "loader-failure", because)
 
 
@@ -74,17 +74,17 @@ def tensorflow_needs_avx(case: Case) -> Hit | None:
     ends with 'Illegal instruction'.
     """
     row = glibc.glibc().avx
-    if not within(case.image.tensorflow or "", row.versions):
+    if not within(case.image_facts.tensorflow or "", row.versions):
         return None
     return _without(case, row)
 
 
 def _without(case: Case, row: Instructions) -> Hit | None:
     evidence = case.cite("image.tensorflow", "host.cpu_level")
-    if case.host.cpu_level in row.lacking:
+    if case.host_facts.cpu_level in row.lacking:
         return Hit(evidence)
-    if case.host.cpu_level in row.doubtful:
-        title = f"TensorFlow uses AVX instructions, which not every {case.host.cpu_level} processor has"
+    if case.host_facts.cpu_level in row.doubtful:
+        title = f"TensorFlow uses AVX instructions, which not every {case.host_facts.cpu_level} processor has"
         return Hit(evidence, severity="info", title=title, fix="look for avx in /proc/cpuinfo of a node")
     return None
 
@@ -105,14 +105,14 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | Lacks | None:
     asked = _NV in case.plan.container
     if asked and (lacks := unread(case, "host.gpu_libraries_glibc", "image.glibc", "image.cuda")):
         return lacks
-    if not asked and not (case.host.gpu_driver and case.image.cuda):
+    if not asked and not (case.host_facts.gpu_driver and case.image_facts.cuda):
         return None
-    needed, has = case.host.gpu_libraries_glibc, case.image.glibc
+    needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
     if not older(has, needed):
         return None
     because = f"the driver's libraries need glibc {needed}, the image has {has}"
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
-    return Hit(evidence, "loader-failure" if asked and case.image.cuda else None, because)
+    return Hit(evidence, "loader-failure" if asked and case.image_facts.cuda else None, because)
 
 
 @rule(
@@ -128,7 +128,7 @@ def image_glibc_too_old(case: Case) -> Hit | None:
     """A program or library that was copied from a newer distribution, or a wheel that was forced in, names
     versions of the C library that this one does not have, and is not loaded.
     """
-    if not older(case.image.glibc, case.image.glibc_needed):
+    if not older(case.image_facts.glibc, case.image_facts.glibc_needed):
         return None
-    title = f"Something in the image needs glibc {case.image.glibc_needed}, the image has {case.image.glibc}"
+    title = f"Something in the image needs glibc {case.image_facts.glibc_needed}, the image has {case.image_facts.glibc}"  # noqa: E501
     return Hit(case.cite("image.glibc_needed", "image.glibc"), title=title)

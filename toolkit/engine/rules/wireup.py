@@ -64,10 +64,10 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     """
     asked: tuple[str, ...] = names
     there = {
-        "image.ssh": case.image.ssh is not None,
-        "image.mpirun": case.image.mpirun is not None,
-        "host.munge": case.host.munge,
-        "host.cpu_threads": amd_unthreaded(case.host),
+        "image.ssh": case.image_facts.ssh is not None,
+        "image.mpirun": case.image_facts.mpirun is not None,
+        "host.munge": case.host_facts.munge,
+        "host.cpu_threads": amd_unthreaded(case.host_facts),
     }
     named = _munge_named(case)
     told = {} if named is None else {"host.munge": named}
@@ -141,7 +141,7 @@ def environment_cleaned(case: Case) -> Hit | Lacks | None:
     if not found:
         return None
     evidence = tuple(dict.fromkeys(found.values()))
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if case.mode == "gloo":
         because = f"{next(iter(found))} strips SLURM_*, by which ranks find each other without MPI"
         return Hit(evidence, "init-failure", because)
@@ -172,7 +172,7 @@ def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
     Depending on implementation and version the ranks abort in MPI_Init, or each believes to be alone
     and the job ends with exit status 0.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or "pmix" in spoken(case):
         return None
     return unanswered(case, mpi, "pmix", "image.mpi.interfaces")
@@ -191,7 +191,7 @@ def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
 )
 def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
     """Slurm's pmi2 plugin answers PMI-1 and PMI-2 only. Open MPI as it is packaged has no client for them."""
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or PMI & spoken(case):
         return None
     return unanswered(case, mpi, "pmi2", "image.mpi.interfaces")
@@ -210,7 +210,7 @@ def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
 )
 def nothing_offered(case: Case) -> Hit | Lacks | None:
     """With ``--mpi=none`` srun starts programs that are no MPI; an MPI finds nobody to ask."""
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None:
         return None
     return unanswered(case, mpi, "none")
@@ -229,7 +229,7 @@ def nothing_offered(case: Case) -> Hit | Lacks | None:
 )
 def bind_interface_differs(case: Case) -> Hit | Lacks | None:
     """The launcher was chosen for the host's MPI; another one may be loaded in its place."""
-    mpi, found = case.image.mpi, offer(case)
+    mpi, found = case.image_facts.mpi, offer(case)
     if mpi is None or found is None or served(case, found):
         return None
     return unanswered(case, mpi, found.sees, "image.mpi.interfaces")
@@ -253,7 +253,7 @@ def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
     In an allocation Hydra starts its proxies by srun, and where Slurm's default is PMIx they inherit the
     PMIx identity of one process a node: with one rank a node an Open MPI finds itself by accident.
     """
-    host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
+    host, mpi, found = host_launcher(case.host_facts), case.image_facts.mpi, offer(case)
     if host is None or mpi is None:
         return None
     if found is None:
@@ -323,7 +323,7 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     if case.request.nodes == 1:
         # The step that the identity is of has one process: that is the world of each that takes it.
         return Hit(evidence, "singletons", f"{why}, of a step of one: each takes itself for the only rank")
-    client = case.image.pmix or ""
+    client = case.image_facts.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
     if row is None:
         return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
@@ -346,7 +346,7 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
     """MPICH 5 looks for PMIX_RANK first and ends when it finds one that it cannot use, PMI or not. One that
     was built with PMIx ends as well: of the two it does not know which is meant.
     """
-    host, mpi = host_launcher(case.host), case.image.mpi
+    host, mpi = host_launcher(case.host_facts), case.image_facts.mpi
     if host is None or mpi is None or host.implementation not in HYDRA:
         return None
     row = next(mismatch(mpi, "pmix"), None)
@@ -382,7 +382,7 @@ def rank_outside_step(case: Case) -> Hit | Lacks | None:
     script one; without the variable they take themselves for singletons, and ranks on other nodes wait for
     them for ever, or end on their own account.
     """
-    mpi, found = case.image.mpi, offer(case)
+    mpi, found = case.image_facts.mpi, offer(case)
     if mpi is None or found is None or not found.pmix or "pmix" not in (mpi.interfaces or ()):
         return None
     if not needs_hint(case) or in_step(case):
@@ -394,7 +394,7 @@ def rank_outside_step(case: Case) -> Hit | Lacks | None:
     taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}
     all_outside = case.request.nodes == 1 or taken or not case.request.allocation
     refused = _others_are_refused(case)
-    outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
+    outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image_facts)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
     # ever (measured: PMIx 3.2.3 of tests/matrix/truth against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=refused and outcome == "hang")
@@ -402,7 +402,7 @@ def rank_outside_step(case: Case) -> Hit | Lacks | None:
 
 def _others_are_refused(case: Case) -> bool:
     """Tell whether ranks that a PRRTE on another node starts cannot use what it offers."""
-    host, client = host_launcher(case.host), case.image.pmix
+    host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"
 
@@ -419,7 +419,7 @@ def _others_are_refused(case: Case) -> bool:
 )
 def host_launcher_not_known(case: Case) -> Hit | None:
     """Launchers of Open MPI and Hydra are predicted; Cray's aprun, IBM's jsrun and others are not."""
-    host = host_launcher(case.host)
+    host = host_launcher(case.host_facts)
     if host is None or host.lacks or host.implementation in {"openmpi", *HYDRA}:
         return None
     return Hit(
