@@ -4,22 +4,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.engine.guarded import Guarded, Moot, Undecided, fields_read
+from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Plan, Request
 
 State = Literal["known", "absent", "unknown", "moot"]
-
-
-class Undecided(Exception):
-    """What a rule decides turns on facts that are unknown; ``names`` are their dotted names."""
-
-    def __init__(self, *names: str) -> None:
-        super().__init__(", ".join(names))
-        self.names = names
-
-
-class Moot(Exception):
-    """What a rule asks about is absent, so that it has nothing to say."""
+_ANSWERED = {"known", "absent"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +40,7 @@ class Case:
             ("image", "image", self.image_facts),
             ("original", "image", self.original_facts),
         ):
-            object.__setattr__(self, name, _Guarded(facts, facts, side))
+            object.__setattr__(self, name, Guarded(facts, facts, side))
 
     @property
     def original_facts(self) -> ImageFacts:
@@ -67,20 +57,38 @@ class Case:
         absent. With ``failed_only`` a fact counts as unknown only if reading it failed: facts that an older
         toolkit saved were never asked for, which is no reason to withhold every prediction.
         """
-        states = [self.state(name) for name in names]
-        if "moot" in states:
+        states = self._states
+        for name in names:
+            if (states.get(name) or self.state(name)) not in _ANSWERED:
+                break
+        else:
+            return
+        found = {name: self.state(name) for name in names}
+        if "moot" in found.values():
             raise Moot
-        unknown = tuple(name for name, state in zip(names, states, strict=True) if state == "unknown")
+        unknown = [name for name, state in found.items() if state == "unknown"]
         if failed_only:
-            unknown = tuple(name for name in unknown if self._failed(name))
+            unknown = [name for name in unknown if self.failed(name)]
         if unknown:
             raise Undecided(*unknown)
 
     def have(self, *names: str) -> None:
         """Continue only if each of these facts is there: raise :class:`Moot` if one is absent."""
-        if any(self.state(name) in {"absent", "moot"} for name in names):
-            raise Moot
-        self.ask(*names)
+        states = self._states
+        unknown = False
+        for name in names:
+            if (state := states.get(name) or self.state(name)) != "known":
+                if state != "unknown":
+                    raise Moot
+                unknown = True
+        if unknown:
+            self.ask(*names)
+
+    @property
+    def asked(self) -> set[str]:
+        """The facts that rules have asked this case for, or have read from it."""
+        views = (("host", self.host), ("image", self.image), ("image", self.original))
+        return {*self._states, *(name for side, view in views for name in fields_read(view, side))}
 
     def cite(self, *names: str) -> tuple[str, ...]:
         """Return the lines of evidence for dotted names such as ``host.slurm.mpi_types``."""
@@ -93,7 +101,8 @@ class Case:
     def _side(self, side: str) -> HostFacts | ImageFacts:
         return self.host_facts if side == "host" else self.image_facts
 
-    def _failed(self, name: str) -> bool:
+    def failed(self, name: str) -> bool:
+        """Say whether reading a fact was tried and failed."""
         side, _, dotted = name.partition(".")
         return dotted in self._side(side).unknown
 
@@ -111,7 +120,8 @@ class Case:
         facts = self._side(side)
         value: object = facts
         for depth, part in enumerate(parts, start=1):
-            value = getattr(value, part, None)
+            # ``host.mpis.soname`` is the soname of the first MPI in ``host.mpis``.
+            value = getattr(value[0] if isinstance(value, tuple) and value else value, part, None)
             dotted = ".".join(parts[:depth])
             if dotted in facts.unknown:
                 return "unknown"
@@ -137,48 +147,3 @@ def _parts(name: str) -> tuple[str, tuple[str, ...]]:
     """Return the side and the fields of a dotted name."""
     side, _, rest = name.partition(".")
     return side, tuple(rest.split("."))
-
-
-_OPTIONAL: dict[type, frozenset[str]] = {
-    # The rule image-mpi-not-measured asks for the release; unknown, it is in no range of another rule.
-    ImageMpi: frozenset(
-        {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
-    ),
-    # The launcher of an unknown release has no row, which the rules say.
-    HostMpi: frozenset(
-        {"version", "leaks", "pmix", "prefix", "interfaces", "device", "needs", "components"}
-        | {"components_need", "places", "folders", "plugins", "relocatable"}
-    ),
-}
-"""Fields in which ``None`` is an answer: there is none, or every rule knows what to do without it."""
-
-
-class _Guarded:
-    """Facts whose fields raise :class:`Undecided` if they are unknown; a field is looked up once."""
-
-    def __init__(self, book: HostFacts | ImageFacts, part: object, name: str) -> None:
-        self._book, self._part, self._name = book, part, name
-
-    def __getattr__(self, field: str) -> object:
-        value = getattr(self._part, field)
-        name = f"{self._name}.{field}"
-        dotted = name.partition(".")[2]
-        if field not in _OPTIONAL.get(type(self._part), ()) and (
-            dotted in self._book.unknown or (value is None and dotted not in self._book.absent)
-        ):
-            raise Undecided(name)
-        guarded = self._guarded(value, name)
-        self.__dict__[field] = guarded
-        return guarded
-
-    def _guarded(self, value: object, name: str) -> object:
-        if isinstance(value, (ImageMpi, HostMpi, SlurmFacts, ContainerRuntime)):
-            return _Guarded(self._book, value, name)
-        if isinstance(value, tuple):
-            return tuple(self._guarded(one, name) for one in value)
-        return value
-
-    def __eq__(self, other: object) -> bool:
-        return self._part == (other._part if isinstance(other, _Guarded) else other)
-
-    __hash__ = None  # type: ignore[assignment]

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from toolkit.engine.case import Case, Moot, Undecided
+from toolkit.engine.case import Case
+from toolkit.engine.guarded import Moot, Undecided
 from toolkit.engine.praise import praise
-from toolkit.engine.rule import TRY_IT, Hit, Lacks, Rule
+from toolkit.engine.rule import TRY_IT, Hit, Rule
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Outcome, Prediction
 
@@ -86,20 +87,12 @@ def _outcome(case: Case, answers: tuple[Answer, ...]) -> Prediction:
 
 
 def _ask(case: Case, rule: Rule) -> Answer | None:
-    states = [case.state(name) for name in rule.needs]
-    if "moot" in states:
-        return None
-    if "unknown" in states:
-        missing = (name for name, state in zip(rule.needs, states, strict=True) if state == "unknown")
-        return Answer(rule, missing=tuple(missing))
     try:
         said = rule.check(case)
     except Moot:
         return None
-    except Undecided as open_question:
-        return Answer(rule, missing=open_question.names)
-    if isinstance(said, Lacks):
-        return Answer(rule, missing=said.names)
+    except Undecided as undecided:
+        return Answer(rule, missing=undecided.names)
     if said and said.outcome == "singletons" and case.request.alone:
         said = replace(said, outcome=None, severity="info")  # a world of one is what was asked for
     return Answer(rule, said) if said else None

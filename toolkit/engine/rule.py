@@ -1,8 +1,7 @@
-"""A rule: a small pure function with an id, the facts that it needs, and what it says when it fires."""
+"""A rule: a small pure function with an id, the facts that it may ask for, and the words of its findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
 
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
@@ -43,23 +42,15 @@ class Hit:
     by_chance: tuple[Outcome, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lacks:
-    """A rule found, as it looked, that this case turns on facts that are not known: their names."""
-
-    names: tuple[str, ...]
-
-
-Check = Callable[[Case], Hit | Lacks | None]
+Check = Callable[[Case], Hit | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``needs`` are dotted facts; where one is unknown the rule is undecided, and never asked.
+    """A check with its id, and the words of its findings.
 
-    ``about`` are facts without which there is nothing to say: where one is absent the rule is silent, as a
-    GPU rule on a host without a GPU; else it is undecided where one is unknown. ``then`` are those that are
-    looked at only where the others make them matter; where one of them is missing the rule says so itself.
+    ``facts`` are dotted names of all facts that the check may ask the case for. The pages of the rules show
+    them; a test compares them with what the checks ask for.
     ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
     ``instead`` are other ways of launching that mend it: the best of them that works is named before ``fix``,
     which names none, as a rule sees one way only and does not know whether another works.
@@ -71,17 +62,10 @@ class Rule:
     fix: str
     source: str
     check: Check = field(repr=False)
-    needs: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
     modes: tuple[Mode, ...] = MODES
     advice: bool = False
-    about: tuple[str, ...] = ()
-    then: tuple[str, ...] = ()
     instead: tuple[Mode, ...] = ()
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Every fact that the rule may ask for."""
-        return tuple(dict.fromkeys((*self.needs, *self.about, *self.then)))
 
 
 def rule(
@@ -91,9 +75,7 @@ def rule(
     severity: Severity,
     fix: str,
     source: str,
-    needs: tuple[str, ...] = (),
-    about: tuple[str, ...] = (),
-    then: tuple[str, ...] = (),
+    facts: tuple[str, ...] = (),
     modes: tuple[Mode, ...] = MODES,
     advice: bool = False,
     instead: tuple[Mode, ...] = (),
@@ -101,20 +83,6 @@ def rule(
     """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
-        asked = _where_known(about, check) if about else check
-        return Rule(id, title, severity, fix, source, asked, needs, modes, advice, about, then, instead)
+        return Rule(id, title, severity, fix, source, check, facts, modes, advice, instead)
 
     return made
-
-
-def _where_known(names: tuple[str, ...], check: Check) -> Check:
-    @wraps(check)
-    def asked(case: Case) -> Hit | Lacks | None:
-        states = [case.state(name) for name in names]
-        if "absent" in states or "moot" in states:
-            return None
-        if "unknown" in states:
-            return Lacks(tuple(n for n, state in zip(names, states, strict=True) if state == "unknown"))
-        return check(case)
-
-    return asked

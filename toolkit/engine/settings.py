@@ -8,8 +8,8 @@ from functools import cache
 
 from toolkit.engine import paths
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided, attempt
 from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
-from toolkit.engine.rule import Lacks
 from toolkit.engine.traits import bind_target
 from toolkit.engine.wireup import HYDRA, Offer, cleaned, leaves_out_home, offer
 from toolkit.folders import is_below
@@ -32,7 +32,7 @@ _OF_THE_IMAGE = {
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one setting does: an outcome, or ``None`` where a fact that decides it is missing.
+    """What one setting does.
 
     ``anyway``: it ends a rank that is alone as well; ``first``: before that looks for its launcher.
     """
@@ -40,16 +40,15 @@ class Effect:
     name: str
     value: str
     where: str
-    outcome: Outcome | None
+    outcome: Outcome
     because: str = ""
     source: str = ""
-    missing: tuple[str, ...] = ()
     anyway: bool = False
     first: bool = False
 
     @property
     def fails(self) -> bool:
-        return self.outcome not in {None, "ok", "unknown"}
+        return self.outcome not in {"ok", "unknown"}
 
 
 def in_force(case: Case) -> dict[str, tuple[str, str]]:
@@ -110,14 +109,16 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
     return ({} if cleaned(case) else plain), meant
 
 
-def effects(case: Case) -> tuple[Effect, ...]:
-    """Judge every setting in force."""
-    return tuple(effect(case, name, value, where) for name, (value, where) in in_force(case).items())
+def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
+    """Judge every setting in force, and return the facts for want of which some are undecided."""
+    found = [attempt(effect, case, name, value, where) for name, (value, where) in in_force(case).items()]
+    unknown = (name for one in found if isinstance(one, Undecided) for name in one.names)
+    return tuple(one for one in found if isinstance(one, Effect)), tuple(dict.fromkeys(unknown))
 
 
 def ends_first(case: Case) -> bool:
     """Tell whether a setting ends each rank before that looks for its launcher."""
-    return any(found.first and found.fails for found in effects(case))
+    return any(found.first and found.fails for found in effects(case)[0])
 
 
 def effect(case: Case, name: str, value: str, where: str) -> Effect:
@@ -128,9 +129,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    lacking = _lacking(case, named)
-    if lacking:
-        return replace(ok, outcome=None, missing=lacking)
+    _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
         return replace(ok, outcome="unknown", because=_untold(ok))
@@ -181,15 +180,14 @@ def _of(name: str, implementation: str) -> bool:
     return not name.startswith("MV2_") or implementation == "mvapich2"
 
 
-def _lacking(case: Case, rows: list[Setting]) -> tuple[str, ...]:
+def _ask_for(case: Case, rows: list[Setting]) -> None:
+    """Ask for the facts by which these rows are chosen."""
     mpi = case.image_facts.mpi
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
-        return ("image.mpi.device",)
-    speaks = (mpi.interfaces if mpi else None) or ()
-    if any(row.client for row in rows) and "pmix" in speaks and case.state("image.pmix") == "unknown":
-        return ("image.pmix",)
-    return ()
+        raise Undecided("image.mpi.device")
+    if any(row.client for row in rows) and "pmix" in ((mpi.interfaces if mpi else None) or ()):
+        case.ask("image.pmix")
 
 
 def _counts(case: Case, row: Setting) -> bool:
@@ -237,7 +235,7 @@ def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
     of_pmix = ok.name.startswith("PMIX_")
     plugins = case.image_facts.pmix_plugins if of_pmix else mpi.plugins
     if plugins is None:
-        return replace(ok, outcome=None, missing=("image.pmix_plugins" if of_pmix else "image.mpi.plugins",))
+        raise Undecided("image.pmix_plugins" if of_pmix else "image.mpi.plugins")
     return bad if plugins else ok
 
 
@@ -249,7 +247,7 @@ def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
     """MPICH chooses between network modules by their names; one alone is built in, and nothing chooses."""
     there = [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
     if not there:
-        return replace(ok, outcome=None, missing=("image.mpi.device",))
+        raise Undecided("image.mpi.device")
     return ok if len(there) == 1 or ok.value.lower() in there else bad
 
 
@@ -267,14 +265,10 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     if set(re.split(r"[,:]", ok.value)) & set(row.value):
         return ok
     found = paths.networks(case)
-    if isinstance(found, Lacks):
-        return replace(bad, outcome=None, missing=found.names)
     return replace(ok, outcome="unknown", because=_unmeasured(ok)) if found else bad
 
 
-def _by_way(way: paths.Way | Lacks, ok: Effect, bad: Effect) -> Effect:
-    if isinstance(way, Lacks):
-        return replace(bad, outcome=None, missing=way.names)
+def _by_way(way: paths.Way, ok: Effect, bad: Effect) -> Effect:
     if way == "not known":
         because = f"whether {ok.name}={ok.value} works on this network has not been measured"
         return replace(bad, outcome="unknown", because=because)
@@ -294,7 +288,7 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
     """Interfaces that are named take the place of the loopback interface, which then has to be named too."""
     there = case.host_facts.interfaces
     if there is None:
-        return replace(ok, outcome=None, missing=("host.interfaces",))
+        raise Undecided("host.interfaces")
     words = {word.strip() for word in ok.value.split(",") if word.strip()}
     if any("/" in word and not word.startswith("127.") for word in words):  # a network such as 10.0.0.0/8
         return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
@@ -308,7 +302,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     if wanted & {*row.value, *(case.host_facts.interfaces or ())}:
         return ok
     if case.host_facts.interfaces is None:
-        return replace(ok, outcome=None, missing=("host.interfaces",))
+        raise Undecided("host.interfaces")
     return _by_way(paths.by_ucx(case, devices=ok.value), ok, bad)
 
 
@@ -320,7 +314,7 @@ def _in_init(found: Effect) -> Effect:
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
     there = case.host_facts.interfaces
     if there is None:
-        return replace(ok, outcome=None, missing=("host.interfaces",))
+        raise Undecided("host.interfaces")
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
     if any("/" in word for word in words):  # a network such as 10.0.0.0/8
         return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
@@ -346,7 +340,7 @@ def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     mpi = case.image_facts.mpi
     there = (mpi.components if mpi else {}).get(row.framework)
     if not there:
-        return replace(ok, outcome=None, missing=("image.mpi.components",))
+        raise Undecided("image.mpi.components")
     if bad.outcome == "ok":
         return ok
     names = [word.strip() for word in ok.value.removeprefix("^").split(",") if word.strip()]

@@ -1,8 +1,8 @@
 """Rules about the options of the container: what they hide from MPI."""
 
-from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided
+from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.rules.wireup import mismatch
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
 from toolkit.engine.wireup import CONTAINS, cleaned, offer, options
@@ -28,14 +28,17 @@ def _tmp_is_bound(case: Case) -> bool:
         "openpmix/openpmix:src/mca/gds at v5.0.2 to v6.1.0 (shmem2) and at master (shmem3); "
         "tests/matrix: '--contain', 'job TmpDir=private'"
     ),
-    needs=("image.mpi.interfaces", "image.pmix"),
-    then=("host.slurm.settings", "host.environment", "image.pmix_components"),
+    facts=(
+        *("image.mpi.interfaces", "image.pmix", "host.slurm.settings", "host.environment"),
+        "image.pmix_components",
+    ),
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
-def tmp_hidden(case: Case) -> Hit | Lacks | None:
+def tmp_hidden(case: Case) -> Hit | None:
     """A PMIx 5 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use them.
     Nor does a client of PMIx 7, which has another store, use those of a PMIx 5 or 6: it reads by ``hash``.
     """
+    case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     hidden = {} if _tmp_is_bound(case) else options(case, CONTAINS)
@@ -46,8 +49,8 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
     private = private_tmp(case.host_facts.slurm) if case.host_facts.slurm else None
     if case.mode != "mpirun-host" and private:
         hidden[private.partition(" ")[0]] = f"host: scontrol show config: {private}"
-    unsaid = unread(case, "host.slurm.settings") if case.mode != "mpirun-host" and not hidden else None
-    if not hidden and unsaid is None:
+    unread = not hidden and case.mode != "mpirun-host" and case.failed("host.slurm.settings")
+    if not hidden and not unread:
         return None
     found, launcher = offer(case), host_launcher(case.host_facts)
     if found is None or not found.pmix or cleaned(case):
@@ -55,8 +58,8 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
     server = case.host_facts.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if not _reads_files(case, server):
         return None
-    if unsaid:
-        return unsaid
+    if unread:
+        raise Undecided("host.slurm.settings")
     return Hit(
         (*dict.fromkeys(hidden.values()), *case.cite("image.pmix")),
         "init-failure",
@@ -77,14 +80,15 @@ def _reads_files(case: Case, server: str | None) -> bool:
     severity="error",
     fix="add --bind /tmp; administrator: 'mount tmp = yes' in apptainer.conf",
     source="tests/matrix: 'apptainer --no-mount tmp', '--no-mount tmp plus PMIX_MCA_gds=hash'",
-    needs=("image.mpi", "host.runtime"),
+    facts=("image.mpi", "host.runtime"),
     modes=MPI_MODES,
 )
-def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
+def tmp_not_mounted(case: Case) -> Hit | None:
     """An image is read-only, and Open MPI makes its session directory below /tmp; MPICH needs none.
 
     With ``PMIX_MCA_gds=hash`` Open MPI 5 does without it.
     """
+    case.ask("image.mpi", "host.runtime")
     mpi, runtime = case.image_facts.mpi, case.host_facts.runtime
     if mpi is None or runtime is None or mpi.implementation != "openmpi" or _tmp_is_bound(case):
         return None
@@ -93,7 +97,8 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
     if runtime.settings.get("mount tmp") == "no":
         said.append("host: apptainer.conf: mount tmp = no")
     if not said:
-        return Lacks(("host.runtime.settings",)) if "runtime.settings" in case.host_facts.unknown else None
+        case.ask("host.runtime.settings", failed_only=True)
+        return None
     if brings_prrte(mpi) and case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     if case.mode == "mpirun-container":

@@ -1,7 +1,7 @@
 """Rules about the place: what has to be there before any rank can start."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.traits import host_launcher, pmix_type
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.prediction import Mode
@@ -16,14 +16,14 @@ OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "
     severity="error",
     fix="ask about the cluster: --host LOGIN, --cluster NAME, or --facts FILE that was saved there",
     source="sbatch(1), srun(1): every launch is a job of Slurm",
-    needs=("host.slurm",),
+    facts=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
     """A job starts from an allocation of Slurm; without its commands there is none.
 
     Ranks on this machine alone (toolkit launch --local) need none, unless srun is to start them.
     """
-    if case.host_facts.slurm is not None:
+    if case.host.slurm is not None:
         return None
     if not case.request.allocation and (case.mode in OUTSIDE_SLURM or case.request.alone):
         return None
@@ -36,11 +36,11 @@ def slurm_absent(case: Case) -> Hit | None:
     severity="error",
     fix="load its module (module avail apptainer singularity), or ask the administrator to install Apptainer",
     source="Apptainer user guide, quick start",
-    needs=("host.runtime",),
+    facts=("host.runtime",),
 )
 def runtime_absent(case: Case) -> Hit | None:
     """A SIF is started by Apptainer or Singularity, which has to be on PATH on every node."""
-    if case.host_facts.runtime is not None:
+    if case.host.runtime is not None:
         return None
     return Hit(case.cite("host.runtime"), "unavailable")
 
@@ -52,23 +52,18 @@ def runtime_absent(case: Case) -> Hit | None:
     fix="administrator: allow user namespaces (sysctl user.max_user_namespaces; where AppArmor restricts "
     "them, a profile for Apptainer's starter), or install apptainer-suid",
     source="Apptainer administrator guide, user namespaces; apptainer/apptainer issues 2027 and 2608",
-    needs=("host.runtime",),
-    then=("host.runtime.setuid", "host.user_namespaces"),
+    facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces"),
 )
-def user_namespaces_off(case: Case) -> Hit | Lacks | None:
+def user_namespaces_off(case: Case) -> Hit | None:
     """An unprivileged Apptainer makes a user namespace; where the kernel forbids it, setuid is needed.
 
     Either is enough, so that one of them known to be there decides.
     """
-    runtime = case.host_facts.runtime
-    if runtime is None or runtime.setuid or case.host_facts.user_namespaces:
+    case.ask("host.runtime")
+    runtime, namespaces = case.host_facts.runtime, case.host_facts.user_namespaces
+    if runtime is None or runtime.setuid or namespaces:
         return None
-    ways = (
-        ("host.runtime.setuid", runtime.setuid),
-        ("host.user_namespaces", case.host_facts.user_namespaces),
-    )
-    if unread := tuple(name for name, value in ways if value is None):
-        return Lacks(unread)
+    case.ask("host.runtime.setuid", "host.user_namespaces")
     return Hit(case.cite("host.user_namespaces", "host.runtime"), "unavailable")
 
 
@@ -78,14 +73,14 @@ def user_namespaces_off(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="ask for fewer: --nodes; sinfo shows how many each partition has",
     source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
-    needs=("host.slurm",),
+    facts=("host.slurm",),
 )
 def too_few_nodes(case: Case) -> Hit | None:
     """No partition has as many nodes; sbatch refuses such a job, or it waits for ever.
 
     Where sinfo does not tell the number nothing is said, as sbatch itself refuses what cannot be.
     """
-    slurm = case.host_facts.slurm
+    slurm = case.host.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
         return None
     because = f"{case.request.nodes} nodes were asked for; the largest partition has {slurm.nodes}"
@@ -98,13 +93,14 @@ def too_few_nodes(case: Case) -> Hit | None:
     severity="error",
     fix="build the image on a machine of the cluster's architecture",
     source="execve(2): ENOEXEC; Apptainer user guide",
-    needs=("host.architecture", "image.architecture"),
+    facts=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
     """Programs of one architecture do not run on another; the first one to start says 'Exec format error'."""
-    if case.host_facts.architecture == case.image_facts.architecture:
+    case.ask("host.architecture", "image.architecture")
+    if case.host.architecture == case.image.architecture:
         return None
-    because = f"the image is for {case.image_facts.architecture}, the host is {case.host_facts.architecture}"
+    because = f"the image is for {case.image.architecture}, the host is {case.host.architecture}"
     return Hit(case.cite("host.architecture", "image.architecture"), "loader-failure", because)
 
 
@@ -115,12 +111,13 @@ def architecture_differs(case: Case) -> Hit | None:
     fix="ask the administrator for Slurm's PMIx plugin (configure --with-pmix)",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
-    needs=("host.slurm.mpi_types",),
+    facts=("host.slurm.mpi_types",),
     modes=("srun-pmix",),
 )
 def slurm_lacks_pmix(case: Case) -> Hit | None:
     """``srun --mpi=pmix`` ends at once where ``srun --mpi=list`` does not name it."""
-    if pmix_type(case.host_facts):
+    case.ask("host.slurm.mpi_types")
+    if pmix_type(case.host):
         return None
     return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
 
@@ -132,12 +129,13 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
     fix="ask the administrator for Slurm's pmi2 plugin",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
-    needs=("host.slurm.mpi_types",),
+    facts=("host.slurm.mpi_types",),
     modes=("srun-pmi2",),
 )
 def slurm_lacks_pmi2(case: Case) -> Hit | None:
     """``srun --mpi=pmi2`` ends at once where ``srun --mpi=list`` does not name it."""
-    slurm = case.host_facts.slurm
+    case.ask("host.slurm.mpi_types")
+    slurm = case.host.slurm
     if slurm is None or "pmi2" in (slurm.mpi_types or ()):
         return None
     return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
@@ -150,14 +148,15 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     fix="correct launch.mpi in the site profile, or leave --site out; srun --mpi=list names what there is",
     instead=MPI_MODES,
     source="srun(1), --mpi: an unknown type ends the step",
-    needs=("host.slurm.mpi_types",),
+    facts=("host.slurm.mpi_types",),
     modes=("srun-pmix", "srun-pmi2", "bind"),
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
     """The profile of a site names the type that its Slurm had; another release of Slurm, or another cluster,
     may not have it.
     """
-    types = (case.host_facts.slurm.mpi_types if case.host_facts.slurm else None) or ()
+    case.ask("host.slurm.mpi_types")
+    types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
     # Where it has no plugin of this kind at all, the rules above say so.
@@ -175,12 +174,12 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     fix="load an MPI module before the job",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model",
-    needs=("host.mpis",),
+    facts=("host.mpis",),
     modes=("mpirun-host",),
 )
 def host_launcher_absent(case: Case) -> Hit | None:
     """The hybrid model needs an mpirun outside the container, on PATH as a job finds it."""
-    if host_launcher(case.host_facts):
+    if host_launcher(case.host):
         return None
     return Hit(case.cite("host.mpis"), "unavailable")
 
@@ -192,12 +191,12 @@ def host_launcher_absent(case: Case) -> Hit | None:
     fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH",
     instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",
-    needs=("host.mpis",),
+    facts=("host.mpis",),
     modes=("mpirun-host",),
 )
 def host_launcher_broken(case: Case) -> Hit | None:
     """Its folder is on PATH, and the loader does not find the libraries that belong to it."""
-    host = host_launcher(case.host_facts)
+    host = host_launcher(case.host)
     if host is None or not host.lacks:
         return None
     because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
@@ -210,7 +209,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
     severity="info",
     fix="always name an interface: srun --mpi=… (toolkit launch does)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
-    needs=("host.slurm.mpi_default",),
+    facts=("host.slurm.mpi_default",),
     modes=("srun-pmix",),
     advice=True,
 )
@@ -220,7 +219,8 @@ def mpi_default_none(case: Case) -> Hit | None:
     It does no harm to a launch that names its interface; it explains why the same line without
     ``--mpi`` does not work.
     """
-    slurm = case.host_facts.slurm
+    case.ask("host.slurm.mpi_default")
+    slurm = case.host.slurm
     if slurm is None or slurm.mpi_default != "none":
         return None
     return Hit(case.cite("host.slurm.mpi_default"))

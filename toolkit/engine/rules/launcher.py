@@ -3,10 +3,10 @@
 import posixpath
 
 from toolkit import knowledge
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided
 from toolkit.engine.proposal import AGENT, ISOLATED
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
 from toolkit.engine.traits import PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
@@ -30,15 +30,15 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     severity="error",
     fix="take the variables away between mpirun and the container: mpirun … env -u NAME singularity exec …",
     source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
-    needs=("host.mpis", "image.mpi.plugins"),
-    then=("image.pmix_plugins",),
+    facts=("host.mpis", "image.mpi.plugins", "image.pmix_plugins"),
     modes=("mpirun-host",),
 )
-def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
+def host_launcher_leaks(case: Case) -> Hit | None:
     """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
     components as files, or whose PMIx has, searches there, finds none that fit, and aborts in MPI_Init.
     """
-    host, mpi, variables = host_launcher(case.host_facts), case.image_facts.mpi, knowledge.mpi().variables
+    case.ask("host.mpis", "image.mpi.plugins")
+    host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
     if host is None or mpi is None or host.implementation != "openmpi" or cleaned(case):
         return None
     if host.leaks is None:
@@ -53,8 +53,6 @@ def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
         )
         return Hit(evidence, "init-failure", because, anyway=True)
     for told in (effect(case, name, "", "host") for name in left if name in variables.hide_pmix_plugins):
-        if told.outcome is None:
-            return Lacks(told.missing)
         if told.outcome != "ok":
             because = f"{told.name} of the host's mpirun hides the components of the image's PMIx"
             return Hit(evidence, told.outcome, because, anyway=True)
@@ -70,23 +68,23 @@ def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
         "open-mpi/ompi:opal/mca/pmix/pmix3x/pmix3x_local.c, check_evars, at v4.1.8 (pmix2x at v3.1.6); "
         "tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels"
     ),
-    needs=("host.mpis", "image.mpi.version"),
-    then=("image.mpi.components",),
+    facts=("host.mpis", "image.mpi.version", "image.mpi.components"),
     modes=("mpirun-host",),
 )
-def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
+def launcher_prefix_half_removed(case: Case) -> Hit | None:
     """An Open MPI with a PMIx of its own (components pmix2x, pmix3x) aborts where PMIX_INSTALL_PREFIX is set
     and OPAL_PREFIX is not. The other way round it works, as it does with a PMIx from outside (ext3x) and from
     Open MPI 5 on: those do not compare the two.
     """
-    host, mpi = host_launcher(case.host_facts), case.image_facts.mpi
+    case.ask("host.mpis", "image.mpi.version")
+    host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or not brings_orte(mpi):
         return None
     taken = _WHOLE_PREFIX & set(case.plan.unset)
     if not _WHOLE_PREFIX.issubset(host.leaks or ()) or taken != {"OPAL_PREFIX"}:
         return None
     if not mpi.components:
-        return Lacks(("image.mpi.components",))
+        raise Undecided("image.mpi.components")
     if not _COMPARE_PREFIXES & set(mpi.components.get("pmix", ())):
         return None
     return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", "only OPAL_PREFIX was taken away")
@@ -99,16 +97,16 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     fix="load another release of the host's Open MPI, or rebuild the image with the one that is there",
     instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
-    needs=("host.mpis", "image.mpi.interfaces", "image.pmix"),
-    then=ALONE,
+    facts=("host.mpis", "image.mpi.interfaces", "image.pmix", *ALONE),
     modes=("mpirun-host",),
 )
-def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
+def launcher_pmix_pair(case: Case) -> Hit | None:
     """Between a launcher and a library of different releases some pairs work, some abort, some wait for ever.
 
     Only measured pairs are predicted.
     """
-    host, mpi, client = host_launcher(case.host_facts), case.image_facts.mpi, case.image_facts.pmix
+    case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
+    host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
     if host is None or mpi is None or client is None or "pmix" not in (mpi.interfaces or ()):
         return None
     if host.implementation != "openmpi":
@@ -134,12 +132,13 @@ def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
     fix="add the MPI's own launcher to the image",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI",
-    needs=("image.mpi", "image.mpi.launcher"),
+    facts=("image.mpi", "image.mpi.launcher"),
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:
     """A launcher inside the container has to be in the image, and on its PATH where its path is not given."""
-    launcher = case.image_facts.mpi.launcher if case.image_facts.mpi else None
+    case.ask("image.mpi", "image.mpi.launcher")
+    launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:
         return Hit(case.cite("image.mpi.launcher"), "unavailable")
     if case.plan.launcher[0] != "mpirun" or case.state("image.mpirun") != "absent":
@@ -155,29 +154,30 @@ def container_launcher_absent(case: Case) -> Hit | None:
     fix="use an image with Open MPI 4.1 or 5: toolkit launch starts its daemons on the other nodes",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
-    needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
-    then=("image.mpirun", "host.munge", *PROCESSOR),
+    facts=(
+        *("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh", "image.mpirun"),
+        *("host.munge", *PROCESSOR),
+    ),
     modes=("mpirun-container",),
 )
-def container_launcher_fails(case: Case) -> Hit | Lacks | None:
+def container_launcher_fails(case: Case) -> Hit | None:
     """A launcher inside the container has neither srun nor a way into the container on other nodes.
 
     The job script can be its way: it starts there by srun what the launcher gives to ``toolkit-agent``.
     """
-    mpi = case.image_facts.mpi
+    case.ask("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh")
+    mpi = case.image.mpi
     if mpi is None or not mpi.launcher:
         return None
     starter = _starter(case, mpi)
     if starter is None:
-        return Lacks(("image.mpirun",))
+        raise Undecided("image.mpirun")
     if starter == _NOBODY:
-        because = (
-            f"{case.image_facts.mpirun} is of no MPI that was found in the image; what it starts is not known"
-        )
+        because = f"{case.image.mpirun} is of no MPI that was found in the image; what it starts is not known"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
-    if rows and rows[0].amd_unthreaded is not None and (lacks := missing(case, *PROCESSOR)):
-        return lacks
+    if rows and rows[0].amd_unthreaded is not None:
+        case.ask(*PROCESSOR)
     row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
@@ -249,7 +249,7 @@ def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
     return (
         row.of(mpi)
         and counts(row.nodes, case.request.nodes)
-        and row.ssh in {None, case.image_facts.ssh is not None}
+        and row.ssh in {None, case.image.ssh is not None}
         and row.allocation in {None, allocation_seen(case)}
         and row.forked in {None, forked}
         and row.agent in {None, AGENT in case.plan.launcher}

@@ -3,13 +3,11 @@
 import posixpath
 import re
 
-from toolkit.engine.asked import missing, unread
-from toolkit.engine.bound import first, replaces
+from toolkit.engine.bound import mounted_first, mounted_loads
 from toolkit.engine.case import Case
-from toolkit.engine.rule import TRY_IT, Hit, Lacks, rule
+from toolkit.engine.rule import TRY_IT, Hit, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
 from toolkit.engine.searched import path_given
-from toolkit.engine.traits import host_launcher
 from toolkit.engine.words import mpi_name
 from toolkit.model.facts import ImageMpi
 
@@ -28,10 +26,7 @@ def _users(case: Case) -> dict[str, str]:
 
 def _replaced(case: Case) -> bool:
     """Tell whether the host's MPI stands in for the image's."""
-    return (
-        case.mode == "bind"
-        and replaces(host_launcher(case.host_facts), case.original_facts, case.plan) is True
-    )
+    return case.mode == "bind" and mounted_loads(case) is True
 
 
 def _searched(case: Case) -> str | None:
@@ -46,9 +41,9 @@ def _searched(case: Case) -> str | None:
     severity="error",
     fix=_NAME_MPI,
     source=_SOURCE,
-    then=("image.programs",),
+    facts=("image.programs",),
 )
-def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
+def programs_find_no_mpi(case: Case) -> Hit | None:
     """An MPI lies in the image, and no program that needs one finds it: it is of another family, so that its
     library has another name, or it lies where the loader does not look. Without MPI it is Horovod's own
     library that counts: one that was built with MPI is not loaded without it.
@@ -56,8 +51,7 @@ def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
         return None  # rule image-lacks-mpi has it
-    if lacks := unread(case, "image.programs"):
-        return lacks
+    case.ask("image.programs", failed_only=True)
     users = _users(case)
     if not users or any(users.values()):
         return None
@@ -86,23 +80,24 @@ def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix=_NAME_LIBRARY,
     source=_SOURCE,
-    then=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
+    facts=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
 )
-def mpi_lacks_library(case: Case) -> Hit | Lacks | None:
+def mpi_lacks_library(case: Case) -> Hit | None:
     """A library that cannot be loaded ends each program that is linked with it, and the MPI's own launcher,
     before anything of MPI is called. Libraries of NVIDIA's driver come from the host.
     """
     mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
-        return unread(case, "image.mpi") if gloo and _users(case) else None
+        if gloo and _users(case):
+            case.ask("image.mpi", failed_only=True)
+        return None
     if gloo and mpi.library not in _users(case).values():
         return None
-    if lacks := unread(case, "image.mpi.lacks"):
-        return lacks
+    case.ask("image.mpi.lacks", failed_only=True)
     lacking = sorted(set(mpi.lacks) - _mounted(case))
     driver = [name for name in lacking if _DRIVER.match(name)]
-    if driver and (lacks := missing(case, "host.gpu_driver")):
-        return lacks
+    if driver:
+        case.ask("host.gpu_driver")
     if case.host_facts.gpu_driver:
         lacking = [name for name in lacking if name not in driver]
     evidence = case.cite("image.mpi", "image.mpi.lacks")
@@ -129,4 +124,4 @@ def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str,
 def _mounted(case: Case) -> set[str]:
     """Return the libraries that what is mounted brings into the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
-    return found | first(host_launcher(case.host_facts), case.plan) if case.mode == "bind" else found
+    return found | mounted_first(case) if case.mode == "bind" else found
