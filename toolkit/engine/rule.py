@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
@@ -14,6 +15,33 @@ TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
 """What to do about a launch of which nobody knows what becomes of it."""
 
 
+class Stage(IntEnum):
+    """The stages of a launch, in order. The first failure is the outcome.
+
+    Among failures of one stage the order of the rules in :mod:`toolkit.engine.registry` decides.
+    """
+
+    SUBMIT = 1
+    LAUNCHER = 2
+    """The launcher fails before it starts a rank."""
+    START = 3
+    """A rank fails before it looks for its launcher, so that a rank that is alone fails too."""
+    INIT = 4
+    RUN = 5
+    END = 6
+    """The ranks do their work, and fail as they end."""
+    UNKNOWN = 7
+
+
+_STAGES: dict[Outcome, Stage] = {
+    "unavailable": Stage.SUBMIT,
+    "loader-failure": Stage.START,
+    **dict.fromkeys(("init-failure", "singletons", "wrong-size"), Stage.INIT),
+    **dict.fromkeys(("hang", "crash", "comm-failure"), Stage.RUN),
+    **dict.fromkeys(("unknown", "ok"), Stage.UNKNOWN),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A rule has fired: the evidence, what it makes of the launch, and why, in one clause.
@@ -22,10 +50,8 @@ class Hit:
     ``because`` then says so, and the rule's own fix is left out, as nobody knows whether there is a fault.
     ``title``, ``fix``, ``source`` and ``severity`` replace the rule's own where a row of knowledge or the
     case says it better, ``instead`` too where it is not ``None``.
-    ``anyway`` says that it comes before anything that a rank makes of its surroundings: it ends one that
-    believes to be alone as well, or no rank ever starts; ``late`` that the ranks do their work, and fail as
-    they end; ``unstarted`` that the launcher ends before it starts any. ``by_chance`` are outcomes that were
-    measured in other tries of the same launch.
+    ``stage`` is when the failure shows, if that is not the usual stage of its outcome. ``by_chance`` are
+    outcomes that were measured in other tries of the same launch.
     """
 
     evidence: tuple[str, ...]
@@ -36,10 +62,13 @@ class Hit:
     source: str = ""
     severity: Severity | None = None
     instead: tuple[Mode, ...] | None = None
-    anyway: bool = False
-    late: bool = False
-    unstarted: bool = False
+    stage: Stage | None = None
     by_chance: tuple[Outcome, ...] = ()
+
+    @property
+    def shows(self) -> Stage:
+        """The stage of the launch in which the failure shows."""
+        return self.stage or _STAGES[self.outcome or "ok"]
 
 
 Check = Callable[[Case], Hit | None]

@@ -10,6 +10,7 @@ from toolkit.engine import paths
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt
 from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
+from toolkit.engine.rule import Stage
 from toolkit.engine.traits import bind_target
 from toolkit.engine.wireup import HYDRA, Offer, cleaned, leaves_out_home, offer
 from toolkit.folders import is_below
@@ -34,7 +35,8 @@ _OF_THE_IMAGE = {
 class Effect:
     """What one setting does.
 
-    ``anyway``: it ends a rank that is alone as well; ``first``: before that looks for its launcher.
+    ``stage`` as in :class:`toolkit.engine.rule.Hit`; with ``first`` the rank ends before it looks for its
+    launcher.
     """
 
     name: str
@@ -43,7 +45,7 @@ class Effect:
     outcome: Outcome
     because: str = ""
     source: str = ""
-    anyway: bool = False
+    stage: Stage | None = None
     first: bool = False
 
     @property
@@ -225,7 +227,8 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
 def _blamed(ok: Effect, row: Setting | Component) -> Effect:
     because = f"{ok.name}={ok.value}: {row.because}"
     first = isinstance(row, Setting) and row.first
-    return replace(ok, outcome=row.outcome, because=because, source=row.source, anyway=first, first=first)
+    stage = Stage.START if first else None
+    return replace(ok, outcome=row.outcome, because=because, source=row.source, stage=stage, first=first)
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
@@ -308,7 +311,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 def _in_init(found: Effect) -> Effect:
     """Components are opened in MPI_Init, by a rank that is alone too; whom they reach is nothing to it."""
-    return replace(found, anyway=found.outcome == "init-failure")
+    return replace(found, stage=Stage.START if found.outcome == "init-failure" else None)
 
 
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:

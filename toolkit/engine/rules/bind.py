@@ -4,7 +4,7 @@ from toolkit import knowledge
 from toolkit.engine.bound import SPEAKERS, halves, mounted_first, mounted_libraries, mounted_loads, targets_of
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt, settle
-from toolkit.engine.rule import MPI_MODES, Hit, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.traits import brings_orte, host_launcher, is_masked, mounted_folders
 from toolkit.engine.wireup import HYDRA, offer
 from toolkit.engine.words import mpi_name, plain
@@ -76,7 +76,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
     if hides and mpi.implementation == "openmpi" and mpi.plugins:
         because = f"{because}, and {', '.join(hides)} hides its components"
-        return Hit(evidence, "init-failure", because, because, severity="error", anyway=True)
+        return Hit(evidence, "init-failure", because, because, severity="error", stage=Stage.START)
     return Hit(evidence, because=because, title=because)
 
 

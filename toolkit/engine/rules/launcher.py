@@ -6,7 +6,7 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.proposal import AGENT, ISOLATED
-from toolkit.engine.rule import MPI_MODES, Hit, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
 from toolkit.engine.traits import PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
@@ -51,11 +51,11 @@ def host_launcher_leaks(case: Case) -> Hit | None:
         because = (
             f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
         )
-        return Hit(evidence, "init-failure", because, anyway=True)
+        return Hit(evidence, "init-failure", because, stage=Stage.START)
     for told in (effect(case, name, "", "host") for name in left if name in variables.hide_pmix_plugins):
         if told.outcome != "ok":
             because = f"{told.name} of the host's mpirun hides the components of the image's PMIx"
-            return Hit(evidence, told.outcome, because, anyway=True)
+            return Hit(evidence, told.outcome, because, stage=Stage.START)
     return None
 
 
@@ -122,7 +122,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return None
     if not row.found:  # its MPI goes on without
         return unfound(case, mpi, row, "host.mpis", "image.pmix")
-    return Hit(evidence, row.outcome, row.because, source=row.source, late=row.late)
+    return Hit(evidence, row.outcome, row.because, source=row.source, stage=Stage.END if row.late else None)
 
 
 @rule(
@@ -188,9 +188,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
         # Hydra loads nothing of the MPI whose ranks it starts; Open MPI's launchers need its libraries too.
         apart = starter.implementation in HYDRA
-        return Hit(
-            evidence, row.outcome, row.because, fix=fix, source=row.source, anyway=True, unstarted=apart
-        )
+        stage = Stage.LAUNCHER if apart else Stage.START
+        return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
     orte = starter.implementation == "openmpi"
     if orte and knows_orte_alone(mpi):

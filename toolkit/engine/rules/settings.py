@@ -31,7 +31,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     bad = next((e for e in found if e.fails), None)
     if bad:
         evidence = (bad.where, *case.cite("image.mpi"))
-        return Hit(evidence, bad.outcome, bad.because, source=bad.source, anyway=bad.anyway)
+        return Hit(evidence, bad.outcome, bad.because, source=bad.source, stage=bad.stage)
     if unknown:
         raise Undecided(*unknown)
     if reads_home:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
 from toolkit.engine.settings import ends_first
 from toolkit.engine.traits import (
     PROCESSOR,
@@ -95,7 +95,7 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
                 row.outcome,
                 row.because,
                 source=row.source,
-                anyway=row.first,
+                stage=Stage.START if row.first else None,
                 by_chance=row.by_chance,
             )
     because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
@@ -323,7 +323,8 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     if row is None:
         return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
     because = f"{why}, which all ranks of a node share"
-    return Hit(evidence, row.outcome, because, source=row.source, late=row.late, by_chance=row.by_chance)
+    stage = Stage.END if row.late else None
+    return Hit(evidence, row.outcome, because, source=row.source, stage=stage, by_chance=row.by_chance)
 
 
 @rule(
@@ -357,7 +358,8 @@ def pmix_refused(case: Case) -> Hit | None:
     because = f"{row.because}; Intel's Hydra goes on waiting for it" if waits else row.because
     evidence = case.cite("host.slurm.mpi_default", "image.mpi")
     chance: tuple[Outcome, ...] = (row.outcome,) if waits else ()
-    return Hit(evidence, outcome, because, source=row.source, anyway=waits, by_chance=chance)
+    stage = Stage.START if waits else None
+    return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
 
 
 @rule(
@@ -392,7 +394,8 @@ def rank_outside_step(case: Case) -> Hit | None:
     outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
     # ever (measured: PMIx 3.2.3 of tests/matrix/truth against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
-    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=refused and outcome == "hang")
+    stage = Stage.START if refused and outcome == "hang" else None
+    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 
 
 def _others_are_refused(case: Case) -> bool:
