@@ -9,7 +9,6 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Plan, Request
 
 State = Literal["known", "absent", "unknown", "moot"]
-_ANSWERED = {"known", "absent"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,11 @@ class Case:
     """The answers of :meth:`state`, because the rules ask for the same facts again and again."""
 
     def __post_init__(self) -> None:
-        for name, side, facts in (
-            ("host", "host", self.host_facts),
-            ("image", "image", self.image_facts),
-            ("original", "image", self.original_facts),
-        ):
-            object.__setattr__(self, name, Guarded(facts, facts, side))
+        image = Guarded(self.image_facts, self.image_facts, "image")
+        over = self.mounted_over
+        object.__setattr__(self, "host", Guarded(self.host_facts, self.host_facts, "host"))
+        object.__setattr__(self, "image", image)
+        object.__setattr__(self, "original", Guarded(over, over, "image") if over else image)
 
     @property
     def original_facts(self) -> ImageFacts:
@@ -57,32 +55,27 @@ class Case:
         absent. With ``failed_only`` a fact counts as unknown only if reading it failed: facts that an older
         toolkit saved were never asked for, which is no reason to withhold every prediction.
         """
-        states = self._states
+        unknown: list[str] = []
         for name in names:
-            if (states.get(name) or self.state(name)) not in _ANSWERED:
-                break
-        else:
-            return
-        found = {name: self.state(name) for name in names}
-        if "moot" in found.values():
-            raise Moot
-        unknown = [name for name, state in found.items() if state == "unknown"]
-        if failed_only:
-            unknown = [name for name in unknown if self.failed(name)]
+            state = self._states.get(name) or self.state(name)
+            if state == "moot":
+                raise Moot
+            if state == "unknown" and (not failed_only or self.failed(name)):
+                unknown.append(name)
         if unknown:
             raise Undecided(*unknown)
 
     def have(self, *names: str) -> None:
         """Continue only if each of these facts is there: raise :class:`Moot` if one is absent."""
-        states = self._states
-        unknown = False
+        unknown: list[str] = []
         for name in names:
-            if (state := states.get(name) or self.state(name)) != "known":
-                if state != "unknown":
-                    raise Moot
-                unknown = True
+            state = self._states.get(name) or self.state(name)
+            if state == "unknown":
+                unknown.append(name)
+            elif state != "known":
+                raise Moot
         if unknown:
-            self.ask(*names)
+            raise Undecided(*unknown)
 
     @property
     def asked(self) -> set[str]:

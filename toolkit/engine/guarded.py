@@ -1,6 +1,6 @@
 """Facts of a host or an image that raise an exception if a rule reads one that is unknown."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import ParamSpec, TypeVar
 
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
@@ -36,7 +36,7 @@ def settle(answer: _T | Undecided) -> _T:
     return answer
 
 
-_OPTIONAL: dict[type, frozenset[str]] = {
+_OPTIONAL: dict[type, Collection[str]] = {
     # The rule image-mpi-not-measured asks for the release; unknown, it is in no range of another rule.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
@@ -61,7 +61,7 @@ class Guarded:
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
         self._book, self._part, self._side, self._above = book, part, side, above
-        self._optional = _OPTIONAL.get(type(part), frozenset())
+        self._optional = _OPTIONAL.get(type(part), ())
 
     def __getattr__(self, field: str) -> object:
         value = getattr(self._part, field)
