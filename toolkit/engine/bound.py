@@ -35,14 +35,29 @@ def replaces(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None
     return host.soname == image.mpi.soname and host.soname in first(host, plan)
 
 
+def mounted_loads(case: Case) -> bool | None:
+    """Say whether programs load the host's MPI in place of the image's; ``None`` if that is unknown."""
+    return replaces(host_launcher(case.host_facts), case.original_facts, case.plan)
+
+
+def mounted_first(case: Case) -> frozenset[str]:
+    """Return the mounted libraries that the loader takes before the image's."""
+    return first(host_launcher(case.host_facts), case.plan)
+
+
+def mounted_libraries(case: Case) -> frozenset[str]:
+    """Return the libraries that come with the host's MPI and are in the container."""
+    return brought(host_launcher(case.host_facts), case.plan)
+
+
 def halves(case: Case) -> bool:
     """Tell whether half of the image's MPI meets half of the host's.
 
     Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
     (open-mpi/ompi:docs 6.0).
     """
-    host, inside = host_launcher(case.host), case.original.mpi
-    if host is None or inside is None or not replaces(host, case.original, case.plan):
+    host, inside = host_launcher(case.host_facts), case.original_facts.mpi
+    if host is None or inside is None or not mounted_loads(case):
         return False
     two = knowledge.mpi().release.two_libraries
     return two.of(inside) and not two.of(host)

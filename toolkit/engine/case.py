@@ -1,9 +1,10 @@
-"""One launch to be judged, and how a rule finds the facts that it needs in it."""
+"""One launch to be judged, and how a rule asks for the facts that it needs."""
 
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
+from toolkit.engine.guarded import Guarded, Moot, Undecided, fields_read
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Plan, Request
 
@@ -12,25 +13,75 @@ State = Literal["known", "absent", "unknown", "moot"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """This image on this host, asked for in this shape, launched with the words of this plan."""
+    """One launch: this image on this host, for this request, with the words of this plan.
 
-    host: HostFacts
-    image: ImageFacts
+    Rules read ``host``, ``image`` and ``original``. Reading a field there raises :class:`Undecided` if the
+    fact is unknown; ``None`` means that it is absent. ``host_facts``, ``image_facts`` and ``original_facts``
+    are the same facts as they were read, for code to which an unknown fact makes no difference.
+    """
+
+    host_facts: HostFacts
+    image_facts: ImageFacts
     """The image as its programs find it: in mode ``bind`` with the MPI of the host."""
     request: Request
     plan: Plan
     mounted_over: ImageFacts | None = None
-    """The image as it stands, where something of the host was mounted over it."""
+    """The image as it was read, if something of the host is mounted over it."""
+    host: HostFacts = field(init=False, repr=False, compare=False)
+    image: ImageFacts = field(init=False, repr=False, compare=False)
+    original: ImageFacts = field(init=False, repr=False, compare=False)
     _states: dict[str, State] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What :meth:`state` has answered: the rules ask for the same facts again and again."""
+    """The answers of :meth:`state`, because the rules ask for the same facts again and again."""
+
+    def __post_init__(self) -> None:
+        image = Guarded(self.image_facts, self.image_facts, "image")
+        over = self.mounted_over
+        object.__setattr__(self, "host", Guarded(self.host_facts, self.host_facts, "host"))
+        object.__setattr__(self, "image", image)
+        object.__setattr__(self, "original", Guarded(over, over, "image") if over else image)
 
     @property
-    def original(self) -> ImageFacts:
-        return self.mounted_over or self.image
+    def original_facts(self) -> ImageFacts:
+        return self.mounted_over or self.image_facts
 
     @property
     def mode(self) -> Mode:
         return self.plan.mode
+
+    def ask(self, *names: str, failed_only: bool = False) -> None:
+        """Continue only if each of these facts is known or absent.
+
+        Raise :class:`Undecided` for those that are unknown, and :class:`Moot` if one is part of something
+        absent. With ``failed_only`` a fact counts as unknown only if reading it failed: facts that an older
+        toolkit saved were never asked for, which is no reason to withhold every prediction.
+        """
+        unknown: list[str] = []
+        for name in names:
+            state = self._states.get(name) or self.state(name)
+            if state == "moot":
+                raise Moot
+            if state == "unknown" and (not failed_only or self.failed(name)):
+                unknown.append(name)
+        if unknown:
+            raise Undecided(*unknown)
+
+    def have(self, *names: str) -> None:
+        """Continue only if each of these facts is there: raise :class:`Moot` if one is absent."""
+        unknown: list[str] = []
+        for name in names:
+            state = self._states.get(name) or self.state(name)
+            if state == "unknown":
+                unknown.append(name)
+            elif state != "known":
+                raise Moot
+        if unknown:
+            raise Undecided(*unknown)
+
+    @property
+    def asked(self) -> set[str]:
+        """The facts that rules have asked this case for, or have read from it."""
+        views = (("host", self.host), ("image", self.image), ("image", self.original))
+        return {*self._states, *(name for side, view in views for name in fields_read(view, side))}
 
     def cite(self, *names: str) -> tuple[str, ...]:
         """Return the lines of evidence for dotted names such as ``host.slurm.mpi_types``."""
@@ -38,25 +89,32 @@ class Case:
 
     def _cite(self, name: str) -> str:
         side, _, dotted = name.partition(".")
-        facts = self.host if side == "host" else self.image
-        where = "host" if side == "host" else "image"
-        return f"{where}: {facts.cite(dotted)}"
+        return f"{side}: {self._side(side).cite(dotted)}"
+
+    def _side(self, side: str) -> HostFacts | ImageFacts:
+        return self.host_facts if side == "host" else self.image_facts
+
+    def failed(self, name: str) -> bool:
+        """Say whether reading a fact was tried and failed."""
+        side, _, dotted = name.partition(".")
+        return dotted in self._side(side).unknown
 
     def state(self, name: str) -> State:
-        """Tell whether a fact is there.
+        """Say whether a fact is known.
 
-        ``absent`` is a fact too: it was looked for, and there is none. ``moot`` says that it is
-        part of something absent, so that the question does not arise.
+        ``absent`` is a fact too: it was looked for, and there is none. A ``moot`` fact is part of something
+        absent, so that the question does not arise.
         """
         if (answered := self._states.get(name)) is None:
             answered = self._states[name] = self._state(*_parts(name))
         return answered
 
     def _state(self, side: str, parts: tuple[str, ...]) -> State:
-        facts = self.host if side == "host" else self.image
+        facts = self._side(side)
         value: object = facts
         for depth, part in enumerate(parts, start=1):
-            value = getattr(value, part, None)
+            # ``host.mpis.soname`` is the soname of the first MPI in ``host.mpis``.
+            value = getattr(value[0] if isinstance(value, tuple) and value else value, part, None)
             dotted = ".".join(parts[:depth])
             if dotted in facts.unknown:
                 return "unknown"
@@ -69,7 +127,7 @@ class Case:
     def why_unknown(self, name: str) -> str:
         """Say in one line why a fact is missing."""
         side, parts = _parts(name)
-        facts = self.host if side == "host" else self.image
+        facts = self._side(side)
         for depth in range(len(parts), 0, -1):
             dotted = ".".join(parts[:depth])
             if dotted in facts.unknown:

@@ -3,26 +3,11 @@
 from dataclasses import dataclass, replace
 
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Moot, Undecided
 from toolkit.engine.praise import praise
-from toolkit.engine.rule import TRY_IT, Hit, Lacks, Rule
+from toolkit.engine.rule import TRY_IT, Hit, Rule, Stage
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Outcome, Prediction
-
-_STAGE: dict[Outcome, int] = {
-    "unavailable": 0,
-    "loader-failure": 2,
-    "init-failure": 3,
-    "singletons": 3,
-    "wrong-size": 3,
-    "hang": 4,
-    "crash": 4,
-    "comm-failure": 4,
-    "unknown": 6,
-}
-"""When in a launch each failure shows; the first one is what a person sees."""
-_UNSTARTED = 1
-_ANYWAY = 2
-_LATE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +71,19 @@ def _outcome(case: Case, answers: tuple[Answer, ...]) -> Prediction:
 
 
 def _ask(case: Case, rule: Rule) -> Answer | None:
-    states = [case.state(name) for name in rule.needs]
-    if "moot" in states:
+    try:
+        said = rule.check(case)
+    except Moot:
         return None
-    if "unknown" in states:
-        missing = (name for name, state in zip(rule.needs, states, strict=True) if state == "unknown")
-        return Answer(rule, missing=tuple(missing))
-    said = rule.check(case)
-    if isinstance(said, Lacks):
-        return Answer(rule, missing=said.names)
+    except Undecided as undecided:
+        return Answer(rule, missing=undecided.names)
     if said and said.outcome == "singletons" and case.request.alone:
         said = replace(said, outcome=None, severity="info")  # a world of one is what was asked for
     return Answer(rule, said) if said else None
 
 
-def _stage(answer: Answer) -> int:
-    if answer.hit is None or answer.hit.outcome is None:
-        return _STAGE["unknown"]
-    if answer.hit.late:
-        return _LATE
-    if answer.hit.unstarted:
-        return _UNSTARTED
-    return _ANYWAY if answer.hit.anyway else _STAGE.get(answer.hit.outcome, _STAGE["unknown"])
+def _stage(answer: Answer) -> Stage:
+    return answer.hit.shows if answer.hit else Stage.UNKNOWN
 
 
 def _failed(

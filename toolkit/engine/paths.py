@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Lacks
 from toolkit.knowledge.fabric import Fabric, fabric, fabrics_of
 from toolkit.knowledge.settings import settings
 
@@ -14,25 +12,21 @@ Way = Literal["open", "shut", "not known"]
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
 
 
-def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
+def networks(case: Case) -> tuple[Fabric, ...]:
     """Return the fast networks of the host."""
-    if lacks := missing(case, "host.infiniband"):
-        return lacks
-    host = case.host
+    case.ask("host.infiniband")
+    host = case.host_facts
     return fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
 
 
-def by_ucx(case: Case, tls: str = "", devices: str = "") -> Way | Lacks:
+def by_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
     """Tell whether UCX reaches other nodes by a fast network, with these UCX_TLS and UCX_NET_DEVICES."""
     found = networks(case)
-    if isinstance(found, Lacks):
-        return found
     wanted = {row.ucx for row in found if row.ucx}
     if not wanted:
         return "shut"
-    if lacks := missing(case, "image.ucx_transports"):
-        return lacks
-    if not wanted & set(case.image.ucx_transports or ()) or _names_no_device(case, devices):
+    case.ask("image.ucx_transports")
+    if not wanted & set(case.image_facts.ucx_transports or ()) or _names_no_device(case, devices):
         return "shut"
     return by_these(tls)
 
@@ -47,19 +41,16 @@ def by_these(tls: str) -> Way:
 
 def _names_no_device(case: Case, devices: str) -> bool:
     named = {word.strip().partition(":")[0] for word in devices.split(",") if word.strip()}
-    return bool(named) and not named & {"all", *(case.host.infiniband or ())}
+    return bool(named) and not named & {"all", *(case.host_facts.infiniband or ())}
 
 
-def by_libfabric(case: Case, provider: str = "") -> Way | Lacks:
+def by_libfabric(case: Case, provider: str = "") -> Way:
     """Tell whether libfabric has a provider for a fast network, of those that FI_PROVIDER leaves."""
     found = networks(case)
-    if isinstance(found, Lacks):
-        return found
     if not found:
         return "shut"
-    if lacks := missing(case, "image.libfabric_providers"):
-        return lacks
-    there = set(case.image.libfabric_providers or ())
+    case.ask("image.libfabric_providers")
+    there = set(case.image_facts.libfabric_providers or ())
     named = {word.strip().partition(";")[0] for word in provider.split(",") if word.strip()}
     left = there & named if named and not provider.startswith("^") else there
     if any(left & set(row.providers) for row in found):
@@ -68,26 +59,22 @@ def by_libfabric(case: Case, provider: str = "") -> Way | Lacks:
     return "not known" if named and left else "shut"
 
 
-def by_mtl(case: Case, provider: str = "") -> Way | Lacks:
+def by_mtl(case: Case, provider: str = "") -> Way:
     """Tell whether pml/cm of Open MPI has a transport for a fast network."""
     found = networks(case)
-    if isinstance(found, Lacks):
-        return found
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     there = set(mpi.components.get("mtl", ())) if mpi else set()
     if any(there & set(row.mtl) for row in found):
         return "open"
     return by_libfabric(case, provider) if found and "ofi" in there else "shut"
 
 
-def by_openib(case: Case, allowed: str = "") -> Way | Lacks:
+def by_openib(case: Case, allowed: str = "") -> Way:
     """Tell whether btl/openib takes a fast network; ``allowed`` is the value of its btl_openib_allow_ib."""
     found = networks(case)
-    if isinstance(found, Lacks):
-        return found
     taken = [row for row in found if "openib" in row.btl]
     if not taken:
         return "shut"
-    version = (case.image.mpi.version if case.image.mpi else None) or ""
+    version = (case.image_facts.mpi.version if case.image_facts.mpi else None) or ""
     unasked = any(fabric().openib.serves(row, version) for row in taken)
     return "open" if unasked or allowed.lower() in _TRUE else "not known"

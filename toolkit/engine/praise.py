@@ -7,17 +7,17 @@ from toolkit.engine.words import mpi_name, plain
 
 def praise(case: Case) -> str:
     """Return the reason for ``ok``, for a person."""
-    mpi = mpi_name(case.image.mpi)
+    mpi = mpi_name(case.image_facts.mpi)
     if case.request.alone and case.mode != "mpirun-container":
         return f"one rank, which needs no other; the image has {mpi}"
     match case.mode:
         case "srun-pmix":
-            client, server = plain(case.image.pmix), plain(case.host.pmix)
+            client, server = plain(case.image_facts.pmix), plain(case.host_facts.pmix)
             return f"{mpi} in the image speaks PMIx {client}, Slurm serves PMIx {server}"
         case "srun-pmi2":
             return f"{mpi} in the image speaks PMI, which Slurm's pmi2 plugin answers"
         case "mpirun-host":
-            host = case.host.mpis[0] if case.host.mpis else None
+            host = case.host_facts.mpis[0] if case.host_facts.mpis else None
             if host and host.implementation != "openmpi":
                 return f"the host's {mpi_name(host)} starts {mpi} of the image, and both speak PMI"
             return f"the host's {mpi_name(host)} starts {mpi} of the image, and their PMIx get on"
@@ -35,7 +35,7 @@ def praise(case: Case) -> str:
 
 def _loaded(case: Case) -> str:
     """Say whose MPI programs load in mode ``bind``."""
-    mpi = mpi_name(case.image.mpi)
-    if case.image is case.original:
+    mpi = mpi_name(case.image_facts.mpi)
+    if case.image_facts is case.original_facts:
         return f"the image's own {mpi} is loaded"
-    return f"{mpi} of the host takes the place of {mpi_name(case.original.mpi)}"
+    return f"{mpi} of the host takes the place of {mpi_name(case.original_facts.mpi)}"

@@ -9,6 +9,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.judge import Judged, weigh
 from toolkit.engine.plan import plan
 from toolkit.engine.registry import RULES
+from toolkit.engine.rule import Rule
 from toolkit.engine.searched import searched
 from toolkit.engine.traits import pmix_majors
 from toolkit.knowledge.pmix import releases
@@ -33,6 +34,12 @@ knows here what the command is."""
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
 """Ways that a host offers or not, whatever is in an image."""
+_OF_HOST = {"environment-cleaned"}
+"""Rules that judge a host without an image as well, though they ask about the image if it has an MPI."""
+_NOT_OF_HOST = {
+    *("bind-source-missing", "squashfuse-refused", "single-copy-unavailable", "compute-nodes-not-asked"),
+}
+"""Rules that ask about the host alone, and whose findings the page of a host leaves out."""
 
 
 def predict(
@@ -143,7 +150,7 @@ def _joined(one: Finding, other: Finding) -> Finding:
 def examine(host: HostFacts) -> tuple[Finding, ...]:
     """Judge a host without an image: the rules that ask about nothing else."""
     image = ImageFacts(path="", format="")
-    rules = tuple(r for r in RULES if r.needs and all(n.startswith("host.") for n in r.needs))
+    rules = tuple(rule for rule in RULES if _is_of_host(rule))
     # The smallest job that needs its ranks to find each other: what else is asked for is not known here.
     request = Request(nodes=1, ranks_per_node=2)
     judged = [weigh(Case(host, image, request, plan(host, image, request, m)), rules) for m in MODES]
@@ -154,6 +161,13 @@ def examine(host: HostFacts) -> tuple[Finding, ...]:
     # What nobody could tell of one way, or for advice, is no news of the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merged(_milder(finding) for finding in told)
+
+
+def _is_of_host(rule: Rule) -> bool:
+    if rule.id in _NOT_OF_HOST:
+        return False
+    asks_host = bool(rule.facts) and all(name.startswith("host.") for name in rule.facts)
+    return asks_host or rule.id in _OF_HOST
 
 
 def _milder(finding: Finding) -> Finding:

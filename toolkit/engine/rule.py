@@ -1,8 +1,8 @@
-"""A rule: a small pure function with an id, the facts that it needs, and what it says when it fires."""
+"""A rule: a small pure function with an id, the facts that it may ask for, and the words of its findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from enum import IntEnum
 
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
@@ -15,6 +15,33 @@ TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
 """What to do about a launch of which nobody knows what becomes of it."""
 
 
+class Stage(IntEnum):
+    """The stages of a launch, in order. The first failure is the outcome.
+
+    Among failures of one stage the order of the rules in :mod:`toolkit.engine.registry` decides.
+    """
+
+    SUBMIT = 1
+    LAUNCHER = 2
+    """The launcher fails before it starts a rank."""
+    START = 3
+    """A rank fails before it looks for its launcher, so that a rank that is alone fails too."""
+    INIT = 4
+    RUN = 5
+    END = 6
+    """The ranks do their work, and fail as they end."""
+    UNKNOWN = 7
+
+
+_STAGES: dict[Outcome, Stage] = {
+    "unavailable": Stage.SUBMIT,
+    "loader-failure": Stage.START,
+    **dict.fromkeys(("init-failure", "singletons", "wrong-size"), Stage.INIT),
+    **dict.fromkeys(("hang", "crash", "comm-failure"), Stage.RUN),
+    **dict.fromkeys(("unknown", "ok"), Stage.UNKNOWN),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A rule has fired: the evidence, what it makes of the launch, and why, in one clause.
@@ -23,10 +50,8 @@ class Hit:
     ``because`` then says so, and the rule's own fix is left out, as nobody knows whether there is a fault.
     ``title``, ``fix``, ``source`` and ``severity`` replace the rule's own where a row of knowledge or the
     case says it better, ``instead`` too where it is not ``None``.
-    ``anyway`` says that it comes before anything that a rank makes of its surroundings: it ends one that
-    believes to be alone as well, or no rank ever starts; ``late`` that the ranks do their work, and fail as
-    they end; ``unstarted`` that the launcher ends before it starts any. ``by_chance`` are outcomes that were
-    measured in other tries of the same launch.
+    ``stage`` is when the failure shows, if that is not the usual stage of its outcome. ``by_chance`` are
+    outcomes that were measured in other tries of the same launch.
     """
 
     evidence: tuple[str, ...]
@@ -37,29 +62,24 @@ class Hit:
     source: str = ""
     severity: Severity | None = None
     instead: tuple[Mode, ...] | None = None
-    anyway: bool = False
-    late: bool = False
-    unstarted: bool = False
+    stage: Stage | None = None
     by_chance: tuple[Outcome, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Lacks:
-    """A rule found, as it looked, that this case turns on facts that are not known: their names."""
-
-    names: tuple[str, ...]
+    @property
+    def shows(self) -> Stage:
+        """The stage of the launch in which the failure shows."""
+        return self.stage or _STAGES[self.outcome or "ok"]
 
 
-Check = Callable[[Case], Hit | Lacks | None]
+Check = Callable[[Case], Hit | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``needs`` are dotted facts; where one is unknown the rule is undecided, and never asked.
+    """A check with its id, and the words of its findings.
 
-    ``about`` are facts without which there is nothing to say: where one is absent the rule is silent, as a
-    GPU rule on a host without a GPU; else it is undecided where one is unknown. ``then`` are those that are
-    looked at only where the others make them matter; where one of them is missing the rule says so itself.
+    ``facts`` are dotted names of all facts that the check may ask the case for. The pages of the rules show
+    them; a test compares them with what the checks ask for.
     ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
     ``instead`` are other ways of launching that mend it: the best of them that works is named before ``fix``,
     which names none, as a rule sees one way only and does not know whether another works.
@@ -71,17 +91,10 @@ class Rule:
     fix: str
     source: str
     check: Check = field(repr=False)
-    needs: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
     modes: tuple[Mode, ...] = MODES
     advice: bool = False
-    about: tuple[str, ...] = ()
-    then: tuple[str, ...] = ()
     instead: tuple[Mode, ...] = ()
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Every fact that the rule may ask for."""
-        return tuple(dict.fromkeys((*self.needs, *self.about, *self.then)))
 
 
 def rule(
@@ -91,9 +104,7 @@ def rule(
     severity: Severity,
     fix: str,
     source: str,
-    needs: tuple[str, ...] = (),
-    about: tuple[str, ...] = (),
-    then: tuple[str, ...] = (),
+    facts: tuple[str, ...] = (),
     modes: tuple[Mode, ...] = MODES,
     advice: bool = False,
     instead: tuple[Mode, ...] = (),
@@ -101,20 +112,6 @@ def rule(
     """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
-        asked = _where_known(about, check) if about else check
-        return Rule(id, title, severity, fix, source, asked, needs, modes, advice, about, then, instead)
+        return Rule(id, title, severity, fix, source, check, facts, modes, advice, instead)
 
     return made
-
-
-def _where_known(names: tuple[str, ...], check: Check) -> Check:
-    @wraps(check)
-    def asked(case: Case) -> Hit | Lacks | None:
-        states = [case.state(name) for name in names]
-        if "absent" in states or "moot" in states:
-            return None
-        if "unknown" in states:
-            return Lacks(tuple(n for n, state in zip(names, states, strict=True) if state == "unknown"))
-        return check(case)
-
-    return asked

@@ -8,8 +8,9 @@ from functools import cache
 
 from toolkit.engine import paths
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided, attempt
 from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
-from toolkit.engine.rule import Lacks
+from toolkit.engine.rule import Stage
 from toolkit.engine.traits import bind_target
 from toolkit.engine.wireup import HYDRA, Offer, cleaned, leaves_out_home, offer
 from toolkit.folders import is_below
@@ -32,24 +33,24 @@ _OF_THE_IMAGE = {
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one setting does: an outcome, or ``None`` where a fact that decides it is missing.
+    """What one setting does.
 
-    ``anyway``: it ends a rank that is alone as well; ``first``: before that looks for its launcher.
+    ``stage`` as in :class:`toolkit.engine.rule.Hit`; with ``first`` the rank ends before it looks for its
+    launcher.
     """
 
     name: str
     value: str
     where: str
-    outcome: Outcome | None
+    outcome: Outcome
     because: str = ""
     source: str = ""
-    missing: tuple[str, ...] = ()
-    anyway: bool = False
+    stage: Stage | None = None
     first: bool = False
 
     @property
     def fails(self) -> bool:
-        return self.outcome not in {None, "ok", "unknown"}
+        return self.outcome not in {"ok", "unknown"}
 
 
 def in_force(case: Case) -> dict[str, tuple[str, str]]:
@@ -60,7 +61,7 @@ def in_force(case: Case) -> dict[str, tuple[str, str]]:
     process_linux.go; measured: FI_PROVIDER of host and image).
     """
     plain, meant = _set_by_host(case)
-    inherited = {name: pair for name, pair in plain.items() if name not in case.image.environment}
+    inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
     found = _set_in_home(case) | inherited | _set_in_image(case) | meant
     for name, value in case.plan.env.items():
         where = "request: --env" if name in case.request.env else "plan:"
@@ -72,7 +73,7 @@ def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
     if leaves_out_home(case):
         return {}
     where = "host: ~/.openmpi/mca-params.conf"
-    return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host.mca_params or {}).items()}
+    return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host_facts.mca_params or {}).items()}
 
 
 def value_in_force(case: Case, name: str) -> str | None:
@@ -83,7 +84,7 @@ def value_in_force(case: Case, name: str) -> str | None:
 def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
     return {
         name: (value, f"image: ENV {name}={value}")
-        for name, value in case.image.environment.items()
+        for name, value in case.image_facts.environment.items()
         if name not in _OF_THE_IMAGE
     }
 
@@ -96,41 +97,41 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
     """
     plain: dict[str, tuple[str, str]] = {}
     meant: dict[str, tuple[str, str]] = {}
-    for name in sorted(set(case.host.environment) - set(case.plan.unset)):
-        found = (case.host.environment[name], f"host: {name}={case.host.environment[name]}")
+    for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
+        found = (case.host_facts.environment[name], f"host: {name}={case.host_facts.environment[name]}")
         inside = name_inside(name)
         if inside is None:
             plain[name] = found
-        elif name.startswith(obeyed(case.host)):
+        elif name.startswith(obeyed(case.host_facts)):
             meant.setdefault(inside, found)
     serves = case.mode in {"srun-pmix", "bind"} and offer(case) == Offer(pmix="slurm")
-    for name, value in (set_by_slurm(case.host) if serves else {}).items():
+    for name, value in (set_by_slurm(case.host_facts) if serves else {}).items():
         if name not in case.plan.unset:
             plain[name] = (value, f"host: scontrol show config: PMIxEnv: {name}={value}")
     return ({} if cleaned(case) else plain), meant
 
 
-def effects(case: Case) -> tuple[Effect, ...]:
-    """Judge every setting in force."""
-    return tuple(effect(case, name, value, where) for name, (value, where) in in_force(case).items())
+def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
+    """Judge every setting in force, and return the facts for want of which some are undecided."""
+    found = [attempt(effect, case, name, value, where) for name, (value, where) in in_force(case).items()]
+    unknown = (name for one in found if isinstance(one, Undecided) for name in one.names)
+    return tuple(one for one in found if isinstance(one, Effect)), tuple(dict.fromkeys(unknown))
 
 
 def ends_first(case: Case) -> bool:
     """Tell whether a setting ends each rank before that looks for its launcher."""
-    return any(found.first and found.fails for found in effects(case))
+    return any(found.first and found.fails for found in effects(case)[0])
 
 
 def effect(case: Case, name: str, value: str, where: str) -> Effect:
     """Judge one setting; ``value`` may be empty where only its name is known."""
-    mpi, ok = case.image.mpi, Effect(name, value, where, "ok")
+    mpi, ok = case.image_facts.mpi, Effect(name, value, where, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
         return _python(case, ok)
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    lacking = _lacking(case, named)
-    if lacking:
-        return replace(ok, outcome=None, missing=lacking)
+    _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
         return replace(ok, outcome="unknown", because=_untold(ok))
@@ -181,24 +182,23 @@ def _of(name: str, implementation: str) -> bool:
     return not name.startswith("MV2_") or implementation == "mvapich2"
 
 
-def _lacking(case: Case, rows: list[Setting]) -> tuple[str, ...]:
-    mpi = case.image.mpi
+def _ask_for(case: Case, rows: list[Setting]) -> None:
+    """Ask for the facts by which these rows are chosen."""
+    mpi = case.image_facts.mpi
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
-        return ("image.mpi.device",)
-    speaks = (mpi.interfaces if mpi else None) or ()
-    if any(row.client for row in rows) and "pmix" in speaks and case.state("image.pmix") == "unknown":
-        return ("image.pmix",)
-    return ()
+        raise Undecided("image.mpi.device")
+    if any(row.client for row in rows) and "pmix" in ((mpi.interfaces if mpi else None) or ()):
+        case.ask("image.pmix")
 
 
 def _counts(case: Case, row: Setting) -> bool:
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     return mpi is not None and (
         (not row.implementation or mpi.implementation in row.implementation)
         and within(mpi.version or "", row.versions)
         and (not row.device or (mpi.device or "").startswith(row.device))
-        and (not row.client or within(case.image.pmix or "", row.client))
+        and (not row.client or within(case.image_facts.pmix or "", row.client))
         and (not row.speaks or row.speaks in (mpi.interfaces or ()))
         and counts(row.nodes, case.request.nodes)
     )
@@ -227,7 +227,8 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
 def _blamed(ok: Effect, row: Setting | Component) -> Effect:
     because = f"{ok.name}={ok.value}: {row.because}"
     first = isinstance(row, Setting) and row.first
-    return replace(ok, outcome=row.outcome, because=because, source=row.source, anyway=first, first=first)
+    stage = Stage.START if first else None
+    return replace(ok, outcome=row.outcome, because=because, source=row.source, stage=stage, first=first)
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
@@ -235,9 +236,9 @@ def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
-    plugins = case.image.pmix_plugins if of_pmix else mpi.plugins
+    plugins = case.image_facts.pmix_plugins if of_pmix else mpi.plugins
     if plugins is None:
-        return replace(ok, outcome=None, missing=("image.pmix_plugins" if of_pmix else "image.mpi.plugins",))
+        raise Undecided("image.pmix_plugins" if of_pmix else "image.mpi.plugins")
     return bad if plugins else ok
 
 
@@ -249,7 +250,7 @@ def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
     """MPICH chooses between network modules by their names; one alone is built in, and nothing chooses."""
     there = [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
     if not there:
-        return replace(ok, outcome=None, missing=("image.mpi.device",))
+        raise Undecided("image.mpi.device")
     return ok if len(there) == 1 or ok.value.lower() in there else bad
 
 
@@ -267,14 +268,10 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     if set(re.split(r"[,:]", ok.value)) & set(row.value):
         return ok
     found = paths.networks(case)
-    if isinstance(found, Lacks):
-        return replace(bad, outcome=None, missing=found.names)
     return replace(ok, outcome="unknown", because=_unmeasured(ok)) if found else bad
 
 
-def _by_way(way: paths.Way | Lacks, ok: Effect, bad: Effect) -> Effect:
-    if isinstance(way, Lacks):
-        return replace(bad, outcome=None, missing=way.names)
+def _by_way(way: paths.Way, ok: Effect, bad: Effect) -> Effect:
     if way == "not known":
         because = f"whether {ok.name}={ok.value} works on this network has not been measured"
         return replace(bad, outcome="unknown", because=because)
@@ -292,9 +289,9 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
     """Interfaces that are named take the place of the loopback interface, which then has to be named too."""
-    there = case.host.interfaces
+    there = case.host_facts.interfaces
     if there is None:
-        return replace(ok, outcome=None, missing=("host.interfaces",))
+        raise Undecided("host.interfaces")
     words = {word.strip() for word in ok.value.split(",") if word.strip()}
     if any("/" in word and not word.startswith("127.") for word in words):  # a network such as 10.0.0.0/8
         return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
@@ -305,22 +302,22 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
 def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     """UCX takes ``mlx5_0:1`` and ``eth0`` alike; of a fabric's devices only a host with one has any."""
     wanted = {word.strip() for word in ok.value.split(",")}
-    if wanted & {*row.value, *(case.host.interfaces or ())}:
+    if wanted & {*row.value, *(case.host_facts.interfaces or ())}:
         return ok
-    if case.host.interfaces is None:
-        return replace(ok, outcome=None, missing=("host.interfaces",))
+    if case.host_facts.interfaces is None:
+        raise Undecided("host.interfaces")
     return _by_way(paths.by_ucx(case, devices=ok.value), ok, bad)
 
 
 def _in_init(found: Effect) -> Effect:
     """Components are opened in MPI_Init, by a rank that is alone too; whom they reach is nothing to it."""
-    return replace(found, anyway=found.outcome == "init-failure")
+    return replace(found, stage=Stage.START if found.outcome == "init-failure" else None)
 
 
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
-    there = case.host.interfaces
+    there = case.host_facts.interfaces
     if there is None:
-        return replace(ok, outcome=None, missing=("host.interfaces",))
+        raise Undecided("host.interfaces")
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
     if any("/" in word for word in words):  # a network such as 10.0.0.0/8
         return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
@@ -343,10 +340,10 @@ def _carried(case: Case, component: Component, ok: Effect, bad: Effect) -> Effec
 
 
 def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     there = (mpi.components if mpi else {}).get(row.framework)
     if not there:
-        return replace(ok, outcome=None, missing=("image.mpi.components",))
+        raise Undecided("image.mpi.components")
     if bad.outcome == "ok":
         return ok
     names = [word.strip() for word in ok.value.removeprefix("^").split(",") if word.strip()]

@@ -61,7 +61,7 @@ def offer(case: Case) -> Offer | None:
             pmix = any(w.startswith("--mpi=") and is_plugin(w[6:]) for w in case.plan.launcher)
             return Offer(pmix="slurm" if pmix else "", pmi="--mpi=pmi2" in case.plan.launcher)
         case "mpirun-host":
-            return _of_launcher(case, host_launcher(case.host))
+            return _of_launcher(case, host_launcher(case.host_facts))
         case _:
             return Offer()
 
@@ -85,7 +85,7 @@ def spoken(case: Case) -> set[str]:
     look which there is (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI speaks PMI
     through Slurm's own library, which no mpirun serves.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
     if (
         mpi is not None
@@ -119,10 +119,10 @@ def step_default(case: Case) -> str | None:
     """Return the MPI type of a step that names none, as Hydra's proxies are; ``none`` without Slurm."""
     if not case.request.allocation:
         return "none"
-    chosen = case.host.environment.get("SLURM_MPI_TYPE")
+    chosen = case.host_facts.environment.get("SLURM_MPI_TYPE")
     if chosen and "SLURM_MPI_TYPE" not in case.plan.unset:
         return chosen
-    return case.host.slurm.mpi_default if case.host.slurm else None
+    return case.host_facts.slurm.mpi_default if case.host_facts.slurm else None
 
 
 def in_step(case: Case) -> bool:
@@ -131,11 +131,11 @@ def in_step(case: Case) -> bool:
         return False
     if _STEP & set(case.plan.env):
         return True
-    host = host_launcher(case.host)
+    host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
     # PRRTE starts the ranks of its own node itself; in a batch script that node has ranks.
-    slurm = case.host.slurm
+    slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
 
@@ -148,8 +148,8 @@ def allocation_seen(case: Case) -> bool:
 def options(case: Case, wanted: set[str]) -> dict[str, str]:
     """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
-    for name in sorted(set(case.host.environment) - set(case.plan.unset)):
-        if name.startswith(obeyed(case.host)) and (option := asked_by(name)):
+    for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
+        if name.startswith(obeyed(case.host_facts)) and (option := asked_by(name)):
             found.setdefault(f"--{option}", f"host: {name} is set")
     return {word: where for word, where in found.items() if word in wanted}
 
@@ -166,8 +166,8 @@ def in_oci_mode(case: Case) -> str:
     That one gets none of the host's variables unless --no-compat is given (sylabs/singularity:internal/pkg/
     runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv; launcher_linux.go, prepareNativeEnv).
     """
-    runtime = case.host.runtime
-    if runtime is None or not has_option(case.host, "--no-oci"):
+    runtime = case.host_facts.runtime
+    if runtime is None or not has_option(case.host_facts, "--no-oci"):
         return ""
     if "--no-oci" in case.plan.container:
         return ""
@@ -179,7 +179,7 @@ def in_oci_mode(case: Case) -> str:
 def binds_devices(case: Case) -> bool:
     """Tell whether all of the host's /dev is asked for, which a runtime gives unless 'mount dev' is no."""
     asked = any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
-    return asked and has_option(case.host, "--bind /dev")
+    return asked and has_option(case.host_facts, "--bind /dev")
 
 
 def own_shared_memory(case: Case) -> str:
@@ -187,7 +187,7 @@ def own_shared_memory(case: Case) -> str:
 
     With 'mount dev = no' there is none at all, and an MPI makes do with files in /tmp.
     """
-    runtime = case.host.runtime
+    runtime = case.host_facts.runtime
     minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
     if runtime is None or binds_devices(case) or runtime.settings.get("mount dev") == "no":
         return ""
@@ -197,7 +197,7 @@ def own_shared_memory(case: Case) -> str:
 
 def leaves_out_home(case: Case) -> bool:
     """Tell whether the home folder of the host is not mounted."""
-    runtime = case.host.runtime
+    runtime = case.host_facts.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
     return forbidden or bool(options(case, {"--no-home", *CONTAINS}))
 
@@ -209,7 +209,7 @@ def waits_for_the_dead(case: Case, *, met: bool) -> bool:
     several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host); that of MPICH ends the
     others. Other releases of Intel's were not measured.
     """
-    host = host_launcher(case.host)
+    host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or not knowledge.mpi().release.waits_for_the_dead.of(host):
         return False
     return met or case.request.nodes > 1
@@ -219,7 +219,7 @@ def alone_in_namespace(case: Case) -> bool | None:
     """Tell whether each rank of a node is in a user namespace of its own; ``None`` if that is not known."""
     if "--sharens" in case.plan.container:
         return False
-    found = splits(case.host, case.request, case.mode)
+    found = splits(case.host_facts, case.request, case.mode)
     asked = case.mode not in {"mpirun-container", "gloo"} and case.request.ranks_per_node > 1
     return True if asked and options(case, _OWN_USERS) else found
 
@@ -229,7 +229,7 @@ def needs_hint(case: Case) -> bool:
 
     Its own launcher says so by other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):
         return False
-    return not (case.mode == "mpirun-host" and brings_orte(host_launcher(case.host)))
+    return not (case.mode == "mpirun-host" and brings_orte(host_launcher(case.host_facts)))

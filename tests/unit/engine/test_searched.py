@@ -34,7 +34,7 @@ def test_another_path_lets_programs_load_the_other_mpi():
     assert "pmix" in found.unknown
     client = searched(HOST, with_(TWO, other_mpis=(with_(OLD, pmix="4.2.2"),)), plan("/opt/cuda/lib"))
     assert (client.pmix, "pmix" in client.unknown) == ("4.2.2", False)
-    assert case_of(HOST, TWO, Request(nodes=2), plan("/opt/cuda/lib")).image == found
+    assert case_of(HOST, TWO, Request(nodes=2), plan("/opt/cuda/lib")).image_facts == found
 
 
 def test_a_path_that_keeps_the_image_s_folder_changes_nothing():

@@ -1,9 +1,10 @@
 """Rules about the host's MPI mounted into the container, in place of the image's own."""
 
 from toolkit import knowledge
-from toolkit.engine.bound import SPEAKERS, brought, first, halves, replaces, targets_of
+from toolkit.engine.bound import SPEAKERS, halves, mounted_first, mounted_libraries, mounted_loads, targets_of
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided, attempt, settle
+from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.traits import brings_orte, host_launcher, is_masked, mounted_folders
 from toolkit.engine.wireup import HYDRA, offer
 from toolkit.engine.words import mpi_name, plain
@@ -21,10 +22,10 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     fix="load an MPI module before the job",
     instead=MPI_MODES,
     source=_SOURCE,
-    needs=("host.mpis",),
+    facts=("host.mpis",),
     modes=("bind",),
 )
-def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
+def bind_nothing_to_mount(case: Case) -> Hit | None:
     """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image. The MPI
     is looked for by its mpirun on PATH: one that a module brings, or that srun alone starts, is not seen.
     A folder that bears the name of whoever asked cannot be named: facts are mailed, and hold no such names.
@@ -34,7 +35,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
         title = "No mpirun is on PATH here whose MPI could be mounted; other folders were not looked into"
         return Hit(case.cite("host.mpis"), "unavailable", title=title)
     if host.library is None:
-        return Lacks(("host.mpis.library",))
+        raise Undecided("host.mpis.library")
     if mounted_folders(host):
         return None
     where = "among the libraries of its system"
@@ -51,18 +52,18 @@ def bind_nothing_to_mount(case: Case) -> Hit | Lacks | None:
     fix="mount an MPI of the same family and ABI as the image's",
     instead=MPI_MODES,
     source=_SOURCE,
-    needs=("host.mpis", "image.mpi"),
-    then=("image.mpi.plugins",),
+    facts=("host.mpis", "image.mpi", "image.mpi.plugins"),
     modes=("bind",),
 )
-def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
+def bind_has_no_effect(case: Case) -> Hit | None:
     """The loader looks for a soname: ``libmpich.so.12`` is not ``libmpi.so.12``, nor is ``libmpi.so.40``."""
+    case.ask("host.mpis", "image.mpi")
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or not case.plan.binds:
         return None
-    same_name = replaces(host, case.original, case.plan)
+    same_name = mounted_loads(case)
     if same_name is None:
-        return Lacks(("host.mpis.soname",) if host.soname is None else ("image.mpi.soname",))
+        raise Undecided("host.mpis.soname" if host.soname is None else "image.mpi.soname")
     if same_name:
         return None
     why = (
@@ -73,11 +74,9 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
-    if hides and mpi.implementation == "openmpi" and mpi.plugins is not False:
-        if mpi.plugins is None:
-            return Lacks(("image.mpi.plugins",))
+    if hides and mpi.implementation == "openmpi" and mpi.plugins:
         because = f"{because}, and {', '.join(hides)} hides its components"
-        return Hit(evidence, "init-failure", because, because, severity="error", anyway=True)
+        return Hit(evidence, "init-failure", because, because, severity="error", stage=Stage.START)
     return Hit(evidence, because=because, title=because)
 
 
@@ -88,15 +87,16 @@ def bind_has_no_effect(case: Case) -> Hit | Lacks | None:
     fix="mount an MPI of the same family as the image's",
     instead=MPI_MODES,
     source=f"tests/matrix/truth: bind of MPICH 4.1.3 over Open MPI 1.10.2, both libmpi.so.12; {_SOURCE}",
-    needs=("host.mpis", "image.mpi"),
+    facts=("host.mpis", "image.mpi"),
     modes=("bind",),
 )
 def bind_name_of_another(case: Case) -> Hit | None:
     """Open MPI 1.10 and the kin of MPICH call their library ``libmpi.so.12``: the loader takes one for the
     other, and a program of Open MPI then misses variables that it names, as ``ompi_mpi_comm_world``.
     """
+    case.ask("host.mpis", "image.mpi")
     host, mpi = host_launcher(case.host), case.original.mpi
-    if host is None or mpi is None or not replaces(host, case.original, case.plan):
+    if host is None or mpi is None or not mounted_loads(case):
         return None
     pair = (mpi.implementation, host.implementation)
     if pair.count("openmpi") != 1 or not HYDRA & set(pair):
@@ -116,21 +116,20 @@ def bind_name_of_another(case: Case) -> Hit | None:
     fix="use an image of a distribution as new as the host's, with glibc",
     instead=MPI_MODES,
     source='tests/matrix: set bind, "version `GLIBC_2.38\' not found"',
-    needs=("host.mpis", "image.mpi", "image.glibc"),
+    facts=("host.mpis", "image.mpi", "image.glibc"),
     modes=("bind",),
 )
-def bind_glibc_older(case: Case) -> Hit | Lacks | None:
+def bind_glibc_older(case: Case) -> Hit | None:
     """A library of the host runs on the C library of the image, and not on musl. Also where another MPI is
     loaded: what lies beside the mounted library replaces its namesakes, which the image's MPI may need.
     """
+    case.ask("host.mpis", "image.mpi", "image.glibc")
     host, mpi, glibc = host_launcher(case.host), case.image.mpi, case.image.glibc
     if host is None or mpi is None or not case.plan.binds:
         return None
     if not _touched(case):
         return None
-    if host.glibc_needed is None:
-        return Lacks(("host.mpis.glibc_needed",))
-    if glibc is not None and not older(glibc, host.glibc_needed):
+    if host.glibc_needed is None or (glibc is not None and not older(glibc, host.glibc_needed)):
         return None
     because = f"{host.library} needs glibc {host.glibc_needed}, and the image has {glibc or 'none'}"
     return Hit(case.cite("host.mpis", "image.glibc"), "loader-failure", because)
@@ -138,10 +137,10 @@ def bind_glibc_older(case: Case) -> Hit | Lacks | None:
 
 def _touched(case: Case) -> bool:
     """Tell whether anything of what is mounted is loaded."""
-    host, mpi = host_launcher(case.host), case.image.mpi
+    host, mpi = host_launcher(case.host_facts), case.image_facts.mpi
     if host is None or mpi is None:
         return False
-    return bool(first(host, case.plan) & {*mpi.needs, mpi.soname})
+    return bool(mounted_first(case) & {*mpi.needs, mpi.soname})
 
 
 @rule(
@@ -154,26 +153,20 @@ def _touched(case: Case) -> bool:
         "ld.so(8): LD_LIBRARY_PATH before DT_RUNPATH; ofiwg/libfabric:libfabric.map.in; "
         "tests/matrix/truth: bind of MPICH 4.1.3 over Open MPI 5.0.10"
     ),
-    needs=("host.mpis", "image.mpi"),
+    facts=("host.mpis", "image.mpi"),
     modes=("bind",),
 )
-def bind_library_older(case: Case) -> Hit | Lacks | None:
+def bind_library_older(case: Case) -> Hit | None:
     """What is loaded of the image's own MPI, all or half of it, asks the mounted libfabric for an interface
     that came later. Half of it stays beside the host's library, which finds its libfabric by itself.
     """
+    case.ask("host.mpis", "image.mpi")
     host, mpi, half = host_launcher(case.host), case.original.mpi, halves(case)
-    if (
-        host is None
-        or mpi is None
-        or mpi.fabric_asked is None
-        or (replaces(host, case.original, case.plan) and not half)
-    ):
+    if host is None or mpi is None or mpi.fabric_asked is None or (mounted_loads(case) and not half):
         return None
-    taken = brought(host, case.plan) & set(host.needs or ()) if half else first(host, case.plan)
+    taken = mounted_libraries(case) & set(host.needs or ()) if half else mounted_first(case)
     if "libfabric.so.1" not in taken:
         return None
-    if host.fabric is None:
-        return Lacks(("host.mpis.fabric",))
     if not older(host.fabric, mpi.fabric_asked):
         return None
     there = f"the libfabric of {mpi_name(host)} has FABRIC_{host.fabric}"
@@ -188,29 +181,27 @@ def bind_library_older(case: Case) -> Hit | Lacks | None:
     fix="mount the folder of that library too",
     instead=MPI_MODES,
     source="tests/matrix: set bind, 'libfabric.so.1: cannot open shared object file'",
-    needs=("host.mpis", "image.mpi"),
-    then=("image.libraries",),
+    facts=("host.mpis", "image.mpi", "image.libraries"),
     modes=("bind",),
 )
-def bind_library_missing(case: Case) -> Hit | Lacks | None:
+def bind_library_missing(case: Case) -> Hit | None:
     """What is not in the mounted folders has to be in the image, where its loader finds it."""
+    case.ask("host.mpis", "image.mpi")
     host = host_launcher(case.host)
-    if host is None or not case.plan.binds or not replaces(host, case.original, case.plan):
+    if host is None or not case.plan.binds or not mounted_loads(case):
         return None
-    if host.outside is None:
-        return Lacks(("host.mpis.outside",))
-    return _missing(case, host, _linked(host) | _beside(case, host))
+    return _missing(case, _linked(host) | _beside(case, host))
 
 
-def _missing(case: Case, host: HostMpi, wanted: set[str]) -> Hit | Lacks | None:
+def _missing(case: Case, wanted: set[str]) -> Hit | None:
     """Say which of the libraries that are wanted are neither mounted nor in the image."""
-    original, offered = case.original.mpi, case.image.libraries
+    original, offered = case.original_facts.mpi, case.image_facts.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
-    lacking = sorted(wanted - brought(host, case.plan) - there)
+    lacking = sorted(wanted - mounted_libraries(case) - there)
     if not lacking:
         return None
-    if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image.absent):
-        return Lacks(("image.libraries",))
+    if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image_facts.absent):
+        raise Undecided("image.libraries")
     because = f"the mounted MPI needs {', '.join(lacking)}, which the image does not have"
     fact = "image.libfabric" if offered is None else "image.libraries"
     return Hit(case.cite("host.mpis", fact), "loader-failure", because)
@@ -229,7 +220,7 @@ def _beside(case: Case, host: HostMpi) -> set[str]:
     """
     if not halves(case):
         return set()
-    taken = first(host, case.plan) & set(case.original.mpi.needs if case.original.mpi else ())
+    taken = mounted_first(case) & set(case.original.mpi.needs if case.original.mpi else ())
     return {n for names in (host.components_need or {}).values() if taken & set(names) for n in names}
 
 
@@ -240,27 +231,22 @@ def _beside(case: Case, host: HostMpi) -> set[str]:
     fix="mount the folder of that library too",
     instead=MPI_MODES,
     source="open-mpi/ompi:opal/mca/base/mca_base_component_repository.c at v4.1; tests/matrix/truth: bind",
-    needs=("host.mpis", "image.mpi"),
-    then=("image.libraries",),
+    facts=("host.mpis", "image.mpi", "image.libraries"),
     modes=("bind",),
 )
-def bind_component_lacks_library(case: Case) -> Hit | Lacks | None:
+def bind_component_lacks_library(case: Case) -> Hit | None:
     """A component that cannot be loaded is passed by; without one that speaks what is offered no rank is
     wired up.
     """
+    case.ask("host.mpis", "image.mpi")
     host, found = host_launcher(case.host), offer(case)
-    if (
-        host is None
-        or found is None
-        or not replaces(host, case.original, case.plan)
-        or not _opens_own(case, host)
-    ):
+    if host is None or found is None or not mounted_loads(case) or not _opens_own(case, host):
         return None
     faces = ("pmix",) if found.pmix else ("pmi1", "pmi2")
-    said = [_missing(case, host, needs) for needs in _wiring(host, faces)]
-    if not said or any(hit is None for hit in said):
+    said = [attempt(_missing, case, needs) for needs in _wiring(host, faces)]
+    if not said or None in said:
         return None
-    return next((lacks for lacks in said if isinstance(lacks, Lacks)), said[0])
+    return settle(next((one for one in said if isinstance(one, Undecided)), said[0]))
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
@@ -279,19 +265,18 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     fix="use an image with the host's UCX",
     instead=MPI_MODES,
     source="tests/matrix: set bind, 'symbol lookup error: libucs_fuse.so.0'",
-    needs=("host.mpis", "image.mpi"),
+    facts=("host.mpis", "image.mpi"),
     modes=("bind",),
 )
-def bind_modules_differ(case: Case) -> Hit | Lacks | None:
+def bind_modules_differ(case: Case) -> Hit | None:
     """UCX opens its modules by path: the host's libucs finds those of the image, of another release."""
-    host, inside = host_launcher(case.host), case.original.ucx
+    case.ask("host.mpis", "image.mpi")
+    host, inside = host_launcher(case.host), case.original_facts.ucx
     if host is None or inside is None or not case.plan.binds or not _touched(case):
         return None
-    if "libucs.so.0" not in brought(host, case.plan) or host.relocatable:
+    if "libucs.so.0" not in mounted_libraries(case) or host.relocatable:
         return None
-    if host.ucx is None:
-        return Lacks(("host.mpis.ucx",))
-    if same(host.ucx, inside):
+    if host.ucx is None or same(host.ucx, inside):
         return None
     because = f"UCX {plain(host.ucx)} of the host would load modules of UCX {plain(inside)} of the image"
     evidence = case.cite("host.mpis", "image.ucx")
@@ -306,15 +291,16 @@ def bind_modules_differ(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="mount the folder of its components, and name it: OMPI_MCA_mca_base_component_path",
     source="tests/matrix: set bind, 'libs only' against 'libs+plugins+OMPI_MCA_mca_base_component_path'",
-    needs=("host.mpis", "image.mpi"),
+    facts=("host.mpis", "image.mpi"),
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
     """An Open MPI whose components are files looks for them where it was built to be. Those of the image
     stand there if it is the same release.
     """
-    host, inside = host_launcher(case.host), case.original.mpi
-    if host is None or inside is None or not host.plugins or not replaces(host, case.original, case.plan):
+    case.ask("host.mpis", "image.mpi")
+    host, inside = host_launcher(case.host_facts), case.original_facts.mpi
+    if host is None or inside is None or not host.plugins or not mounted_loads(case):
         return None
     if _opens_own(case, host):
         return None
@@ -352,11 +338,12 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
     fix="mount an Open MPI of the image's own release",
     instead=MPI_MODES,
     source="open-mpi/ompi:docs 6.0, libopen_mpi; tests/matrix: set bind with Open MPI 6.0.0rc2",
-    needs=("host.mpis", "image.mpi"),
+    facts=("host.mpis", "image.mpi"),
     modes=("bind",),
 )
 def bind_abi_split(case: Case) -> Hit | None:
     """Programs of Open MPI 6 need libopen_mpi.so.40 too: half of the image's MPI meets half of the host's."""
+    case.ask("host.mpis", "image.mpi")
     host, inside = host_launcher(case.host), case.original.mpi
     if host is None or inside is None or not halves(case):
         return None

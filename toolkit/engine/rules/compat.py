@@ -5,9 +5,8 @@ None changes how MPI starts.
 
 import posixpath
 
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.gpu import PAIR, kinds, too_old
 from toolkit.knowledge import cuda
 from toolkit.versions import older
@@ -26,19 +25,18 @@ _DRIVER = "/.singularity.d/libs"
     severity="error",
     fix="use an image with an older CUDA; administrator: a newer driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; recipes/knowledge/cuda.toml, [[compat]]",
-    about=(*PAIR, "image.cuda_compat"),
-    then=("host.gpus",),
+    facts=(*PAIR, "image.cuda_compat", "host.gpus"),
     advice=True,
 )
-def cuda_compat_refused(case: Case) -> Hit | Lacks | None:
+def cuda_compat_refused(case: Case) -> Hit | None:
     """cuda-compat is made for data-centre GPUs, and for some branches of the driver. Elsewhere cuInit answers
     804 (forward compatibility was attempted on non supported HW) or 803 (system has unsupported display
     driver / CUDA driver combination).
     """
+    case.have(*PAIR, "image.cuda_compat")
     if not too_old(case):
         return None
-    if lacks := missing(case, "host.gpus"):
-        return lacks
+    case.ask("host.gpus")
     why = _refusal(case)
     return Hit(case.cite(*PAIR, "image.cuda_compat", "host.gpus"), title=why) if why else None
 
@@ -62,26 +60,25 @@ def _refusal(case: Case) -> str:
     severity="warning",
     fix="put their folder first in LD_LIBRARY_PATH inside the container, before that of the host's driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; Apptainer user guide, GPU support",
-    about=(*PAIR, "image.cuda_compat"),
-    then=("image.environment",),
+    facts=(*PAIR, "image.cuda_compat", "image.environment"),
     advice=True,
 )
-def cuda_compat_needed(case: Case) -> Hit | Lacks | None:
+def cuda_compat_needed(case: Case) -> Hit | None:
     """With --nv the host's libcuda is found in /.singularity.d/libs, and the newer one of cuda-compat is used
     only where LD_LIBRARY_PATH names its folder before. Who sets the variable has to name all of it: the
     folder of cuda-compat, those of the image, and that of the driver, whose other libraries are needed too.
 
     Of a release of CUDA that is not in the table nobody knows whether its libraries work on this driver.
     """
+    case.have(*PAIR, "image.cuda_compat")
     if not too_old(case) or _refusal(case):
         return None
-    if lacks := _path_unknown(case):
-        return lacks
+    _ask_path(case)
     known = _taken(case) is not None
     if known and _names_compat(case):
         return None
     evidence = case.cite(*PAIR, "image.cuda_compat")
-    words = _path_with(case, (case.image.cuda_compat_folders or _COMPAT)[0])
+    words = _path_with(case, (case.image_facts.cuda_compat_folders or _COMPAT)[0])
     if known:
         return Hit(evidence, fix=f"put their folder first inside the container: {words}")
     title = f"Whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works on driver "
@@ -91,17 +88,17 @@ def cuda_compat_needed(case: Case) -> Hit | Lacks | None:
     )
 
 
-def _path_unknown(case: Case) -> Lacks | None:
-    """Tell that the image's own search path could not be read, where the launch gives no other."""
-    unread = "environment.LD_LIBRARY_PATH" in case.image.unknown and _PATH not in case.plan.env
-    return Lacks((f"image.environment.{_PATH}",)) if unread else None
+def _ask_path(case: Case) -> None:
+    """Ask for the image's own search path, unless the launch gives another one."""
+    if _PATH not in case.plan.env:
+        case.ask(f"image.environment.{_PATH}", failed_only=True)
 
 
 def _names_compat(case: Case) -> bool:
     """Tell whether programs find the libraries of cuda-compat, and before the host's driver."""
     named = _named(case)
     before = named[: named.index(_DRIVER)] if _DRIVER in named else named
-    return not set(before).isdisjoint(case.image.cuda_compat_folders or _COMPAT)
+    return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
 
 def _path_with(case: Case, *first: str) -> str:
@@ -109,7 +106,7 @@ def _path_with(case: Case, *first: str) -> str:
 
     What is set inside the container takes the place of all that image and runtime put there.
     """
-    own = (f for f in _named(case) if f not in (*(case.image.cuda_compat_folders or _COMPAT), _DRIVER))
+    own = (f for f in _named(case) if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), _DRIVER))
     return f"--env {_PATH}={':'.join((*first, *own, _DRIVER))}"
 
 
@@ -119,7 +116,7 @@ def _named(case: Case) -> list[str]:
 
 def _library_path(case: Case) -> str:
     said = case.plan.env.get(_PATH)
-    return case.image.environment.get(_PATH, "") if said is None else said
+    return case.image_facts.environment.get(_PATH, "") if said is None else said
 
 
 @rule(
@@ -128,21 +125,20 @@ def _library_path(case: Case) -> str:
     severity="error",
     fix="take the folder of cuda-compat out of LD_LIBRARY_PATH, and leave the others",
     source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
-    about=("image.cuda_compat", "host.gpu_driver"),
-    then=("image.environment",),
+    facts=("image.cuda_compat", "host.gpu_driver", "image.environment"),
     advice=True,
 )
-def cuda_compat_outdated(case: Case) -> Hit | Lacks | None:
+def cuda_compat_outdated(case: Case) -> Hit | None:
     """A user part of the driver that is older than its kernel part does not fit it: every CUDA call ends with
     error 803.
 
     NVIDIA's images for frameworks name ``compat/lib``, which is not there until they find that the libraries
     of ``compat/lib.real`` are needed; that does no harm.
     """
+    case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
         return None
-    if lacks := _path_unknown(case):
-        return lacks
+    _ask_path(case)
     if not _names_compat(case):
         return None
     line = f"image: {_PATH}={_library_path(case)}"
@@ -156,22 +152,22 @@ def cuda_compat_outdated(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix=f"name {_DRIVER} in it too, as its last folder",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; EESSI/software-layer issue 231",
-    about=("host.gpu_driver",),
-    then=("image.cuda",),
+    facts=("host.gpu_driver", "image.cuda"),
     advice=True,
 )
-def library_path_hides_driver(case: Case) -> Hit | Lacks | None:
+def library_path_hides_driver(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs, which no loader searches by itself: the
     runtime puts the folder behind LD_LIBRARY_PATH. A variable that is set inside the container takes the
     place of that, and programs find no libcuda.so.1: they train on the CPU, or end. (The runtime adds the
     folder to APPTAINERENV_LD_LIBRARY_PATH as well, but not to an empty one.)
     """
+    case.have("host.gpu_driver")
     given = case.plan.env.get(_PATH)
     if given is None or _DRIVER in _named(case):
         return None
     asked = _NV in case.plan.container
-    if not asked and (lacks := missing(case, "image.cuda")):
-        return lacks
+    if not asked:
+        case.ask("image.cuda")
     if not asked and not case.image.cuda:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))

@@ -1,8 +1,8 @@
 """Rules about the options of the container: what they hide from MPI."""
 
-from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided
+from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.rules.wireup import mismatch
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
 from toolkit.engine.wireup import CONTAINS, cleaned, offer, options
@@ -14,7 +14,7 @@ _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use
 
 
 def _tmp_is_bound(case: Case) -> bool:
-    runtime = case.host.runtime
+    runtime = case.host_facts.runtime
     allowed = runtime is None or runtime.settings.get("user bind control") != "no"
     return allowed and any(bind.split(":")[0] == _TMP for bind in case.plan.binds)
 
@@ -28,14 +28,17 @@ def _tmp_is_bound(case: Case) -> bool:
         "openpmix/openpmix:src/mca/gds at v5.0.2 to v6.1.0 (shmem2) and at master (shmem3); "
         "tests/matrix: '--contain', 'job TmpDir=private'"
     ),
-    needs=("image.mpi.interfaces", "image.pmix"),
-    then=("host.slurm.settings", "host.environment", "image.pmix_components"),
+    facts=(
+        *("image.mpi.interfaces", "image.pmix", "host.slurm.settings", "host.environment"),
+        "image.pmix_components",
+    ),
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
-def tmp_hidden(case: Case) -> Hit | Lacks | None:
+def tmp_hidden(case: Case) -> Hit | None:
     """A PMIx 5 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use them.
     Nor does a client of PMIx 7, which has another store, use those of a PMIx 5 or 6: it reads by ``hash``.
     """
+    case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     hidden = {} if _tmp_is_bound(case) else options(case, CONTAINS)
@@ -43,20 +46,20 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
         source, _, target = bind.partition(":")
         if target.split(":")[0] == _TMP != source:
             hidden[f"--bind {bind}"] = f"plan: --bind {bind}"
-    private = private_tmp(case.host.slurm) if case.host.slurm else None
+    private = private_tmp(case.host_facts.slurm) if case.host_facts.slurm else None
     if case.mode != "mpirun-host" and private:
         hidden[private.partition(" ")[0]] = f"host: scontrol show config: {private}"
-    unsaid = unread(case, "host.slurm.settings") if case.mode != "mpirun-host" and not hidden else None
-    if not hidden and unsaid is None:
+    unread = not hidden and case.mode != "mpirun-host" and case.failed("host.slurm.settings")
+    if not hidden and not unread:
         return None
-    found, launcher = offer(case), host_launcher(case.host)
+    found, launcher = offer(case), host_launcher(case.host_facts)
     if found is None or not found.pmix or cleaned(case):
         return None
-    server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
+    server = case.host_facts.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if not _reads_files(case, server):
         return None
-    if unsaid:
-        return unsaid
+    if unread:
+        raise Undecided("host.slurm.settings")
     return Hit(
         (*dict.fromkeys(hidden.values()), *case.cite("image.pmix")),
         "init-failure",
@@ -66,9 +69,9 @@ def tmp_hidden(case: Case) -> Hit | Lacks | None:
 
 def _reads_files(case: Case, server: str | None) -> bool:
     """Tell whether the client has the store that this server offers first; of an unknown one, its own."""
-    own = store_of(case.image.pmix or "")
+    own = store_of(case.image_facts.pmix or "")
     offered = store_of(server) if server else own
-    return offered is not None and offered in (case.image.pmix_components.get("gds") or (own,))
+    return offered is not None and offered in (case.image_facts.pmix_components.get("gds") or (own,))
 
 
 @rule(
@@ -77,15 +80,16 @@ def _reads_files(case: Case, server: str | None) -> bool:
     severity="error",
     fix="add --bind /tmp; administrator: 'mount tmp = yes' in apptainer.conf",
     source="tests/matrix: 'apptainer --no-mount tmp', '--no-mount tmp plus PMIX_MCA_gds=hash'",
-    needs=("image.mpi", "host.runtime"),
+    facts=("image.mpi", "host.runtime"),
     modes=MPI_MODES,
 )
-def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
+def tmp_not_mounted(case: Case) -> Hit | None:
     """An image is read-only, and Open MPI makes its session directory below /tmp; MPICH needs none.
 
     With ``PMIX_MCA_gds=hash`` Open MPI 5 does without it.
     """
-    mpi, runtime = case.image.mpi, case.host.runtime
+    case.ask("image.mpi", "host.runtime")
+    mpi, runtime = case.image_facts.mpi, case.host_facts.runtime
     if mpi is None or runtime is None or mpi.implementation != "openmpi" or _tmp_is_bound(case):
         return None
     words = case.plan.container
@@ -93,7 +97,8 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
     if runtime.settings.get("mount tmp") == "no":
         said.append("host: apptainer.conf: mount tmp = no")
     if not said:
-        return Lacks(("host.runtime.settings",)) if "runtime.settings" in case.host.unknown else None
+        case.ask("host.runtime.settings", failed_only=True)
+        return None
     if brings_prrte(mpi) and case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     if case.mode == "mpirun-container":
@@ -102,12 +107,13 @@ def tmp_not_mounted(case: Case) -> Hit | Lacks | None:
     # ORTE makes it for a rank that is alone as well (tests/matrix/truth: Open MPI 1.10.2);
     # 5.0.10 then needs none.
     chance = _by_its_daemon(case, mpi)
-    return Hit(tuple(said), "init-failure", because, anyway=brings_orte(mpi), by_chance=chance)
+    stage = Stage.START if brings_orte(mpi) else None
+    return Hit(tuple(said), "init-failure", because, stage=stage, by_chance=chance)
 
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
     """Return how the daemon of another rank may end before one of them looks for /tmp."""
     if case.mode != "srun-pmix":
         return ()
-    rows = (row for row in mismatch(mpi, "pmix") if row.first and row.munge == case.host.munge)
+    rows = (row for row in mismatch(mpi, "pmix") if row.first and row.munge == case.host_facts.munge)
     return tuple(row.outcome for row in rows)

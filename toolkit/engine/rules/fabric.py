@@ -5,9 +5,9 @@ None changes an outcome: over TCP the ranks find each other too, at a fraction o
 
 from typing import Literal
 
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided, attempt, settle
+from toolkit.engine.rule import Hit, rule
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge import cuda, fabric
 from toolkit.knowledge.fabric import Fabric
@@ -25,70 +25,57 @@ _Way = Literal["fast", "none", "ucx", "libfabric"]
 """How far an MPI gets: to the device, to no component for it, to a UCX or a libfabric that cannot."""
 
 
-def networks(case: Case) -> tuple[Fabric, ...] | Lacks:
+def networks(case: Case) -> tuple[Fabric, ...]:
     """Return the fast networks of the host; one node needs none."""
     if case.request.nodes == 1:
         return ()
-    if lacks := missing(case, *_HOST):
-        return lacks
-    return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or (), case.host.link_layers)
+    case.ask(*_HOST)
+    return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or (), case.host_facts.link_layers)
 
 
-def _slow(case: Case, wanted: _Way) -> Fabric | Lacks | None:
+def _slow(case: Case, wanted: _Way) -> Fabric | None:
     """Return a network of the host that the image's MPI does not reach, and for this reason."""
     found = networks(case)
-    if isinstance(found, Lacks):
-        return found
-    if found and (lacks := missing(case, "image.mpi")):
-        return lacks
-    mpi = case.image.mpi
-    if mpi is None:
+    if not found or (mpi := case.image.mpi) is None:
         return None
-    for row in found:
-        way = _way(case, mpi, row)
-        if isinstance(way, Lacks) or way == wanted:
-            return way if isinstance(way, Lacks) else row
-    return None
+    return next((row for row in found if _way(case, mpi, row) == wanted), None)
 
 
-def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way | Lacks:
+def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if mpi.implementation == "openmpi":
         return _way_of_open_mpi(case, mpi, row)
     if mpi.implementation == "intelmpi":
         return _by_libfabric(case, row)
     if mpi.implementation != "mpich":
         return "fast"  # an MPI with a transport of its own; which one is no fact
-    if mpi.device is None:
-        return Lacks(("image.mpi.device",))
-    if "ucx" in mpi.device:
+    device = mpi.device or ""
+    if "ucx" in device:
         return _by_ucx(case, row)
-    return _by_libfabric(case, row) if "ofi" in mpi.device else "none"
+    return _by_libfabric(case, row) if "ofi" in device else "none"
 
 
-def _way_of_open_mpi(case: Case, mpi: ImageMpi, row: Fabric) -> _Way | Lacks:
+def _way_of_open_mpi(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if not mpi.components:
-        return Lacks(("image.mpi.components",))
+        raise Undecided("image.mpi.components")
     has = {framework: set(names) for framework, names in mpi.components.items()}
     unasked = fabric.fabric().openib.serves(row, mpi.version or "")
     if set(row.mtl) & has.get("mtl", set()) or (unasked and set(row.btl) & has.get("btl", set())):
         return "fast"
-    ways: list[_Way | Lacks] = []
+    ways: list[_Way | Undecided] = []
     if "ucx" in has.get("pml", set()) and row.ucx:
-        ways.append(_by_ucx(case, row))
+        ways.append(attempt(_by_ucx, case, row))
     if "ofi" in has.get("mtl", set()):
-        ways.append(_by_libfabric(case, row))
-    return "fast" if "fast" in ways else next(iter(ways), "none")
+        ways.append(attempt(_by_libfabric, case, row))
+    return "fast" if "fast" in ways else settle(next(iter(ways), "none"))
 
 
-def _by_ucx(case: Case, row: Fabric) -> _Way | Lacks:
-    if lacks := missing(case, "image.ucx_transports"):
-        return lacks
+def _by_ucx(case: Case, row: Fabric) -> _Way:
+    case.ask("image.ucx_transports")
     return "fast" if row.ucx and row.ucx in (case.image.ucx_transports or ()) else "ucx"
 
 
-def _by_libfabric(case: Case, row: Fabric) -> _Way | Lacks:
-    if lacks := missing(case, "image.libfabric_providers"):
-        return lacks
+def _by_libfabric(case: Case, row: Fabric) -> _Way:
+    case.ask("image.libfabric_providers")
     return "fast" if set(row.providers) & set(case.image.libfabric_providers or ()) else "libfabric"
 
 
@@ -103,18 +90,18 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
     severity="warning",
     fix="use an image whose MPI was built for it",
     source="recipes/knowledge/fabric.toml, [[fabric]]; open-mpi/ompi:docs/tuning-apps/networking/ofi.rst",
-    then=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device"),
+    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device"),
     modes=_OWN_MPI,
     advice=True,
 )
-def mpi_lacks_fabric(case: Case) -> Hit | Lacks | None:
+def mpi_lacks_fabric(case: Case) -> Hit | None:
     """An MPI that has no component for a network takes TCP, over whatever interface answers, without a word:
     often a tenth of the bandwidth and ten times the latency. The job is right, and slow. A libfabric or UCX
     does not help an MPI that opens none: Open MPI does by its components mtl/ofi and pml/ucx.
     """
     row = _slow(case, "none")
-    if row is None or isinstance(row, Lacks):
-        return row
+    if row is None:
+        return None
     title = f"{mpi_name(case.image.mpi)} in the image has nothing that speaks {row.shown}: it would use TCP"
     return Hit(_evidence(case, row), title=title, fix=_another_mpi(row), source=row.source)
 
@@ -137,17 +124,17 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     severity="warning",
     fix="put UCX's InfiniBand modules into the image",
     source="recipes/knowledge/fabric.toml, [[fabric]]; openucx/ucx:docs/source/faq.md",
-    then=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.ucx_transports"),
+    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.ucx_transports"),
     modes=_OWN_MPI,
     advice=True,
 )
-def ucx_lacks_fabric(case: Case) -> Hit | Lacks | None:
+def ucx_lacks_fabric(case: Case) -> Hit | None:
     """The MPI would use UCX, and this UCX was built without its modules for InfiniBand, which speak RoCE too,
     or has lost them: it takes TCP without a word. ``UCX_TLS=rc,self`` shows it: 'no usable transports'.
     """
     row = _slow(case, "ucx")
-    if row is None or isinstance(row, Lacks):
-        return row
+    if row is None:
+        return None
     evidence = _evidence(case, row, "image.ucx_transports")
     title = f"The UCX in the image has no module for {row.shown}"
     if not row.ucx:
@@ -164,20 +151,20 @@ def ucx_lacks_fabric(case: Case) -> Hit | Lacks | None:
     severity="warning",
     fix="put a libfabric with that provider into the image",
     source="recipes/knowledge/fabric.toml, [[fabric]]; ofiwg/libfabric:man",
-    then=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.libfabric_providers"),
+    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.libfabric_providers"),
     modes=_OWN_MPI,
     advice=True,
 )
-def libfabric_lacks_provider(case: Case) -> Hit | Lacks | None:
+def libfabric_lacks_provider(case: Case) -> Hit | None:
     """The MPI would use libfabric, and this libfabric has no provider for the network: it takes its provider
     for TCP. ``FI_PROVIDER=…`` with the right name shows it: 'no provider found'. An MPICH may have libfabric
     in its own library; then no other one is loaded.
     """
     row = _slow(case, "libfabric")
-    if row is None or isinstance(row, Lacks):
-        return row
+    if row is None:
+        return None
     evidence = _evidence(case, row, "image.libfabric_providers")
-    inside = _has_its_own(case.image.mpi)
+    inside = _has_its_own(case.image_facts.mpi)
     where = "inside the image's MPICH" if inside else "in the image"
     title = f"The libfabric {where} has none of the providers {', '.join(row.providers)} for {row.shown}"
     return Hit(evidence, title=title, fix=_ANOTHER_MPICH if inside else row.fix, source=row.source)
@@ -202,11 +189,10 @@ def _has_its_own(mpi: ImageMpi | None) -> bool:
     severity="warning",
     fix="put rdma-core's drivers into the image (Debian: ibverbs-providers); never bind the host's",
     source="linux-rdma/rdma-core:libibverbs/dynamic_driver.c; NVIDIA/nccl:src/misc/ibvwrap.cc",
-    about=("host.infiniband",),
-    then=("image.verbs_providers", "image.nccl"),
+    facts=("host.infiniband", "image.verbs_providers", "image.nccl"),
     advice=True,
 )
-def verbs_driver_missing(case: Case) -> Hit | Lacks | None:
+def verbs_driver_missing(case: Case) -> Hit | None:
     """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind.
     Without it they see no device and take TCP; NCCL says 'NET/IB : No device found'. Drivers of the host fit
     only the host's libibverbs.
@@ -214,16 +200,17 @@ def verbs_driver_missing(case: Case) -> Hit | Lacks | None:
     NCCL opens libibverbs itself, as it starts: an image for GPUs may have no libibverbs at all, and NCCL
     takes TCP there without a word.
     """
-    found = fabric.fabrics_of(case.host.infiniband or (), (), case.host.link_layers)
+    case.have("host.infiniband")
+    found = fabric.fabrics_of(case.host.infiniband or (), (), case.host_facts.link_layers)
     if case.request.nodes == 1 or not found:
         return None
-    image, there = case.image, case.state("image.verbs_providers")
+    image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
     # Where there is no libibverbs, a module that needs it is no module; NCCL looks for it all the same.
     if image.nccl is None and (there == "absent" or not modules):
-        return missing(case, "image.nccl")
-    if there == "unknown":
-        return Lacks(("image.verbs_providers",))
+        case.ask("image.nccl")
+        return None
+    case.ask("image.verbs_providers")
     return _without_verbs(case, found) if there == "absent" else _without_driver(case, found)
 
 
@@ -255,11 +242,10 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     severity="warning",
     fix="administrator: LimitMEMLOCK=infinity for slurmd; in a job, ulimit -l tells what holds there",
     source="Slurm MPI Users Guide: LimitMEMLOCK=infinity; open-mpi/ompi FAQ, locked memory",
-    needs=("host.infiniband",),
-    then=("host.locked_memory",),
+    facts=("host.infiniband", "host.locked_memory"),
     advice=True,
 )
-def locked_memory_limited(case: Case) -> Hit | Lacks | None:
+def locked_memory_limited(case: Case) -> Hit | None:
     """RDMA, as of InfiniBand and RoCE, sends from memory that is locked in place. Where a process may lock
     little, registering it fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH
     often has another limit than a job of Slurm. A limit of several GiB for each process is enough for what
@@ -267,8 +253,6 @@ def locked_memory_limited(case: Case) -> Hit | Lacks | None:
     """
     if not case.host.infiniband:
         return None
-    if lacks := missing(case, "host.locked_memory"):
-        return lacks
     limit = case.host.locked_memory
     if limit is None or limit < 0 or limit >= fabric.fabric().locked_memory.small:
         return None
@@ -282,7 +266,7 @@ def locked_memory_limited(case: Case) -> Hit | Lacks | None:
     severity="warning",
     fix="administrator: a larger /dev/shm on the nodes; NCCL_SHM_DISABLE=1 helps NCCL, num_workers=0 PyTorch",
     source="recipes/knowledge/fabric.toml, shared_memory; NVIDIA NCCL user guide, troubleshooting",
-    needs=("host.shm",),
+    facts=("host.shm",),
     advice=True,
 )
 def shared_memory_small(case: Case) -> Hit | None:
@@ -303,25 +287,24 @@ def shared_memory_small(case: Case) -> Hit | None:
     severity="info",
     fix="start them in one namespace (--sharens, or a setuid installation); kernel.yama.ptrace_scope=0",
     source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",
-    about=("host.runtime",),
-    then=("host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),
+    facts=("host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),
     modes=_OWN_MPI,
     advice=True,
 )
-def single_copy_unavailable(case: Case) -> Hit | Lacks | None:
+def single_copy_unavailable(case: Case) -> Hit | None:
     """For large messages within a node MPI reads the other rank's memory (CMA, XPMEM). The kernel refuses it
     between user namespaces, and with Yama's ptrace_scope above 0; Open MPI then copies twice, through
     /dev/shm.
     """
+    case.have("host.runtime")
     runtime = case.host.runtime
     if runtime is None or case.request.ranks_per_node == 1:
         return None
-    if lacks := missing(case, "host.runtime.setuid", "host.ptrace_scope"):
-        return lacks
+    case.ask("host.runtime.setuid", "host.ptrace_scope")
     apart = runtime.setuid is False and "--sharens" not in case.plan.container
     apart = apart and case.mode != "mpirun-container"
     if apart:
         return Hit(case.cite("host.runtime"))
-    if not case.host.ptrace_scope or case.host.xpmem:
+    if not case.host.ptrace_scope or case.host_facts.xpmem:
         return None
     return Hit(case.cite("host.ptrace_scope"))

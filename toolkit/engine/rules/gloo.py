@@ -1,7 +1,8 @@
 """Rules about Horovod without MPI: ranks that find each other through Gloo."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided
+from toolkit.engine.rule import MPI_MODES, Hit, rule
 
 _SOURCE = "horovod/horovod:docs/gloo.rst"
 
@@ -13,7 +14,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
     fix="use an image with Horovod",
     instead=MPI_MODES,
     source=_SOURCE,
-    needs=("image.horovod",),
+    facts=("image.horovod",),
     modes=("gloo",),
 )
 def gloo_lacks_horovod(case: Case) -> Hit | None:
@@ -30,17 +31,16 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
     fix="build it with HOROVOD_WITH_GLOO=1 (toolkit image build does)",
     instead=MPI_MODES,
     source=_SOURCE,
-    needs=("image.horovod",),
-    then=("image.horovod_built",),
+    facts=("image.horovod", "image.horovod_built"),
     modes=("gloo",),
 )
-def horovod_lacks_gloo(case: Case) -> Hit | Lacks | None:
+def horovod_lacks_gloo(case: Case) -> Hit | None:
     """Asked for a controller that it does not have, Horovod ends in ``hvd.init()``."""
-    built = case.image.horovod_built
     if not case.image.horovod:
         return None
-    if built is None:
-        return Lacks(("image.horovod_built",))
+    built = case.image_facts.horovod_built
+    if built is None:  # its libraries do not say
+        raise Undecided("image.horovod_built")
     if "gloo" in built:
         return None
     return Hit(case.cite("image.horovod_built"), "init-failure", "Horovod has no Gloo to wire up its ranks")

@@ -1,8 +1,7 @@
 """Rules about GPUs: the driver of the host against the CUDA of the image. None changes how MPI starts."""
 
-from toolkit.engine.asked import missing, unread
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import Hit, rule
 from toolkit.knowledge import cuda
 from toolkit.knowledge.cuda import Gpu
 from toolkit.versions import older
@@ -12,7 +11,7 @@ PAIR = ("image.cuda", "host.gpu_driver")
 
 def kinds(case: Case) -> tuple[Gpu, ...]:
     """Return the kinds of GPU of the host that are known here, each once."""
-    found = (cuda.gpu_of(name) for name in case.host.gpus or ())
+    found = (cuda.gpu_of(name) for name in case.host_facts.gpus or ())
     return tuple(dict.fromkeys(kind for kind in found if kind))
 
 
@@ -27,21 +26,19 @@ def too_old(case: Case) -> bool:
     severity="error",
     fix="use an image with an older CUDA, or one with the package cuda-compat; administrator: a newer driver",
     source="recipes/knowledge/cuda.toml, major_driver; CUDA runtime API: cudaErrorInsufficientDriver (35)",
-    about=PAIR,
-    then=("image.cuda_compat",),
+    facts=(*PAIR, "image.cuda_compat"),
     advice=True,
 )
-def gpu_driver_too_old(case: Case) -> Hit | Lacks | None:
+def gpu_driver_too_old(case: Case) -> Hit | None:
     """Each major release of CUDA needs a driver of its own family or a newer one; before CUDA 11 each minor
     release does. With an older one every CUDA call ends with 'CUDA driver version is insufficient for CUDA
     runtime version', and TensorFlow trains on the CPU.
 
     The package cuda-compat in the image can bridge it on data-centre GPUs; other rules judge that.
     """
+    case.have(*PAIR)
     if not too_old(case):
         return None
-    if lacks := missing(case, "image.cuda_compat"):
-        return lacks
     if case.image.cuda_compat:
         return None
     least = cuda.least_driver(case.image.cuda or "")
@@ -57,7 +54,7 @@ def gpu_driver_too_old(case: Case) -> Hit | Lacks | None:
     severity="info",
     fix="nothing for most programs; where PTX or a new feature fails, an image with an older CUDA",
     source="NVIDIA CUDA Compatibility guide, minor version compatibility",
-    about=PAIR,
+    facts=(*PAIR,),
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
@@ -65,6 +62,7 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     code that the driver has to compile at start (PTX) from the newer toolkit (error 222,
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need the newer driver (error 36).
     """
+    case.have(*PAIR)
     if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):
         return None
     return Hit(case.cite(*PAIR))
@@ -76,7 +74,7 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     severity="warning",
     fix="use an image with a newer CUDA; until then set CUDA_CACHE_PATH to a folder that lasts",
     source="recipes/knowledge/cuda.toml, [[gpu]]; NVIDIA architecture compatibility guides",
-    about=("image.cuda", "host.gpus"),
+    facts=("image.cuda", "host.gpus"),
     advice=True,
 )
 def gpu_newer_than_cuda(case: Case) -> Hit | None:
@@ -84,6 +82,7 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
     the driver at the first start, which takes minutes; what does not, fails with 'no kernel image is
     available'.
     """
+    case.have("image.cuda", "host.gpus")
     for kind in kinds(case):
         if older(case.image.cuda, kind.first):
             title = f"{kind.family} GPUs are known from CUDA {kind.first} on; the image has {case.image.cuda}"
@@ -97,13 +96,14 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
     severity="error",
     fix="use an image with an older CUDA",
     source="recipes/knowledge/cuda.toml, [[gpu]]; CUDA Toolkit release notes 12.0 and 13.0",
-    about=("image.cuda", "host.gpus"),
+    facts=("image.cuda", "host.gpus"),
     advice=True,
 )
 def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     """CUDA 12 ended support for Kepler, CUDA 13 for Maxwell, Pascal and Volta. Nothing can be compiled
     backwards, so that its libraries fail there with 'no kernel image is available for execution'.
     """
+    case.have("image.cuda", "host.gpus")
     for kind in kinds(case):
         # 12.9.1 is still of the series 12.9.
         if older(kind.last, cuda.series(case.image.cuda or "")):
@@ -118,7 +118,7 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     severity="info",
     fix="nothing where a rank works alone; for ranks that talk much ask for whole GPUs",
     source="NVIDIA MIG user guide, deployment considerations; RAPIDS guide, MIG; NVIDIA/nccl issue 1716",
-    about=("host.mig", "image.cuda"),
+    facts=("host.mig", "image.cuda"),
     advice=True,
 )
 def gpu_parts_apart(case: Case) -> Hit | None:
@@ -126,6 +126,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     from one into another. MPI and NCCL send through the memory of the host in their place. Up to 2.31 NCCL
     ends where two ranks have parts of one GPU: 'Duplicate GPU detected'.
     """
+    case.have("host.mig", "image.cuda")
     if not case.host.mig or case.request.ranks_per_node == 1:
         return None
     return Hit(case.cite("host.mig", "image.cuda"))
@@ -137,17 +138,15 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     severity="info",
     fix="nothing for work on CPUs; for GPUs probe a node that has them: toolkit probe on a compute node",
     source="TensorFlow install guide, pip; TensorFlow's wheels open CUDA's libraries when they need them",
-    about=("image.cuda",),
-    then=("host.gpu_driver", "host.amd_gpus"),
+    facts=("image.cuda", "host.gpu_driver", "host.amd_gpus"),
     advice=True,
 )
-def gpu_without_driver(case: Case) -> Hit | Lacks | None:
+def gpu_without_driver(case: Case) -> Hit | None:
     """Programs that were built for CUDA start without a GPU and work on the CPU. Login nodes often have no
     GPU where compute nodes do.
     """
-    if lacks := missing(case, "host.gpu_driver"):
-        return lacks
-    if case.host.gpu_driver or case.host.amd_gpus:
+    case.have("image.cuda")
+    if case.host.gpu_driver or case.host_facts.amd_gpus:
         return None
     return Hit(case.cite("image.cuda", "host.gpu_driver"))
 
@@ -158,14 +157,15 @@ def gpu_without_driver(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="use other nodes; administrator: restart this one, or load the new release's kernel module",
     source="NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH (18); CUDA runtime: cudaErrorSystemDriverMismatch (803)",
-    about=PAIR,
+    facts=(*PAIR,),
     advice=True,
 )
 def gpu_driver_mismatch(case: Case) -> Hit | None:
     """After an update of the driver without a restart the old one still runs in the kernel, and --nv brings
     the new libraries. No program finds a GPU then: TensorFlow computes on the processors, others end.
     """
-    return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host.gpu_mismatch else None
+    case.have(*PAIR)
+    return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host_facts.gpu_mismatch else None
 
 
 @rule(
@@ -174,20 +174,20 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     severity="warning",
     fix="use an image that was built for ROCm, and start it with --rocm; toolkit does not judge such images",
     source="Apptainer user guide, GPU support (--rocm); TensorFlow and PyTorch install guides: CUDA or ROCm",
-    about=("image.cuda",),
-    then=("host.gpu_driver", "host.amd_gpus"),
+    facts=("image.cuda", "host.gpu_driver", "host.amd_gpus"),
     advice=True,
 )
-def gpu_of_amd(case: Case) -> Hit | Lacks | None:
+def gpu_of_amd(case: Case) -> Hit | None:
     """What was built for CUDA finds no GPU of its kind, and computes on the processors without a word. AMD's
     GPUs need programs that were built for ROCm. Those are not judged, nor is their driver.
     """
-    if case.host.gpu_driver:
+    case.have("image.cuda")
+    if case.host_facts.gpu_driver:
         return None
-    if not case.host.amd_gpus:
-        return unread(case, "host.amd_gpus")
-    if lacks := missing(case, "host.gpu_driver"):
-        return lacks
-    number = len(case.host.amd_gpus)
+    if not case.host_facts.amd_gpus:
+        case.ask("host.amd_gpus", failed_only=True)
+        return None
+    case.ask("host.gpu_driver")
+    number = len(case.host_facts.amd_gpus)
     title = f"The image is made for GPUs of NVIDIA, and the {number} of this host are AMD's"
     return Hit(case.cite("image.cuda", "host.amd_gpus"), title=title)

@@ -1,7 +1,7 @@
 """Rules about the place: what has to be there before any rank can start."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.traits import host_launcher, pmix_type
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.prediction import Mode
@@ -16,7 +16,7 @@ OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "
     severity="error",
     fix="ask about the cluster: --host LOGIN, --cluster NAME, or --facts FILE that was saved there",
     source="sbatch(1), srun(1): every launch is a job of Slurm",
-    needs=("host.slurm",),
+    facts=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
     """A job starts from an allocation of Slurm; without its commands there is none.
@@ -36,7 +36,7 @@ def slurm_absent(case: Case) -> Hit | None:
     severity="error",
     fix="load its module (module avail apptainer singularity), or ask the administrator to install Apptainer",
     source="Apptainer user guide, quick start",
-    needs=("host.runtime",),
+    facts=("host.runtime",),
 )
 def runtime_absent(case: Case) -> Hit | None:
     """A SIF is started by Apptainer or Singularity, which has to be on PATH on every node."""
@@ -52,20 +52,18 @@ def runtime_absent(case: Case) -> Hit | None:
     fix="administrator: allow user namespaces (sysctl user.max_user_namespaces; where AppArmor restricts "
     "them, a profile for Apptainer's starter), or install apptainer-suid",
     source="Apptainer administrator guide, user namespaces; apptainer/apptainer issues 2027 and 2608",
-    needs=("host.runtime",),
-    then=("host.runtime.setuid", "host.user_namespaces"),
+    facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces"),
 )
-def user_namespaces_off(case: Case) -> Hit | Lacks | None:
+def user_namespaces_off(case: Case) -> Hit | None:
     """An unprivileged Apptainer makes a user namespace; where the kernel forbids it, setuid is needed.
 
     Either is enough, so that one of them known to be there decides.
     """
-    runtime = case.host.runtime
-    if runtime is None or runtime.setuid or case.host.user_namespaces:
+    case.ask("host.runtime")
+    runtime, namespaces = case.host_facts.runtime, case.host_facts.user_namespaces
+    if runtime is None or runtime.setuid or namespaces:
         return None
-    ways = (("host.runtime.setuid", runtime.setuid), ("host.user_namespaces", case.host.user_namespaces))
-    if unread := tuple(name for name, value in ways if value is None):
-        return Lacks(unread)
+    case.ask("host.runtime.setuid", "host.user_namespaces")
     return Hit(case.cite("host.user_namespaces", "host.runtime"), "unavailable")
 
 
@@ -75,7 +73,7 @@ def user_namespaces_off(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="ask for fewer: --nodes; sinfo shows how many each partition has",
     source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
-    needs=("host.slurm",),
+    facts=("host.slurm",),
 )
 def too_few_nodes(case: Case) -> Hit | None:
     """No partition has as many nodes; sbatch refuses such a job, or it waits for ever.
@@ -95,10 +93,11 @@ def too_few_nodes(case: Case) -> Hit | None:
     severity="error",
     fix="build the image on a machine of the cluster's architecture",
     source="execve(2): ENOEXEC; Apptainer user guide",
-    needs=("host.architecture", "image.architecture"),
+    facts=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
     """Programs of one architecture do not run on another; the first one to start says 'Exec format error'."""
+    case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
     because = f"the image is for {case.image.architecture}, the host is {case.host.architecture}"
@@ -112,11 +111,12 @@ def architecture_differs(case: Case) -> Hit | None:
     fix="ask the administrator for Slurm's PMIx plugin (configure --with-pmix)",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
-    needs=("host.slurm.mpi_types",),
+    facts=("host.slurm.mpi_types",),
     modes=("srun-pmix",),
 )
 def slurm_lacks_pmix(case: Case) -> Hit | None:
     """``srun --mpi=pmix`` ends at once where ``srun --mpi=list`` does not name it."""
+    case.ask("host.slurm.mpi_types")
     if pmix_type(case.host):
         return None
     return Hit(case.cite("host.slurm.mpi_types"), "unavailable")
@@ -129,11 +129,12 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
     fix="ask the administrator for Slurm's pmi2 plugin",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
-    needs=("host.slurm.mpi_types",),
+    facts=("host.slurm.mpi_types",),
     modes=("srun-pmi2",),
 )
 def slurm_lacks_pmi2(case: Case) -> Hit | None:
     """``srun --mpi=pmi2`` ends at once where ``srun --mpi=list`` does not name it."""
+    case.ask("host.slurm.mpi_types")
     slurm = case.host.slurm
     if slurm is None or "pmi2" in (slurm.mpi_types or ()):
         return None
@@ -147,13 +148,14 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     fix="correct launch.mpi in the site profile, or leave --site out; srun --mpi=list names what there is",
     instead=MPI_MODES,
     source="srun(1), --mpi: an unknown type ends the step",
-    needs=("host.slurm.mpi_types",),
+    facts=("host.slurm.mpi_types",),
     modes=("srun-pmix", "srun-pmi2", "bind"),
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
     """The profile of a site names the type that its Slurm had; another release of Slurm, or another cluster,
     may not have it.
     """
+    case.ask("host.slurm.mpi_types")
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
@@ -172,7 +174,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     fix="load an MPI module before the job",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model",
-    needs=("host.mpis",),
+    facts=("host.mpis",),
     modes=("mpirun-host",),
 )
 def host_launcher_absent(case: Case) -> Hit | None:
@@ -189,7 +191,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
     fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH",
     instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",
-    needs=("host.mpis",),
+    facts=("host.mpis",),
     modes=("mpirun-host",),
 )
 def host_launcher_broken(case: Case) -> Hit | None:
@@ -198,7 +200,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
     if host is None or not host.lacks:
         return None
     because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
-    return Hit(case.cite("host.mpis"), "loader-failure", because, anyway=True)
+    return Hit(case.cite("host.mpis"), "loader-failure", because, stage=Stage.START)
 
 
 @rule(
@@ -207,7 +209,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
     severity="info",
     fix="always name an interface: srun --mpi=… (toolkit launch does)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
-    needs=("host.slurm.mpi_default",),
+    facts=("host.slurm.mpi_default",),
     modes=("srun-pmix",),
     advice=True,
 )
@@ -217,6 +219,7 @@ def mpi_default_none(case: Case) -> Hit | None:
     It does no harm to a launch that names its interface; it explains why the same line without
     ``--mpi`` does not work.
     """
+    case.ask("host.slurm.mpi_default")
     slurm = case.host.slurm
     if slurm is None or slurm.mpi_default != "none":
         return None

@@ -4,9 +4,9 @@ import posixpath
 import re
 
 from toolkit import knowledge
-from toolkit.engine.bound import first
+from toolkit.engine.bound import mounted_first
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.traits import OPAL_FOLDERS, bind_target, host_launcher
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
@@ -29,7 +29,7 @@ _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/li
     fix="build an image with MPI: toolkit image build",
     instead=("bind",),
     source="Apptainer user guide, MPI",
-    needs=("image.mpi",),
+    facts=("image.mpi",),
     modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
@@ -50,7 +50,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     severity="error",
     fix="name where it lies, as toolkit launch does: --env OPAL_PREFIX=DIR",
     source="open-mpi/ompi:opal/mca/installdirs, opal/runtime/opal_init.c; measured with 4.1.6",
-    needs=("image.mpi",),
+    facts=("image.mpi",),
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
@@ -67,7 +67,9 @@ def mpi_moved(case: Case) -> Hit | None:
     because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, and there is none"
     words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
     fix = f"name where they lie, as toolkit launch does: {words}"
-    return Hit(case.cite("image.mpi", "image.mpi.built_for"), "init-failure", because, fix=fix, anyway=True)
+    return Hit(
+        case.cite("image.mpi", "image.mpi.built_for"), "init-failure", because, fix=fix, stage=Stage.START
+    )
 
 
 @rule(
@@ -76,11 +78,12 @@ def mpi_moved(case: Case) -> Hit | None:
     severity="warning",
     fix=TRY_IT,
     source="tests/matrix covers Open MPI, MPICH and Intel MPI",
-    needs=("image.mpi.version",),
+    facts=("image.mpi.version",),
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
     """Only implementations with cells in the matrix are predicted; for others the engine says so."""
+    case.ask("image.mpi.version")
     mpi = case.image.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
@@ -95,23 +98,22 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     severity="error",
     fix="add libfabric to the image's loader path (Debian: libfabric1), or mount the host's",
     source="recipes/knowledge/mpi.toml, [[libfabric]]; tests/matrix: 'libfabric.so.1 supplied'",
-    needs=("image.mpi.version", "image.libfabric"),
-    then=("image.libraries", "image.programs"),
+    facts=("image.mpi.version", "image.libfabric", "image.libraries", "image.programs"),
     modes=MPI_MODES,
 )
-def libfabric_missing(case: Case) -> Hit | Lacks | None:
+def libfabric_missing(case: Case) -> Hit | None:
     """Intel MPI has no transport of its own between nodes: it opens libfabric.so.1 when it starts. Before
     2021.18 it does so even where it is alone, and ends with a segmentation fault. The one that it brings
     lies where programs do not look unless LD_LIBRARY_PATH says so; its own mpirun does, and mpi4py 4.1.
     """
-    mpi = case.image.mpi
+    case.ask("image.mpi.version", "image.libfabric")
+    mpi = case.image_facts.mpi
     if mpi is None or brings_libfabric(case):
         return None
     if value_in_force(case, "I_MPI_FABRICS") == "shm":
         return None  # not opened; what shared memory alone comes to is told by the setting
-    found = _in_reach(case, mpi)
-    if found:
-        return found if isinstance(found, Lacks) else None
+    if _in_reach(case, mpi):
+        return None
     alone = case.mode != "mpirun-container" and (not _server(case) or bool(cleaned(case)))
     for row in knowledge.mpi().libfabric:
         if row.of(mpi) and row.alone == alone and counts(row.nodes, case.request.nodes):
@@ -121,7 +123,8 @@ def libfabric_missing(case: Case) -> Hit | Lacks | None:
             outcome: Outcome = "hang" if waits else row.outcome
             because = f"{because}, and Intel's Hydra goes on waiting for it" if waits else because
             chance = _ended_sooner(case) if outcome == "crash" else ()
-            return Hit(evidence, outcome, because, source=row.source, anyway=row.alone, by_chance=chance)
+            stage = Stage.START if row.alone else None
+            return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
     return None
 
 
@@ -136,21 +139,23 @@ def _ended_sooner(case: Case) -> tuple[Outcome, ...]:
     return ("init-failure",) if crowd else ()
 
 
-def _in_reach(case: Case, mpi: ImageMpi) -> bool | Lacks:
+def _in_reach(case: Case, mpi: ImageMpi) -> bool:
     """Tell whether the libfabric of the image is where this launch looks for it."""
     path = case.image.libfabric
     own = [f"{mpi.prefix}/{below}" for below in _OWN_LIBFABRIC if mpi.implementation == "intelmpi"]
     if path is None or posixpath.dirname(path) not in own:
         return path is not None
-    users = [program for program, library in (case.image.programs or {}).items() if library == mpi.library]
+    users = [
+        program for program, library in (case.image_facts.programs or {}).items() if library == mpi.library
+    ]
     if users and all(program.startswith(f"{mpi.prefix}/") and MPI4PY.match(program) for program in users):
         return True
     if "libfabric.so.1" in set(mpi.needs) - set(mpi.lacks or ()):
         return True
     if case.mode == "mpirun-container" and posixpath.dirname(path) in own[:2]:
         return True
-    offered = case.image.libraries
-    return Lacks(("image.libraries",)) if offered is None else "libfabric.so.1" in offered
+    case.ask("image.libraries")
+    return "libfabric.so.1" in (case.image.libraries or ())
 
 
 def _server(case: Case) -> str:
@@ -161,12 +166,12 @@ def _server(case: Case) -> str:
 
 def brings_libfabric(case: Case) -> bool:
     """Tell whether a libfabric of the host is mounted, and the loader told to look there."""
-    if case.mode == "bind" and "libfabric.so.1" in first(host_launcher(case.host), case.plan):
+    if case.mode == "bind" and "libfabric.so.1" in mounted_first(case):
         return True
-    if not case.host.libfabric:
+    if not case.host_facts.libfabric:
         return False
     searched = case.plan.env.get("LD_LIBRARY_PATH", "").split(":")
-    folder = posixpath.dirname(case.host.libfabric)
+    folder = posixpath.dirname(case.host_facts.libfabric)
     return any(b.split(":")[0] == folder and bind_target(b) in searched for b in case.plan.binds)
 
 
@@ -177,13 +182,14 @@ def brings_libfabric(case: Case) -> bool:
     fix="use another release",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[defect]]",
-    needs=("image.mpi.version",),
+    facts=("image.mpi.version",),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:
     """Single releases fail in ways that nothing else foretells; they are listed with their cells. Where the
     ranks of a node share one identity, each world has one rank a node.
     """
+    case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)
     alike = found is not None and found.shared and served(case, found) == "pmix"
     ranks = 1 if alike else case.request.ranks_per_node
@@ -206,7 +212,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _started_by_openmpi(case: Case, releases: str) -> bool:
-    host = host_launcher(case.host)
+    host = host_launcher(case.host_facts)
     return host is not None and host.implementation == "openmpi" and within(host.version or "", releases)
 
 
@@ -216,11 +222,12 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     severity="warning",
     fix="build the image again; until then believe what was found, not stack.json",
     source="toolkit.image.describe: stack.json against what is inside",
-    needs=("image.stack",),
+    facts=("image.stack",),
     advice=True,
 )
 def stack_disagrees(case: Case) -> Hit | None:
     """``/opt/toolkit/stack.json`` was written when the image was built; something was changed since."""
-    if not case.image.disagreements:
+    case.ask("image.stack")
+    if not case.image_facts.disagreements:
         return None
-    return Hit(tuple(f"image: {line}" for line in case.image.disagreements))
+    return Hit(tuple(f"image: {line}" for line in case.image_facts.disagreements))

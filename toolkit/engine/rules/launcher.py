@@ -3,10 +3,10 @@
 import posixpath
 
 from toolkit import knowledge
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided
 from toolkit.engine.proposal import AGENT, ISOLATED
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
 from toolkit.engine.traits import PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
@@ -30,14 +30,14 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     severity="error",
     fix="take the variables away between mpirun and the container: mpirun … env -u NAME singularity exec …",
     source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
-    needs=("host.mpis", "image.mpi.plugins"),
-    then=("image.pmix_plugins",),
+    facts=("host.mpis", "image.mpi.plugins", "image.pmix_plugins"),
     modes=("mpirun-host",),
 )
-def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
+def host_launcher_leaks(case: Case) -> Hit | None:
     """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
     components as files, or whose PMIx has, searches there, finds none that fit, and aborts in MPI_Init.
     """
+    case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
     if host is None or mpi is None or host.implementation != "openmpi" or cleaned(case):
         return None
@@ -51,13 +51,11 @@ def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
         because = (
             f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
         )
-        return Hit(evidence, "init-failure", because, anyway=True)
+        return Hit(evidence, "init-failure", because, stage=Stage.START)
     for told in (effect(case, name, "", "host") for name in left if name in variables.hide_pmix_plugins):
-        if told.outcome is None:
-            return Lacks(told.missing)
         if told.outcome != "ok":
             because = f"{told.name} of the host's mpirun hides the components of the image's PMIx"
-            return Hit(evidence, told.outcome, because, anyway=True)
+            return Hit(evidence, told.outcome, because, stage=Stage.START)
     return None
 
 
@@ -70,15 +68,15 @@ def host_launcher_leaks(case: Case) -> Hit | Lacks | None:
         "open-mpi/ompi:opal/mca/pmix/pmix3x/pmix3x_local.c, check_evars, at v4.1.8 (pmix2x at v3.1.6); "
         "tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels"
     ),
-    needs=("host.mpis", "image.mpi.version"),
-    then=("image.mpi.components",),
+    facts=("host.mpis", "image.mpi.version", "image.mpi.components"),
     modes=("mpirun-host",),
 )
-def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
+def launcher_prefix_half_removed(case: Case) -> Hit | None:
     """An Open MPI with a PMIx of its own (components pmix2x, pmix3x) aborts where PMIX_INSTALL_PREFIX is set
     and OPAL_PREFIX is not. The other way round it works, as it does with a PMIx from outside (ext3x) and from
     Open MPI 5 on: those do not compare the two.
     """
+    case.ask("host.mpis", "image.mpi.version")
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or not brings_orte(mpi):
         return None
@@ -86,7 +84,7 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     if not _WHOLE_PREFIX.issubset(host.leaks or ()) or taken != {"OPAL_PREFIX"}:
         return None
     if not mpi.components:
-        return Lacks(("image.mpi.components",))
+        raise Undecided("image.mpi.components")
     if not _COMPARE_PREFIXES & set(mpi.components.get("pmix", ())):
         return None
     return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", "only OPAL_PREFIX was taken away")
@@ -99,15 +97,15 @@ def launcher_prefix_half_removed(case: Case) -> Hit | Lacks | None:
     fix="load another release of the host's Open MPI, or rebuild the image with the one that is there",
     instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
-    needs=("host.mpis", "image.mpi.interfaces", "image.pmix"),
-    then=ALONE,
+    facts=("host.mpis", "image.mpi.interfaces", "image.pmix", *ALONE),
     modes=("mpirun-host",),
 )
-def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
+def launcher_pmix_pair(case: Case) -> Hit | None:
     """Between a launcher and a library of different releases some pairs work, some abort, some wait for ever.
 
     Only measured pairs are predicted.
     """
+    case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
     if host is None or mpi is None or client is None or "pmix" not in (mpi.interfaces or ()):
         return None
@@ -124,7 +122,7 @@ def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
         return None
     if not row.found:  # its MPI goes on without
         return unfound(case, mpi, row, "host.mpis", "image.pmix")
-    return Hit(evidence, row.outcome, row.because, source=row.source, late=row.late)
+    return Hit(evidence, row.outcome, row.because, source=row.source, stage=Stage.END if row.late else None)
 
 
 @rule(
@@ -134,11 +132,12 @@ def launcher_pmix_pair(case: Case) -> Hit | Lacks | None:
     fix="add the MPI's own launcher to the image",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI",
-    needs=("image.mpi", "image.mpi.launcher"),
+    facts=("image.mpi", "image.mpi.launcher"),
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:
     """A launcher inside the container has to be in the image, and on its PATH where its path is not given."""
+    case.ask("image.mpi", "image.mpi.launcher")
     launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:
         return Hit(case.cite("image.mpi.launcher"), "unavailable")
@@ -155,28 +154,31 @@ def container_launcher_absent(case: Case) -> Hit | None:
     fix="use an image with Open MPI 4.1 or 5: toolkit launch starts its daemons on the other nodes",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
-    needs=("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh"),
-    then=("image.mpirun", "host.munge", *PROCESSOR),
+    facts=(
+        *("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh", "image.mpirun"),
+        *("host.munge", *PROCESSOR),
+    ),
     modes=("mpirun-container",),
 )
-def container_launcher_fails(case: Case) -> Hit | Lacks | None:
+def container_launcher_fails(case: Case) -> Hit | None:
     """A launcher inside the container has neither srun nor a way into the container on other nodes.
 
     The job script can be its way: it starts there by srun what the launcher gives to ``toolkit-agent``.
     """
+    case.ask("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh")
     mpi = case.image.mpi
     if mpi is None or not mpi.launcher:
         return None
     starter = _starter(case, mpi)
     if starter is None:
-        return Lacks(("image.mpirun",))
+        raise Undecided("image.mpirun")
     if starter == _NOBODY:
         because = f"{case.image.mpirun} is of no MPI that was found in the image; what it starts is not known"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
-    if rows and rows[0].amd_unthreaded is not None and (lacks := missing(case, *PROCESSOR)):
-        return lacks
-    row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host)}), None)
+    if rows and rows[0].amd_unthreaded is not None:
+        case.ask(*PROCESSOR)
+    row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
@@ -186,9 +188,8 @@ def container_launcher_fails(case: Case) -> Hit | Lacks | None:
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
         # Hydra loads nothing of the MPI whose ranks it starts; Open MPI's launchers need its libraries too.
         apart = starter.implementation in HYDRA
-        return Hit(
-            evidence, row.outcome, row.because, fix=fix, source=row.source, anyway=True, unstarted=apart
-        )
+        stage = Stage.LAUNCHER if apart else Stage.START
+        return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
     orte = starter.implementation == "openmpi"
     if orte and knows_orte_alone(mpi):
@@ -206,7 +207,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
         return Hit(evidence, "unknown", because)
     if starter == mpi or same(starter.version or "", mpi.version or ""):
         return None
-    client = case.image.pmix
+    client = case.image_facts.pmix
     row = launcher_pair(starter, client, case.request, ()) if client else None
     if row is not None and row.outcome != "ok":
         return Hit(evidence, row.outcome, row.because, source=row.source)
@@ -226,12 +227,12 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     ``None`` where there are several and nobody looked at PATH.
     """
     word = case.plan.launcher[0]
-    if "/" not in word and case.image.other_mpis and case.state("image.mpirun") == "unknown":
+    if "/" not in word and case.image_facts.other_mpis and case.state("image.mpirun") == "unknown":
         return None
-    path = word if "/" in word else case.image.mpirun
+    path = word if "/" in word else case.image_facts.mpirun
     if path is None:
         return mpi
-    using = [m for m in (mpi, *case.image.other_mpis) if m.launcher == path]
+    using = [m for m in (mpi, *case.image_facts.other_mpis) if m.launcher == path]
     # An MPI without a launcher of its own uses what PATH has of its kind.
     return next((m for m in using if _is_beside(path, m)), using[0] if using else _NOBODY)
 
@@ -243,7 +244,7 @@ def _is_beside(launcher: str, mpi: ImageMpi) -> bool:
 
 def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
     forked = case.plan.launcher[1:3] == ("-launcher", "fork")
-    variables = {**case.image.environment, **case.plan.env}
+    variables = {**case.image_facts.environment, **case.plan.env}
     return (
         row.of(mpi)
         and counts(row.nodes, case.request.nodes)

@@ -1,8 +1,7 @@
 """Rules about what trains on a GPU: TensorFlow, cuDNN, NCCL. None changes how MPI starts."""
 
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.gpu import kinds
 from toolkit.knowledge import cuda
 from toolkit.knowledge.cuda import Gpu, Wheel
@@ -15,14 +14,12 @@ from toolkit.versions import older, within
     severity="warning",
     fix="install tensorflow[and-cuda] in place of tensorflow-cpu, or keep this image for nodes without GPUs",
     source="TensorFlow install guide, pip",
-    about=("host.gpu_driver", "image.tensorflow"),
-    then=("image.tensorflow_cuda",),
+    facts=("host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
 )
-def tensorflow_without_gpu(case: Case) -> Hit | Lacks | None:
+def tensorflow_without_gpu(case: Case) -> Hit | None:
     """A TensorFlow that was built for CPUs runs on a GPU node without a word, and leaves the GPUs idle."""
-    if lacks := missing(case, "image.tensorflow_cuda"):
-        return lacks
+    case.have("host.gpu_driver", "image.tensorflow")
     if case.image.tensorflow_cuda:
         return None
     return Hit(case.cite("host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"))
@@ -34,14 +31,12 @@ def tensorflow_without_gpu(case: Case) -> Hit | Lacks | None:
     severity="warning",
     fix="install PyTorch from the index of its CUDA builds, or keep this image for nodes without GPUs",
     source="PyTorch install guide: builds for CPU and for CUDA; torch.version.cuda",
-    about=("host.gpu_driver", "image.pytorch"),
-    then=("image.pytorch_cuda",),
+    facts=("host.gpu_driver", "image.pytorch", "image.pytorch_cuda"),
     advice=True,
 )
-def pytorch_without_gpu(case: Case) -> Hit | Lacks | None:
+def pytorch_without_gpu(case: Case) -> Hit | None:
     """A PyTorch that was built for CPUs answers False to ``torch.cuda.is_available()`` on every host."""
-    if lacks := missing(case, "image.pytorch_cuda"):
-        return lacks
+    case.have("host.gpu_driver", "image.pytorch")
     if case.image.pytorch_cuda:
         return None
     return Hit(case.cite("host.gpu_driver", "image.pytorch", "image.pytorch_cuda"))
@@ -53,17 +48,15 @@ def pytorch_without_gpu(case: Case) -> Hit | Lacks | None:
     severity="warning",
     fix="install the CUDA of its build: pip install 'tensorflow[and-cuda]', or a base image with that CUDA",
     source="TensorFlow source, dso_loader; TensorFlow install guide, tested build configurations",
-    about=("host.gpu_driver", "image.tensorflow_cuda"),
-    then=("image.cuda",),
+    facts=("host.gpu_driver", "image.tensorflow_cuda", "image.cuda"),
     advice=True,
 )
-def tensorflow_cuda_missing(case: Case) -> Hit | Lacks | None:
+def tensorflow_cuda_missing(case: Case) -> Hit | None:
     """TensorFlow opens CUDA's libraries by the names of its build's major release when it starts. Where they
     are missing it says 'Could not load dynamic library' or 'Cannot dlopen some GPU libraries' and trains on
     the CPU.
     """
-    if lacks := missing(case, "image.cuda"):
-        return lacks
+    case.have("host.gpu_driver", "image.tensorflow_cuda")
     wanted, found = case.image.tensorflow_cuda or "", case.image.cuda
     if found and cuda.major(found) == cuda.major(wanted):
         return None
@@ -77,18 +70,16 @@ def tensorflow_cuda_missing(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="install the cuDNN of its build, or a newer one of the same major release",
     source="TensorFlow source, cuda_dnn: 'Loaded runtime CuDNN library: … but source was compiled with: …'",
-    about=("host.gpu_driver", "image.tensorflow_cudnn"),
-    then=("image.cudnn",),
+    facts=("host.gpu_driver", "image.tensorflow_cudnn", "image.cudnn"),
     advice=True,
 )
-def tensorflow_cudnn_mismatch(case: Case) -> Hit | Lacks | None:
+def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
     """Within a major release a newer cuDNN carries programs that were built for an older one, never the other
     way round; of another major release the library has another name and is not found.
 
     TensorFlow then refuses at the first convolution, or trains on the CPU.
     """
-    if lacks := missing(case, "image.cudnn"):
-        return lacks
+    case.have("host.gpu_driver", "image.tensorflow_cudnn")
     wanted, found = case.image.tensorflow_cudnn or "", case.image.cudnn
     if (
         found
@@ -121,13 +112,14 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     severity="info",
     fix="set CUDA_CACHE_PATH to a folder that lasts and CUDA_CACHE_MAXSIZE=4294967296; or a newer TensorFlow",
     source="recipes/knowledge/cuda.toml, [[tensorflow]]; CUDA C++ Programming Guide, just-in-time code",
-    about=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
+    facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
 )
 def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     """The driver compiles what it has in PTX, which takes minutes on the first start of every node that does
     not find the result in a cache.
     """
+    case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
     kind = next((k for k in kinds(case) if wheel and _compiled_at_start(k, wheel)), None)
     if wheel is None or kind is None:
@@ -142,13 +134,14 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     severity="error",
     fix="use a TensorFlow that has machine code for this GPU; administrator: a newer driver",
     source="NVIDIA CUDA Compatibility guide: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)",
-    about=("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
+    facts=("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
 )
 def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     """TensorFlow has only PTX for this GPU, written by a newer toolkit than the driver knows; the driver
     refuses it with 'the provided PTX was compiled with an unsupported toolchain'.
     """
+    case.have("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
     if wheel is None or not older(case.host.gpu_driver, cuda.full_driver(wheel.cuda)):
         return None
@@ -164,13 +157,14 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     severity="error",
     fix="use an older TensorFlow, or one that was built for this GPU",
     source="recipes/knowledge/cuda.toml, [[tensorflow]]",
-    about=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
+    facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
 )
 def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
     """TensorFlow leaves GPUs out that are older than all for which it has code: it says 'Ignoring visible gpu
     device', or its kernels fail.
     """
+    case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
     if wheel is None:
         return None
@@ -187,13 +181,14 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
     severity="error",
     fix="install cuDNN 9.10.2: pip install 'nvidia-cudnn-cu12<9.11'",
     source="recipes/knowledge/cuda.toml, [[cudnn_gpu]]",
-    about=("host.gpus", "image.cudnn"),
+    facts=("host.gpus", "image.cudnn"),
     advice=True,
 )
 def cudnn_dropped_gpu(case: Case) -> Hit | None:
     """From 9.11 on cuDNN has no code for Maxwell, Pascal and Volta: CUDNN_STATUS_ARCH_MISMATCH at the first
     convolution. TensorFlow 2.20 and later take any cuDNN 9, and pip the newest.
     """
+    case.have("host.gpus", "image.cudnn")
     return _dropped(case, "image.cudnn", case.image.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)
 
 
@@ -203,13 +198,14 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     severity="warning",
     fix="install an NCCL that has it: from 2.25 on for Blackwell, before 2.28 for Maxwell and Kepler",
     source="recipes/knowledge/cuda.toml, [[nccl_gpu]]",
-    about=("host.gpus", "image.nccl"),
+    facts=("host.gpus", "image.nccl"),
     advice=True,
 )
 def nccl_lacks_gpu(case: Case) -> Hit | None:
     """NCCL starts kernels of its own on the GPU. On one that came after it they are compiled at start or
     fail; on one that it dropped they fail.
     """
+    case.have("host.gpus", "image.nccl")
     return _dropped(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
 
 
@@ -228,13 +224,14 @@ def _dropped(case: Case, name: str, version: str, called: str, rows: tuple[cuda.
     severity="warning",
     fix="install the NCCL that is built for this CUDA: nvidia-nccl-cu11, -cu12 or -cu13",
     source="recipes/knowledge/cuda.toml, [[nccl]]",
-    about=("image.nccl", "image.cuda"),
+    facts=("image.nccl", "image.cuda"),
     advice=True,
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
     """Each release of NCCL is built for some major releases of CUDA. One that was never built for the image's
     CUDA carries another one inside, and needs the driver of that.
     """
+    case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")
     row = next((r for r in cuda.cuda().nccl if r.cuda == release), None)
     if row is None or cuda.series(case.image.nccl or "") == "" or within(case.image.nccl or "", row.versions):
@@ -249,21 +246,19 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
     severity="warning",
     fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's; look for 'NET/OFI'",
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
-    about=("image.nccl", "host.fabrics"),
-    then=("image.nccl_ofi",),
+    facts=("image.nccl", "host.fabrics", "image.nccl_ofi"),
     advice=True,
 )
-def nccl_needs_plugin(case: Case) -> Hit | Lacks | None:
+def nccl_needs_plugin(case: Case) -> Hit | None:
     """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot it needs the plugin aws-ofi-nccl
     (libnccl-net.so or libnccl-net-ofi.so); without it NCCL takes TCP, at a fraction of the speed. With
     NCCL_DEBUG=INFO it says 'Using network Socket' then, and 'NET/OFI' where it has the plugin.
     """
+    case.have("image.nccl", "host.fabrics")
     row = cuda.cuda().nccl_plugin
     spoken = sorted(set(case.host.fabrics or ()) & set(row.fabrics))
     if not spoken or case.request.nodes == 1:
         return None
-    if lacks := missing(case, "image.nccl_ofi"):
-        return lacks
     if case.image.nccl_ofi:
         return None
     title = f"NCCL would use TCP: it speaks {' and '.join(spoken)} only through {row.library}"

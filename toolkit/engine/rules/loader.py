@@ -3,13 +3,11 @@
 import posixpath
 import re
 
-from toolkit.engine.asked import missing, unread
-from toolkit.engine.bound import first, replaces
+from toolkit.engine.bound import mounted_first, mounted_loads
 from toolkit.engine.case import Case
-from toolkit.engine.rule import TRY_IT, Hit, Lacks, rule
+from toolkit.engine.rule import TRY_IT, Hit, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
 from toolkit.engine.searched import path_given
-from toolkit.engine.traits import host_launcher
 from toolkit.engine.words import mpi_name
 from toolkit.model.facts import ImageMpi
 
@@ -22,19 +20,19 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 
 def _users(case: Case) -> dict[str, str]:
     """Return the programs that load an MPI in this mode; without MPI it is Horovod's extension alone."""
-    found = case.image.programs or {}
+    found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
 
 
 def _replaced(case: Case) -> bool:
     """Tell whether the host's MPI stands in for the image's."""
-    return case.mode == "bind" and replaces(host_launcher(case.host), case.original, case.plan) is True
+    return case.mode == "bind" and mounted_loads(case) is True
 
 
 def _searched(case: Case) -> str | None:
     """Return what the loader searches first where that is not what the image says; empty if nobody told."""
-    asked = path_given(case.host, case.plan)
-    return None if asked == case.image.environment.get("LD_LIBRARY_PATH") else asked
+    asked = path_given(case.host_facts, case.plan)
+    return None if asked == case.image_facts.environment.get("LD_LIBRARY_PATH") else asked
 
 
 @rule(
@@ -43,18 +41,17 @@ def _searched(case: Case) -> str | None:
     severity="error",
     fix=_NAME_MPI,
     source=_SOURCE,
-    then=("image.programs",),
+    facts=("image.programs",),
 )
-def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
+def programs_find_no_mpi(case: Case) -> Hit | None:
     """An MPI lies in the image, and no program that needs one finds it: it is of another family, so that its
     library has another name, or it lies where the loader does not look. Without MPI it is Horovod's own
     library that counts: one that was built with MPI is not loaded without it.
     """
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
         return None  # rule image-lacks-mpi has it
-    if lacks := unread(case, "image.programs"):
-        return lacks
+    case.ask("image.programs", failed_only=True)
     users = _users(case)
     if not users or any(users.values()):
         return None
@@ -83,24 +80,25 @@ def programs_find_no_mpi(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix=_NAME_LIBRARY,
     source=_SOURCE,
-    then=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
+    facts=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
 )
-def mpi_lacks_library(case: Case) -> Hit | Lacks | None:
+def mpi_lacks_library(case: Case) -> Hit | None:
     """A library that cannot be loaded ends each program that is linked with it, and the MPI's own launcher,
     before anything of MPI is called. Libraries of NVIDIA's driver come from the host.
     """
-    mpi, gloo = case.image.mpi, case.mode == "gloo"
+    mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
-        return unread(case, "image.mpi") if gloo and _users(case) else None
+        if gloo and _users(case):
+            case.ask("image.mpi", failed_only=True)
+        return None
     if gloo and mpi.library not in _users(case).values():
         return None
-    if lacks := unread(case, "image.mpi.lacks"):
-        return lacks
+    case.ask("image.mpi.lacks", failed_only=True)
     lacking = sorted(set(mpi.lacks) - _mounted(case))
     driver = [name for name in lacking if _DRIVER.match(name)]
-    if driver and (lacks := missing(case, "host.gpu_driver")):
-        return lacks
-    if case.host.gpu_driver:
+    if driver:
+        case.ask("host.gpu_driver")
+    if case.host_facts.gpu_driver:
         lacking = [name for name in lacking if name not in driver]
     evidence = case.cite("image.mpi", "image.mpi.lacks")
     if lacking:
@@ -118,7 +116,7 @@ def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str,
     if searched is not None:
         because = f"{because}; whether LD_LIBRARY_PATH={searched} has it is not known"
         return Hit(evidence, "unknown", because, fix=doubt)
-    if mpi.library in _users(case).values() or mpi.soname in (case.image.libraries or ()):
+    if mpi.library in _users(case).values() or mpi.soname in (case.image_facts.libraries or ()):
         return Hit(evidence, "loader-failure", because)
     return Hit(evidence, "unknown", f"{because}; whether a program names its folder is not known", fix=doubt)
 
@@ -126,4 +124,4 @@ def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str,
 def _mounted(case: Case) -> set[str]:
     """Return the libraries that what is mounted brings into the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
-    return found | first(host_launcher(case.host), case.plan) if case.mode == "bind" else found
+    return found | mounted_first(case) if case.mode == "bind" else found

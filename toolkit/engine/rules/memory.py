@@ -2,9 +2,9 @@
 
 from toolkit import knowledge
 from toolkit.engine import paths
-from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.traits import copies_blindly, sends_by_ucx
 from toolkit.engine.wireup import HYDRA, alone_in_namespace, binds_devices, options, own_shared_memory
@@ -29,23 +29,23 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
         return False
     if row.own_shm is not None and mpi.own_shm is not None and row.own_shm != mpi.own_shm:
         return False
-    if row.ucx and case.image.ucx is not None and not within(case.image.ucx, row.ucx):
+    if row.ucx and case.image_facts.ucx is not None and not within(case.image_facts.ucx, row.ucx):
         return False
     unread = (
         (bool(row.device) and mpi.device is None)
         or (row.own_shm is not None and mpi.own_shm is None)
-        or (bool(row.ucx) and case.image.ucx is None)
+        or (bool(row.ucx) and case.image_facts.ucx is None)
     )
     return None if unread else True
 
 
-def _lacking(mpi: ImageMpi, case: Case) -> Lacks:
+def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     names = {
         "image.mpi.device": mpi.device,
         "image.mpi.own_shm": mpi.own_shm,
-        "image.ucx": case.image.ucx,
+        "image.ucx": case.image_facts.ucx,
     }
-    return Lacks(tuple(name for name, value in names.items() if value is None))
+    return Undecided(*(name for name, value in names.items() if value is None))
 
 
 @rule(
@@ -54,9 +54,8 @@ def _lacking(mpi: ImageMpi, case: Case) -> Lacks:
     severity="error",
     fix="start the container with --sharens (Apptainer 1.3), or use a setuid installation",
     source="apptainer/apptainer issue 769; tests/matrix: srun-pmi2-N1n2 against -sharens",
-    needs=("image.mpi.version", "host.runtime"),
-    then=(
-        *("host.runtime.setuid", "host.ptrace_scope", "host.infiniband"),
+    facts=(
+        *("image.mpi.version", "host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.infiniband"),
         *(
             "image.mpi.device",
             "image.mpi.own_shm",
@@ -67,11 +66,12 @@ def _lacking(mpi: ImageMpi, case: Case) -> Lacks:
     ),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
-def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
+def namespaces_split_a_node(case: Case) -> Hit | None:
     """Without setuid every start of the container makes a user namespace of its own. Between them the kernel
     refuses shared memory through /proc and cross-memory attach; some builds of MPI do not notice in time.
     """
-    mpi, split = case.image.mpi, alone_in_namespace(case)
+    case.ask("image.mpi.version", "host.runtime")
+    mpi, split = case.image_facts.mpi, alone_in_namespace(case)
     if mpi is None or split is False:
         return None
     rows = [row for row in knowledge.mpi().namespaces if _stands(row, case)]
@@ -80,39 +80,36 @@ def namespaces_split_a_node(case: Case) -> Hit | Lacks | None:
         used = _by_ucx(case, mpi) if row.by and fits is not False else True
         if fits is False or used is False:
             continue
-        if isinstance(used, Lacks):
-            return used
         if split is None:
-            return Lacks(("host.runtime.setuid",))
+            raise Undecided("host.runtime.setuid")
         if fits is None:
-            return _lacking(mpi, case)
+            raise _lacking(mpi, case)
         outcome = row.outcome if case.request.nodes == 1 else row.several_nodes or row.outcome
         evidence = case.cite("host.runtime", "image.mpi")
         return Hit(evidence, outcome, row.because, source=row.source)
     return None
 
 
-def _by_ucx(case: Case, mpi: ImageMpi) -> bool | Lacks:
+def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
     """Tell whether messages go by UCX, and within a node by shared memory, with the settings in force."""
     pml = value_in_force(case, "OMPI_MCA_pml") or ""
     named = "ucx" in pml.removeprefix("^").split(",")
     tls = value_in_force(case, "UCX_TLS") or ""
     near = set(tls.split(",")) & {"all", *_BY_MEMORY}
     if not mpi.components:
-        return Lacks(("image.mpi.components",))
+        raise Undecided("image.mpi.components")
     if not sends_by_ucx(mpi) or (pml and named == pml.startswith("^")):
         return False
     if tls and not near and not tls.startswith("^"):
         return False
     if named and pml == "ucx":
         return True
-    way = paths.by_ucx(case, tls, value_in_force(case, "UCX_NET_DEVICES") or "")
-    return way if isinstance(way, Lacks) else way == "open"
+    return paths.by_ucx(case, tls, value_in_force(case, "UCX_NET_DEVICES") or "") == "open"
 
 
 def _stands(row: Namespaces, case: Case) -> bool:
     """Tell whether nothing of host or plan lifts what a row says."""
-    if row.ptrace and case.host.ptrace_scope not in {None, 0}:
+    if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # MPICH sees that cross-memory attach is forbidden, and does without
     name, _, value = row.lifted_by.partition("=")
     return not (row.lifted_by and case.plan.env.get(name) == value)
@@ -127,22 +124,22 @@ def _stands(row: Namespaces, case: Case) -> bool:
         "measured between user namespaces: Open MPI 4.1.4 and 4.1.8 pass 2 MiB and hang from 3 MiB on; "
         "not with --sharens, not with single_copy_mechanism=none, not Open MPI 5.0.10 and 5.0.11"
     ),
-    needs=("image.mpi.version", "host.runtime"),
-    then=("host.runtime.setuid",),
+    facts=("image.mpi.version", "host.runtime", "host.runtime.setuid"),
     modes=("srun-pmix", "mpirun-host", "bind"),
     advice=True,
 )
-def large_messages_hang(case: Case) -> Hit | Lacks | None:
+def large_messages_hang(case: Case) -> Hit | None:
     """Ranks start and small messages pass, so that a test of the start-up sees nothing; the first gradient of
     some size waits for ever. The outcome speaks of the start, and is not changed by this.
     """
+    case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
     if mpi is None or split is False or not copies_blindly(mpi):
         return None
     if case.plan.env.get("OMPI_MCA_btl_vader_single_copy_mechanism") in {"none", "emulated"}:
         return None
     if split is None:
-        return Lacks(("host.runtime.setuid",))
+        raise Undecided("host.runtime.setuid")
     return Hit(case.cite("host.runtime", "image.mpi"))
 
 
@@ -155,7 +152,7 @@ def large_messages_hang(case: Case) -> Hit | Lacks | None:
         "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
         "4.1.8, 5.0.7 and 6.0.0rc2, of which the 14 whose two ranks had one number crashed, and no other"
     ),
-    needs=("host.environment", "image.mpi"),
+    facts=("host.environment", "image.mpi"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
@@ -166,6 +163,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     some two have one number more often than not. Intel MPI does not crash, in 24 launches, 6 of them with one
     number, nor did MPICH in any cell; ``--ipc`` alone does no harm.
     """
+    case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, options(case, _NUMBERS)
     if not found or case.request.ranks_per_node == 1 or mpi is None or mpi.implementation != "openmpi":
         return None
@@ -184,29 +182,29 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     severity="error",
     fix=_LARGER,
     source="recipes/knowledge/mpi.toml, [[shared_memory]]; tests/matrix: set shm",
-    needs=("image.mpi",),
-    then=("host.shm", "image.mpi.device", "image.mpi.own_shm", "image.ucx"),
+    facts=("image.mpi", "host.shm", "image.mpi.device", "image.mpi.own_shm", "image.ucx"),
     modes=MPI_MODES,
 )
-def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
+def mpi_shared_memory_small(case: Case) -> Hit | None:
     """MPICH keeps its queues between ranks of one node in /dev/shm and touches them as it goes: where there
     is not enough the kernel ends it. Open MPI's are files elsewhere, or it does without.
     """
-    mpi, there = case.image.mpi, case.host.shm
+    case.ask("image.mpi")
+    mpi, there = case.image_facts.mpi, case.host_facts.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
     if own_shared_memory(case):
         return None  # the container's own is of the usual size
     for row in knowledge.mpi().shared_memory:
         fits = _shares_by(case, mpi, row)
-        if fits is not False and (lacks := unread(case, "host.shm")):
-            return lacks
+        if fits is not False:
+            case.ask("host.shm", failed_only=True)
         share = case.request.ranks_per_node / 2
         # Where it was never asked it is taken to be of the usual size.
         if fits is False or there is None or there >= row.enough * share:
             continue
         if fits is None:
-            return _lacking(mpi, case)
+            raise _lacking(mpi, case)
         evidence = (*case.cite("image.mpi"), f"host: /dev/shm has {there} bytes")
         if there > row.least * share:
             because = f"whether {there} bytes are enough for {mpi_name(mpi)} is not known"
@@ -224,28 +222,29 @@ def mpi_shared_memory_small(case: Case) -> Hit | Lacks | None:
         "recipes/knowledge/mpi.toml, [[apart]]; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/"
         "container_linux.go, addDevMount"
     ),
-    needs=("image.mpi", "host.runtime"),
-    then=("image.mpi.device",),
+    facts=("image.mpi", "host.runtime", "image.mpi.device"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
-def shared_memory_apart(case: Case) -> Hit | Lacks | None:
+def shared_memory_apart(case: Case) -> Hit | None:
     """The first rank of a node makes a file in /dev/shm and tells the others its name. With --contain, and
     where 'mount dev' is minimal, each container has a tmpfs of its own there: the others do not find it. How
     that ends turns on the release. Open MPI takes another way then. What the kin of MPICH do has not been
     measured.
     """
-    mpi, apart = case.image.mpi, own_shared_memory(case)
+    case.ask("image.mpi", "host.runtime")
+    mpi, apart = case.image_facts.mpi, own_shared_memory(case)
     if mpi is None or case.request.ranks_per_node == 1 or "--sharens" in case.plan.container:
         return None
     if mpi.implementation not in HYDRA or "sock" in (mpi.device or ""):
         return None
     if not apart:
-        return None if binds_devices(case) else unread(case, "host.runtime.settings")
+        if not binds_devices(case):
+            case.ask("host.runtime.settings", failed_only=True)
+        return None
     evidence = (apart, *case.cite("image.mpi"))
     row = next((row for row in knowledge.mpi().apart if row.of(mpi)), None)
     if row is None:
         because = f"what {mpi_name(mpi)} does where each rank of a node has its own /dev/shm was not measured"
         return Hit(evidence, "unknown", because)
-    if mpi.device is None:
-        return Lacks(("image.mpi.device",))
+    case.ask("image.mpi.device")
     return Hit(evidence, row.outcome, row.because, source=row.source)

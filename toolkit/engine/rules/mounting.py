@@ -1,33 +1,28 @@
 """Rules about how the image is mounted: by the kernel, by squashfuse, or not at all."""
 
-from collections.abc import Callable
-
-from toolkit.engine.asked import missing, unread
 from toolkit.engine.case import Case
 from toolkit.engine.inherited import obeyed
-from toolkit.engine.rule import Hit, Lacks, rule
-from toolkit.engine.rules.runtime import setting, unnumbered
+from toolkit.engine.rule import Hit, rule
+from toolkit.engine.rules.runtime import ask_release, setting
 from toolkit.knowledge import runtime
 from toolkit.versions import older
 
 _MENDED = "4.0"
 """From here on distributions are known to take what a later Linux has into their own."""
-_Asks = Callable[..., Lacks | None]
 
 
-def _by_kernel(case: Case, lacking: _Asks) -> bool | Lacks:
+def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     """Tell whether the kernel mounts the image: with setuid, where the release and its settings let it."""
-    if lacks := lacking(case, "host.runtime.setuid"):
-        return lacks
-    found = case.host.runtime
+    case.ask("host.runtime.setuid", failed_only=failed_only)
+    found = case.host_facts.runtime
     if found is None or not found.setuid:
         return False
-    if lacks := unnumbered(case):
-        return lacks
+    ask_release(case)
     row = runtime.setuid_fuse(found.name, found.version)
     if row is None:
         return True
-    return lacking(case, "host.runtime.settings") or row.by_kernel(found.settings)
+    case.ask("host.runtime.settings", failed_only=failed_only)
+    return row.by_kernel(found.settings)
 
 
 @rule(
@@ -36,33 +31,29 @@ def _by_kernel(case: Case, lacking: _Asks) -> bool | Lacks:
     severity="error",
     fix="build the SIF with gzip: apptainer build --mksquashfs-args '-comp gzip'",
     source="recipes/knowledge/runtime.toml, [[compression]], [[setuid_fuse]]",
-    about=("host.runtime",),
-    then=("host.kernel", "host.runtime.setuid", "host.runtime.version", "image.compression"),
+    facts=("host.runtime", "host.kernel", "host.runtime.setuid", "host.runtime.version", "image.compression"),
 )
-def image_compression_too_new(case: Case) -> Hit | Lacks | None:
+def image_compression_too_new(case: Case) -> Hit | None:
     """A setuid installation lets the kernel mount the file system in a SIF. A kernel that is older than the
     compression says 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on takes
     squashfuse there as well, unless 'allow setuid-mount squashfs' or a limit on what may be started says
     otherwise. What a distribution added to a Linux 4 its number does not tell.
     """
-    if lacks := unread(case, "host.kernel"):
-        return lacks
-    rows = [r for r in runtime.runtime().compression if older(case.host.kernel, r.kernel)]
+    case.have("host.runtime")
+    case.ask("host.kernel", failed_only=True)
+    rows = [r for r in runtime.runtime().compression if older(case.host_facts.kernel, r.kernel)]
     if not rows:
         return None
-    if lacks := unread(case, "image.compression"):
-        return lacks
-    row = next((r for r in rows if r.name == case.image.compression), None)
+    case.ask("image.compression", failed_only=True)
+    row = next((r for r in rows if r.name == case.image_facts.compression), None)
     if row is None:
         return None
-    mounts = _by_kernel(case, unread)
-    if isinstance(mounts, Lacks):
-        return mounts
-    if not mounts:
+    if not _by_kernel(case, failed_only=True):
         return None
-    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {case.host.kernel}"
+    kernel = case.host_facts.kernel
+    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {kernel}"
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")
-    if older(case.host.kernel, _MENDED):
+    if older(kernel, _MENDED):
         return Hit(evidence, "unavailable", title, title, source=row.source)
     return Hit(evidence, "unknown", f"{title}, to which it may have been added", source=row.source)
 
@@ -76,11 +67,10 @@ _UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
     severity="warning",
     fix=f"administrator: install squashfuse; or {_UNPACK_ONCE}",
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
-    needs=("host.runtime",),
-    then=("host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
+    facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
     advice=True,
 )
-def squashfuse_absent(case: Case) -> Hit | Lacks | None:
+def squashfuse_absent(case: Case) -> Hit | None:
     """What the kernel does not mount, as without setuid, squashfuse does. Where that is not installed, or the
     release does not know it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image into a
     temporary folder at each start, once for each rank: minutes, and the image's size several times over in
@@ -89,24 +79,18 @@ def squashfuse_absent(case: Case) -> Hit | Lacks | None:
     found = case.host.runtime
     if found is None or case.image.format == "sandbox":
         return None
-    by_kernel = _by_kernel(case, missing)
-    if by_kernel:
-        return by_kernel if isinstance(by_kernel, Lacks) else None
-    if lacks := unnumbered(case):
-        return lacks
+    if _by_kernel(case, failed_only=False):
+        return None
+    ask_release(case)
     row = runtime.mount(found.name, found.version)
     if row and row.way == "unpacked" and setting(case, row.unless) != "yes":
         title = f"{found.name} {found.version} unpacks the whole image for each rank before it starts"
         fix = f"administrator: install a release that knows squashfuse; or {_UNPACK_ONCE}"
         return Hit(case.cite("host.runtime"), title=title, fix=fix, source=row.source)
-    if lacks := missing(case, "host.squashfuse"):
-        return lacks
     if not case.host.squashfuse:
         return Hit(case.cite("host.runtime", "host.squashfuse"))
     if found.setuid or row is None or row.way != "either":
         return None
-    if lacks := missing(case, "host.kernel"):
-        return lacks
     if runtime.runtime().fuse.allowed(case.host.kernel or ""):
         return None
     fix = f"administrator: a newer kernel, or a setuid installation; or {_UNPACK_ONCE}"
@@ -120,28 +104,25 @@ def squashfuse_absent(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix=f"{_UNPACK_ONCE}; or APPTAINER_UNSQUASH=1: each rank does; administrator: install apptainer-suid",
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
-    about=("host.runtime",),
-    then=("host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
+    facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )
-def squashfuse_refused(case: Case) -> Hit | Lacks | None:
+def squashfuse_refused(case: Case) -> Hit | None:
     """What the kernel does not mount, as without setuid, Apptainer from 1.1 on leaves to squashfuse, which
     needs Linux 4.18. On an older one it does not unpack the image, and ends with 'fusermount3: mount failed:
     Operation not permitted'.
     """
-    found = case.host.runtime
+    case.have("host.runtime")
+    found = case.host_facts.runtime
     if found is None or case.image.format == "sandbox" or _unpacks(case):
         return None
-    if lacks := unread(case, "host.kernel"):
-        return lacks
-    fuse, kernel = runtime.runtime().fuse, case.host.kernel
+    case.ask("host.kernel", failed_only=True)
+    fuse, kernel = runtime.runtime().fuse, case.host_facts.kernel
     if kernel is None or fuse.allowed(kernel):
         return None
-    if lacks := unread(case, "host.runtime.setuid", "host.squashfuse"):
-        return lacks
-    if found.setuid is not False or not case.host.squashfuse:
+    case.ask("host.runtime.setuid", "host.squashfuse", failed_only=True)
+    if found.setuid is not False or not case.host_facts.squashfuse:
         return None
-    if lacks := unnumbered(case):
-        return lacks
+    ask_release(case)
     row = runtime.mount(found.name, found.version)
     if row is not None and row.way != "squashfuse":
         return None
@@ -151,5 +132,5 @@ def squashfuse_refused(case: Case) -> Hit | Lacks | None:
 
 def _unpacks(case: Case) -> bool:
     """Tell whether a variable asks to unpack the image (apptainer/apptainer:cmd/internal/cli at v1.4.5)."""
-    names = {f"{runtime_name}_UNSQUASH" for runtime_name in obeyed(case.host)}
-    return bool(names & (set(case.host.environment) - set(case.plan.unset)))
+    names = {f"{runtime_name}_UNSQUASH" for runtime_name in obeyed(case.host_facts)}
+    return bool(names & (set(case.host_facts.environment) - set(case.plan.unset)))

@@ -1,7 +1,7 @@
 """Rules about the PMI library that Slurm brings, where an MPI in an image was built on it."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
 from toolkit.engine.traits import bind_target
 from toolkit.engine.wireup import allocation_seen
 from toolkit.engine.words import mpi_name
@@ -24,15 +24,16 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
         "SchedMD/slurm:contribs/pmi/pmi.c, src/api/slurm_pmi.c at slurm-22-05-8-1; measured: 17 launches of "
         "17 of MPICH 4.0.2 built with --with-pmi=slurm (cannot stat file /etc/slurm/slurm.conf)"
     ),
-    needs=("image.mpi",),
+    facts=("image.mpi",),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
-def slurm_pmi_unreachable(case: Case) -> Hit | Lacks | None:
+def slurm_pmi_unreachable(case: Case) -> Hit | None:
     """libpmi.so of Slurm asks srun by messages of Slurm's own as soon as a rank sees a job: it needs the
     cluster's slurm.conf, for which it waits a minute, munge, and a release of Slurm that understands its own.
     Without a job around it a rank is alone.
     """
-    mpi = case.image.mpi
+    case.ask("image.mpi")
+    mpi = case.image_facts.mpi
     if mpi is None or not _on_slurms_library(mpi) or not allocation_seen(case):
         return None
     named = ", ".join(name for name in mpi.needs if name.startswith(("libpmi.so", "libslurm")))
@@ -41,7 +42,7 @@ def slurm_pmi_unreachable(case: Case) -> Hit | Lacks | None:
         because = f"whether {mpi_name(mpi)} reaches the cluster's Slurm with its settings was not measured"
         return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build it with its own PMI")
     because = f"{mpi_name(mpi)} speaks by Slurm's libpmi, which finds no slurm.conf in the container"
-    return Hit(evidence, "init-failure", because, anyway=True)
+    return Hit(evidence, "init-failure", because, stage=Stage.START)
 
 
 def _on_slurms_library(mpi: ImageMpi) -> bool:

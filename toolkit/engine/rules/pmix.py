@@ -3,7 +3,7 @@
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import PLAIN_PMIX
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.rules.wireup import ALONE, unfound
 from toolkit.engine.traits import host_launcher, insists
 from toolkit.engine.wireup import offer, waits_for_the_dead
@@ -31,13 +31,18 @@ def _pair(server: str, client: str) -> Pair | None:
     fix="rebuild the image with PMIx 4.2 or 5.0",
     instead=MPI_MODES,
     source="openpmix/openpmix:docs/versions.rst; tests/matrix: srun-pmix",
-    needs=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix"),
-    then=ALONE,
+    facts=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix", *ALONE),
     modes=("srun-pmix", "bind"),
 )
-def pmix_pair_fails(case: Case) -> Hit | Lacks | None:
+def pmix_pair_fails(case: Case) -> Hit | None:
     """Every PMIx from 2.1.1 on connects with every other; older ones only with some."""
-    mpi, server, client, found = case.image.mpi, case.host.pmix, case.image.pmix, offer(case)
+    case.ask("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix")
+    mpi, server, client, found = (
+        case.image.mpi,
+        case.host.pmix,
+        case.image.pmix,
+        offer(case),
+    )
     if (
         mpi is None
         or not _speaks_pmix(case)
@@ -66,30 +71,31 @@ def pmix_pair_fails(case: Case) -> Hit | Lacks | None:
         "openpmix/openpmix#2898, #2927; tests/matrix/truth: srun-pmix of Open MPI 4.1.4 built from its "
         "source; measured: the same under Open MPI 4.1.2 with a PMIx 4.1.2 without munge, where it works"
     ),
-    needs=("image.mpi.interfaces", "image.pmix"),
-    then=("host.pmix", "host.munge", "host.mpis", "image.pmix_components"),
+    facts=(
+        *("image.mpi.interfaces", "image.pmix", "host.pmix", "host.munge", "host.mpis"),
+        "image.pmix_components",
+    ),
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
-def pmix_components_named(case: Case) -> Hit | Lacks | None:
+def pmix_components_named(case: Case) -> Hit | None:
     """The server hands over which security and which store it offers (``munge,native``, ``shmem2,hash``). A
     client 3.2.0 to 3.2.3 ends at the first that it does not have. One that was built without munge has no
     psec/munge, and none has the store of a PMIx 5. Nor does a server name munge that was built without it.
     """
-    found, launcher = offer(case), host_launcher(case.host)
-    if not insists(case.image) or found is None or not found.pmix:
+    case.ask("image.mpi.interfaces", "image.pmix")
+    found, launcher = offer(case), host_launcher(case.host_facts)
+    if not insists(case.image_facts) or found is None or not found.pmix:
         return None
-    server = case.host.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
+    server = case.host_facts.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if PLAIN_PMIX.items() <= case.plan.env.items() or not within(
         server or "", knowledge.pmix().insists.server
     ):
         return None
-    own, store = case.image.pmix_components, store_of(server or "")
+    own, store = case.image_facts.pmix_components, store_of(server or "")
     if store is not None:
         lacking = f"gds/{store}"
     elif "munge" in own.get("psec", ()) or (found.pmix == "launcher" and _without_munge(launcher)):
         return None
-    elif case.host.munge is None:
-        return Lacks(("host.munge",))
     elif case.host.munge:
         lacking = "psec/munge"
     else:
@@ -101,7 +107,8 @@ def pmix_components_named(case: Case) -> Hit | Lacks | None:
     outcome: Outcome = "hang" if waits else "init-failure"
     because = f"{because}; Intel's Hydra goes on waiting for it" if waits else because
     chance: tuple[Outcome, ...] = ("init-failure",) if waits else ()
-    return Hit(case.cite("host.pmix", fact), outcome, because, anyway=found.shared, by_chance=chance)
+    stage = Stage.START if found.shared else None
+    return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)
 
 
 def _without_munge(launcher: HostMpi | None) -> bool:
@@ -119,12 +126,13 @@ def _without_munge(launcher: HostMpi | None) -> bool:
     severity="warning",
     fix="if ranks hang in MPI_Init, rebuild the image with PMIx 5.0.10 or 4.2.9",
     source="openpmix/openpmix:docs/news; SchedMD/slurm:CHANGELOG",
-    needs=("image.mpi.interfaces", "image.pmix", "host.slurm.version"),
+    facts=("image.mpi.interfaces", "image.pmix", "host.slurm.version"),
     modes=("srun-pmix",),
     advice=True,
 )
 def pmix_client_needs_care(case: Case) -> Hit | None:
     """Releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults between client and server."""
+    case.ask("image.mpi.interfaces", "image.pmix", "host.slurm.version")
     client, slurm = case.image.pmix, case.host.slurm
     if client is None or slurm is None or not _speaks_pmix(case):
         return None

@@ -1,8 +1,7 @@
 """Rules about Python in the image: Horovod against its TensorFlow, and packages of the home folder."""
 
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import Hit, rule
 from toolkit.knowledge.cuda import series
 from toolkit.model.prediction import MODES
 
@@ -17,7 +16,7 @@ _NO_USER_SITE = "PYTHONNOUSERSITE"
     fix="build Horovod with HOROVOD_WITH_MPI=1",
     instead=("gloo",),
     source="horovod/horovod:docs/install.rst, HOROVOD_WITH_MPI; hvd.mpi_built()",
-    about=("image.horovod", "image.horovod_built"),
+    facts=("image.horovod", "image.horovod_built"),
     modes=_MPI,
     advice=True,
 )
@@ -25,6 +24,7 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
     """MPI wires the ranks up, and Horovod does not ask it: without the variables of a Gloo start each rank
     trains alone, and ``hvd.size()`` is 1.
     """
+    case.have("image.horovod", "image.horovod_built")
     if "mpi" in (case.image.horovod_built or ()):
         return None
     return Hit(case.cite("image.horovod_built"))
@@ -36,13 +36,14 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
     severity="warning",
     fix="build Horovod with HOROVOD_GPU_OPERATIONS=NCCL",
     source="horovod/horovod:docs/gpus.rst",
-    about=("image.horovod", "image.horovod_built", "host.gpus"),
+    facts=("image.horovod", "image.horovod_built", "host.gpus"),
     advice=True,
 )
 def horovod_lacks_nccl(case: Case) -> Hit | None:
     """Without NCCL gradients go from each GPU through the memory of the host and MPI, and back; with NCCL
     they go from GPU to GPU.
     """
+    case.have("image.horovod", "image.horovod_built", "host.gpus")
     several = len(case.host.gpus or ()) > 1 or case.request.nodes > 1
     if not case.host.gpus or not several or "nccl" in (case.image.horovod_built or ()):
         return None
@@ -55,13 +56,14 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
     severity="error",
     fix="build Horovod again: pip install --force-reinstall --no-cache-dir --no-build-isolation horovod",
     source="horovod/horovod issues 551, 2619, 3754: undefined symbol, HorovodVersionMismatchError",
-    about=("image.horovod_tensorflow", "image.tensorflow"),
+    facts=("image.horovod_tensorflow", "image.tensorflow"),
     advice=True,
 )
 def horovod_other_tensorflow(case: Case) -> Hit | None:
     """Horovod's library uses TensorFlow's own C++ symbols, which change from release to release: ``import
     horovod.tensorflow`` ends with 'undefined symbol', or 'Framework tensorflow installed with version …'.
     """
+    case.have("image.horovod_tensorflow", "image.tensorflow")
     built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""
     if not series(built) or series(built) == series(has):
         return None
@@ -75,14 +77,15 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     severity="warning",
     fix="build Horovod again beside it: HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
     source="horovod/horovod:docs/install.rst; 'Extension horovod.tensorflow has not been built' (issue 551)",
-    about=("image.horovod", "image.horovod_frameworks"),
+    facts=("image.horovod", "image.horovod_frameworks"),
     advice=True,
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
     """Horovod has a library for each framework that it found when it was built. For another one ``import``
     ends with 'Extension … has not been built'.
     """
-    there = {"tensorflow": case.image.tensorflow, "torch": case.image.pytorch}
+    case.have("image.horovod", "image.horovod_frameworks")
+    there = {"tensorflow": case.image_facts.tensorflow, "torch": case.image_facts.pytorch}
     lacking = [n for n, v in there.items() if v and n not in (case.image.horovod_frameworks or ())]
     if not lacking:
         return None
@@ -97,22 +100,20 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
     severity="warning",
     fix=f"--env {_NO_USER_SITE}=1, or --no-home",
     source="Python documentation, site: user site-packages; Apptainer user guide, bind paths: $HOME",
-    about=("image.python", "host.user_packages"),
-    then=("host.runtime",),
+    facts=("image.python", "host.user_packages", "host.runtime"),
     advice=True,
 )
-def user_packages_shadow(case: Case) -> Hit | Lacks | None:
+def user_packages_shadow(case: Case) -> Hit | None:
     """The home folder is mounted into the container, and Python reads ~/.local/lib/pythonX.Y/site-packages
     before its own packages. What ``pip install --user`` put there for the host is then used inside: another
     numpy, another TensorFlow. A Python in a virtual environment does not read it.
     """
+    case.have("image.python", "host.user_packages")
     version = series(case.image.python or "")
     if version not in (case.host.user_packages or ()):
         return None
-    if _NO_USER_SITE in {*case.plan.env, *case.image.environment} or "--no-home" in case.plan.container:
+    if _NO_USER_SITE in {*case.plan.env, *case.image_facts.environment} or "--no-home" in case.plan.container:
         return None
-    if lacks := missing(case, "host.runtime"):
-        return lacks
     if case.host.runtime and case.host.runtime.settings.get("mount home") == "no":
         return None
     return Hit(case.cite("host.user_packages", "image.python"))

@@ -3,18 +3,18 @@
 from itertools import pairwise
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.traits import bind_target, has_option, host_launcher, mounted_folders
 from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
 from toolkit.knowledge import runtime
 
 
-def unnumbered(case: Case) -> Lacks | None:
-    """Tell that the release of a runtime that was asked is not known: its name is then a guess as well."""
+def ask_release(case: Case) -> None:
+    """Ask for the release of a runtime that was found: if it is unknown, its name is a guess as well."""
     found = case.host.runtime
-    if found is None or found.version or not found.seen:
-        return None
-    return Lacks(("host.runtime.version",))
+    if found is not None and found.seen and not found.version:
+        raise Undecided("host.runtime.version")
 
 
 @rule(
@@ -23,18 +23,16 @@ def unnumbered(case: Case) -> Lacks | None:
     severity="error",
     fix="administrator: install Apptainer; or build a native SIF (apptainer build, without --oci)",
     source="recipes/knowledge/runtime.toml, [[unreadable]]",
-    about=("host.runtime",),
-    then=("image.format", "host.runtime.version"),
+    facts=("host.runtime", "image.format", "host.runtime.version"),
 )
-def runtime_cannot_read_image(case: Case) -> Hit | Lacks | None:
+def runtime_cannot_read_image(case: Case) -> Hit | None:
     """SIF files are as old as Singularity 3, and OCI-SIF files belong to SingularityCE 4. Another runtime
     says 'image format not recognized'.
     """
+    case.have("host.runtime")
     found = case.host.runtime
-    if any(case.image.format in row.formats for row in runtime.runtime().unreadable) and (
-        lacks := unnumbered(case)
-    ):
-        return lacks
+    if any(case.image.format in row.formats for row in runtime.runtime().unreadable):
+        ask_release(case)
     row = runtime.unreadable(found.name, found.version, case.image.format) if found else None
     if row is None:
         return None
@@ -51,18 +49,17 @@ def runtime_cannot_read_image(case: Case) -> Hit | Lacks | None:
         "sylabs/singularity:internal/pkg/runtime/launcher at v4.3.7: oci/spec_linux.go, addNamespaces; "
         "oci/mounts_linux.go; native/launcher_linux.go, checkImage"
     ),
-    needs=("host.runtime",),
-    then=("host.runtime.version",),
+    facts=("host.runtime", "host.runtime.version"),
 )
-def oci_mode(case: Case) -> Hit | Lacks | None:
+def oci_mode(case: Case) -> Hit | None:
     """In the OCI mode of SingularityCE 4 each rank has process, IPC and user namespaces of its own, and /tmp,
     /dev/shm and an environment of its own too unless --no-compat is given. What an MPI does there has not
     been measured; without the variables of a launcher it is alone. An OCI-SIF is not started any other way:
     'native runtime does not support OCI-SIF images, use --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
-    if asked and (lacks := unnumbered(case)):
-        return lacks
+    if asked:
+        ask_release(case)
     found = in_oci_mode(case)
     if not found and case.image.format == "oci-sif" and has_option(case.host, "--no-oci"):
         evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
@@ -83,13 +80,13 @@ def oci_mode(case: Case) -> Hit | Lacks | None:
     fix="make the kind that is allowed of it: apptainer build [--sandbox] TARGET IMAGE; administrator: take "
     "the line 'allow container …' out of apptainer.conf",
     source="recipes/knowledge/runtime.toml, [[forbidden]]",
-    about=("host.runtime",),
-    then=("image.format",),
+    facts=("host.runtime", "image.format"),
 )
 def image_kind_forbidden(case: Case) -> Hit | None:
     """A centre may forbid folders, bare squashfs files or SIFs that are not encrypted: 'configuration
     disallows users from running sandbox containers'.
     """
+    case.have("host.runtime")
     rows = (row for row in runtime.runtime().forbidden if row.format == case.image.format)
     row = next((row for row in rows if setting(case, row.setting) == "no"), None)
     if row is None:
@@ -108,13 +105,14 @@ def image_kind_forbidden(case: Case) -> Hit | None:
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
         "v1.4.5; sylabs/singularity: the same at v4.3.7"
     ),
-    needs=("host.runtime",),
+    facts=("host.runtime",),
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
     """The runtime refuses all others: 'image is not in an allowed configured path', 'image is not owned by
     required user(s)'. Which they are is nothing that facts tell.
     """
+    case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")
     found = tuple(_line(case, name) for name in names if setting(case, name))
     return Hit(found) if found else None
@@ -129,13 +127,14 @@ def images_limited(case: Case) -> Hit | None:
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
         "Apptainer 1.4.5 on a node without /etc/localtime: fails, and runs with --no-mount /etc/localtime"
     ),
-    about=("host.runtime",),
+    facts=("host.runtime",),
 )
 def bind_source_missing(case: Case) -> Hit | None:
     """A 'bind path' of the runtime's settings whose source is missing ends every container, with 'mount
     source … doesn't exist'. As installed it asks for /etc/localtime, which a minimal system lacks. From
     Apptainer 1.1 and SingularityCE 3.10 on, --no-mount leaves one out. What a person binds is no error there.
     """
+    case.have("host.runtime")
     found = case.host.runtime
     if found is None or not found.unbound:
         return None
@@ -155,16 +154,15 @@ def bind_source_missing(case: Case) -> Hit | None:
     severity="info",
     fix="administrator: install a release that is maintained",
     source="recipes/knowledge/runtime.toml, [[retired]]",
-    needs=("host.runtime",),
-    then=("host.runtime.version",),
+    facts=("host.runtime", "host.runtime.version"),
     advice=True,
 )
-def runtime_retired(case: Case) -> Hit | Lacks | None:
+def runtime_retired(case: Case) -> Hit | None:
     """Faults of a release that is no longer maintained, of its security too, stay as they are. Options that
     came later are missing: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
-    if lacks := unnumbered(case):
-        return lacks
+    case.ask("host.runtime")
+    ask_release(case)
     found = case.host.runtime
     row = runtime.retired(found.name, found.version) if found else None
     if found is None or row is None:
@@ -188,7 +186,7 @@ def _line(case: Case, name: str) -> str:
     severity="info",
     fix="bind what the program needs: toolkit launch binds its own folders; others: --bind SOURCE",
     source="Apptainer administrator guide, apptainer.conf: mount home",
-    needs=("host.runtime",),
+    facts=("host.runtime",),
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
@@ -206,7 +204,7 @@ def home_not_mounted(case: Case) -> Hit | None:
     severity="warning",
     fix="use folders that the site binds itself; administrator: 'user bind control = yes' in apptainer.conf",
     source="Apptainer administrator guide, apptainer.conf: user bind control",
-    needs=("host.runtime",),
+    facts=("host.runtime",),
     advice=True,
 )
 def binds_refused(case: Case) -> Hit | None:
@@ -225,7 +223,7 @@ def binds_refused(case: Case) -> Hit | None:
     severity="info",
     fix="bind to a folder that is in the image (/mnt, /opt), or make one in the image's recipe",
     source="Apptainer administrator guide, apptainer.conf: enable overlay, enable underlay",
-    needs=("host.runtime",),
+    facts=("host.runtime",),
     advice=True,
 )
 def binds_need_folders(case: Case) -> Hit | None:
@@ -247,7 +245,7 @@ def binds_need_folders(case: Case) -> Hit | None:
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, addUserbindsMount and "
         "mountGeneric, at v1.4.5; sylabs/singularity: the same at v3.8.4 and v4.3.7"
     ),
-    needs=("host.mpis", "host.runtime"),
+    facts=("host.mpis", "host.runtime"),
     modes=("bind",),
 )
 def bind_not_allowed(case: Case) -> Hit | None:
@@ -255,6 +253,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
     with variables that were meant for the other. Where neither overlay nor underlay is allowed, a bind to a
     folder that the image lacks ends the launch: "destination … doesn't exist in container".
     """
+    case.ask("host.mpis", "host.runtime")
     folders = mounted_folders(host_launcher(case.host))
     if not folders or not case.plan.binds:
         return None
@@ -277,7 +276,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
         "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
         "engine/apptainer/container_linux.go, addUserbindsMount, at v1.4.5"
     ),
-    needs=("host.runtime",),
+    facts=("host.runtime",),
     advice=True,
 )
 def device_files_hidden(case: Case) -> Hit | None:
@@ -297,7 +296,7 @@ def device_files_hidden(case: Case) -> Hit | None:
     severity="info",
     fix="write to a bound folder; administrator: a larger 'sessiondir max size' in apptainer.conf",
     source="recipes/knowledge/runtime.toml, session",
-    needs=("host.runtime",),
+    facts=("host.runtime",),
     advice=True,
 )
 def session_folder_small(case: Case) -> Hit | None:

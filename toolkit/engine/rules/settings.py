@@ -1,9 +1,9 @@
 """Rules about variables and files that steer an MPI and reach it in the container."""
 
-from toolkit.engine.asked import unread
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided
 from toolkit.engine.inherited import harmful
-from toolkit.engine.rule import MPI_MODES, Hit, Lacks, rule
+from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.settings import effects
 from toolkit.engine.wireup import leaves_out_home
 
@@ -14,29 +14,28 @@ from toolkit.engine.wireup import leaves_out_home
     severity="error",
     fix="take it away: unset the variable, or leave --env out; toolkit launch unsets what the host sets",
     source="recipes/knowledge/settings.toml; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
-    needs=("image.mpi",),
-    then=(
-        *("host.environment", "host.mca_params", "host.interfaces", "host.infiniband", "host.fabrics"),
-        *("image.mpi.components", "image.mpi.device", "image.mpi.plugins"),
-        *("image.pmix", "image.pmix_plugins", "image.ucx_transports", "image.libfabric_providers"),
+    facts=(
+        *("image.mpi", "host.environment", "host.mca_params", "host.interfaces", "host.infiniband"),
+        *("host.fabrics", "image.mpi.components", "image.mpi.device", "image.mpi.plugins", "image.pmix"),
+        *("image.pmix_plugins", "image.ucx_transports", "image.libfabric_providers"),
     ),
     modes=MPI_MODES,
 )
-def setting_breaks_mpi(case: Case) -> Hit | Lacks | None:
+def setting_breaks_mpi(case: Case) -> Hit | None:
     """Apptainer hands the environment on. ``OMPI_MCA_btl=openib``, ``OPAL_PREFIX=…`` and the like are meant
     for the MPI of the host; the MPI in the image obeys them and fails.
     """
     mpi = case.image.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)
-    found = effects(case)
+    found, unknown = effects(case)
     bad = next((e for e in found if e.fails), None)
-    if bad and bad.outcome:
+    if bad:
         evidence = (bad.where, *case.cite("image.mpi"))
-        return Hit(evidence, bad.outcome, bad.because, source=bad.source, anyway=bad.anyway)
-    if missing := tuple(dict.fromkeys(name for e in found for name in e.missing)):
-        return Lacks(missing)
-    if reads_home and (lacks := unread(case, "host.mca_params")):
-        return lacks
+        return Hit(evidence, bad.outcome, bad.because, source=bad.source, stage=bad.stage)
+    if unknown:
+        raise Undecided(*unknown)
+    if reads_home:
+        case.ask("host.mca_params", failed_only=True)
     doubtful = [e for e in found if e.outcome == "unknown"]
     if not doubtful:
         return None
@@ -57,11 +56,12 @@ def setting_breaks_mpi(case: Case) -> Hit | Lacks | None:
     severity="warning",
     fix="nothing: the plan unsets them; what the container needs is given with toolkit launch --env",
     source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
-    needs=("host.environment",),
+    facts=("host.environment",),
     advice=True,
 )
 def host_settings_leak(case: Case) -> Hit | None:
     """A module or a profile sets them for the MPI of the host; a job inherits them."""
+    case.ask("host.environment")
     names = harmful(case.host)
     if not names:
         return None
@@ -75,11 +75,12 @@ def host_settings_leak(case: Case) -> Hit | None:
     severity="warning",
     fix="take the lines out of ~/.openmpi/mca-params.conf, or start the container with --no-home",
     source="open-mpi/ompi:docs/mca.rst; tests/matrix: 'bad ~/.openmpi/mca-params.conf'",
-    needs=("host.mca_params", "image.mpi"),
+    facts=("host.mca_params", "image.mpi"),
     advice=True,
 )
 def mca_params_file(case: Case) -> Hit | None:
     """The home folder is mounted, so that the Open MPI in the image reads what was meant for another."""
+    case.ask("host.mca_params", "image.mpi")
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):
         return None

@@ -1,9 +1,8 @@
 """Rules about what the container sees and inherits of its host: folders, variables, PMIx's store."""
 
 from toolkit import knowledge
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import Hit, rule
 from toolkit.engine.searched import forced_paths
 from toolkit.engine.traits import bind_target
 from toolkit.folders import is_below
@@ -34,7 +33,7 @@ def _said(case: Case, name: str) -> str:
     severity="warning",
     fix='--env TMPDIR=/tmp, or bind the folder: --bind "$TMPDIR"',
     source="Apptainer user guide, environment and bind paths; Python documentation, tempfile",
-    needs=("host.tmpdir",),
+    facts=("host.tmpdir",),
     advice=True,
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
@@ -53,7 +52,7 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     severity="warning",
     fix='make the folder in the job script (mkdir -p "$TMPDIR"), or --env TMPDIR=/tmp',
     source="environ(7): TMPDIR; open-mpi/ompi: session directories below TMPDIR",
-    needs=("host.tmpdir_usable",),
+    facts=("host.tmpdir_usable",),
     advice=True,
 )
 def tmpdir_not_usable(case: Case) -> Hit | None:
@@ -71,7 +70,7 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     severity="warning",
     fix="bind it: --bind FOLDER (TmpFS or PMIxCliTmpDirBase of scontrol show config)",
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-22-05-8-1: cli_tmpdir, spmix_appdir_…",
-    needs=("host.slurm",),
+    facts=("host.slurm",),
     modes=("srun-pmix",),
     advice=True,
 )
@@ -79,7 +78,8 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     """Slurm's PMIx plugin makes a session folder below TmpFS and tells its name to the ranks. Where TmpFS is
     not /tmp, the container does not have it. From 22.05 on mpi.conf may name another folder.
     """
-    settings = case.host.slurm.settings if case.host.slurm else {}
+    case.ask("host.slurm")
+    settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
     names = ("PMIxCliTmpDirBase", "TmpFS")
     name = next((name for name in names if settings.get(name, "").startswith("/")), "TmpFS")
     folder = settings.get(name, "")
@@ -95,8 +95,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     severity="info",
     fix="nothing for most jobs; for thousands of ranks bind SlurmdSpoolDir",
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c; openpmix/openpmix:src/mca/gds",
-    about=("host.pmix", "image.pmix"),
-    then=("host.slurm.settings", "image.pmix_components"),
+    facts=("host.pmix", "image.pmix", "host.slurm.settings", "image.pmix_components"),
     modes=("srun-pmix",),
     advice=True,
 )
@@ -104,10 +103,11 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """PMIX_SERVER_TMPDIR, where servers before PMIx 5 keep their shared store, lies below SlurmdSpoolDir. A
     client that does not see it asks by messages, which is right, and slower to start with very many ranks.
     """
-    folder = case.host.slurm.settings.get("SlurmdSpoolDir", "") if case.host.slurm else ""
+    case.have("host.pmix", "image.pmix")
+    folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
     known = knowledge.pmix().stores
-    stores = set(case.image.pmix_components.get("gds", ())) & set(known.files)
-    if not folder or not stores or within(case.host.pmix or "", known.in_tmp) or _bound(case, folder):
+    stores = set(case.image_facts.pmix_components.get("gds", ())) & set(known.files)
+    if not folder or not stores or within(case.host_facts.pmix or "", known.in_tmp) or _bound(case, folder):
         return None
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
@@ -124,7 +124,7 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     severity="warning",
     fix="--env PMIX_MCA_gds=hash",
     source="openpmix/openpmix:docs/news/news-v5.x: 5.0.2 replaced shmem by shmem2",
-    about=("host.pmix", "image.pmix"),
+    facts=("host.pmix", "image.pmix"),
     modes=("srun-pmix",),
     advice=True,
 )
@@ -132,6 +132,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     """PMIx 5.0.0 and 5.0.1 keep their shared store in a way of their own (shmem), which later releases cannot
     read and which cannot read theirs.
     """
+    case.have("host.pmix", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     server, client = case.host.pmix or "", case.image.pmix or ""
@@ -148,8 +149,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     severity="warning",
     fix="bind the munge socket (--bind /run/munge), or rebuild PMIx with its component psec/native",
     source="openpmix/openpmix:src/mca/psec; Slurm MPI Users Guide, PMIX_MCA_psec",
-    about=("image.pmix",),
-    then=("image.pmix_components", "host.munge"),
+    facts=("image.pmix", "image.pmix_components", "host.munge"),
     modes=("srun-pmix", "mpirun-host"),
     advice=True,
 )
@@ -158,10 +158,11 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
     build. A client with munge alone needs the host's munge socket, which a container does not have, and one
     with neither is refused: INVALID-CREDENTIAL.
     """
-    ways = set(case.image.pmix_components.get("psec", ()))
+    case.have("image.pmix")
+    ways = set(case.image_facts.pmix_components.get("psec", ()))
     if not ways or "native" in ways:
         return None
-    reached = "munge" in ways and case.host.munge and _bound(case, "/run/munge")
+    reached = "munge" in ways and case.host_facts.munge and _bound(case, "/run/munge")
     return None if reached else Hit(case.cite("image.pmix_components", "host.munge"))
 
 
@@ -171,7 +172,7 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
     severity="warning",
     fix="unset LD_PRELOAD before the job (env -u LD_PRELOAD)",
     source="Apptainer user guide, environment; ld.so(8), LD_PRELOAD",
-    needs=("host.environment",),
+    facts=("host.environment",),
     advice=True,
 )
 def preload_leaks(case: Case) -> Hit | None:
@@ -179,6 +180,7 @@ def preload_leaks(case: Case) -> Hit | None:
     says "object '…' from LD_PRELOAD cannot be preloaded: ignored"; where it is there, it may be of another C
     library and end the program.
     """
+    case.ask("host.environment")
     return Hit((_said(case, "LD_PRELOAD"),)) if _inherited(case, "LD_PRELOAD") else None
 
 
@@ -188,14 +190,15 @@ def preload_leaks(case: Case) -> Hit | None:
     severity="warning",
     fix="unset it before the job; paths of the image belong into the image's own environment",
     source="Apptainer user guide, environment: APPTAINERENV_LD_LIBRARY_PATH",
-    needs=("host.environment",),
+    facts=("host.environment",),
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
     """LD_LIBRARY_PATH of the host stays outside; APPTAINERENV_LD_LIBRARY_PATH is set inside, in place of what
     the image sets. Libraries that the image finds by its own path are then missing or others.
     """
-    names = [name for name in forced_paths(case.host) if _inherited(case, name)]
+    case.ask("host.environment")
+    names = [name for name in forced_paths(case.host_facts) if _inherited(case, name)]
     return Hit(tuple(_said(case, name) for name in names)) if names else None
 
 
@@ -205,14 +208,15 @@ def library_path_forced(case: Case) -> Hit | None:
     severity="warning",
     fix="ask for nodes of one kind (--partition, --constraint), or judge each kind by facts of its own",
     source="toolkit probe on all nodes: facts that differ between them",
-    needs=("host.compute_nodes",),
+    facts=("host.compute_nodes",),
     advice=True,
 )
 def nodes_differ(case: Case) -> Hit | None:
     """A job that spans nodes of two kinds works only where it works on both. What was read here is that of
     the kind with most nodes.
     """
-    lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host.differs.items()))
+    case.ask("host.compute_nodes")
+    lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))
     return Hit(lines) if lines else None
 
 
@@ -222,12 +226,13 @@ def nodes_differ(case: Case) -> Hit | None:
     severity="info",
     fix="ask them: toolkit probe on the cluster with its nodes; or probe inside a job",
     source="toolkit probe: srun on the nodes of a partition",
-    about=("host.slurm",),
-    then=("host.compute_nodes",),
+    facts=("host.slurm", "host.compute_nodes"),
     advice=True,
 )
-def compute_nodes_not_asked(case: Case) -> Hit | Lacks | None:
+def compute_nodes_not_asked(case: Case) -> Hit | None:
     """Login nodes often have no GPU, no InfiniBand, other processors and other limits than compute nodes."""
+    case.have("host.slurm")
     if case.host.compute_nodes:
         return None
-    return missing(case, "host.compute_nodes") or Hit(case.cite("host.compute_nodes"))
+    case.ask("host.compute_nodes")
+    return Hit(case.cite("host.compute_nodes"))

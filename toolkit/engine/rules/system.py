@@ -1,8 +1,7 @@
 """Rules about kernel, processor and C library: whether a program of the image can start on this host."""
 
-from toolkit.engine.asked import missing, unread
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Lacks, rule
+from toolkit.engine.rule import Hit, rule
 from toolkit.knowledge import glibc
 from toolkit.knowledge.glibc import Instructions
 from toolkit.versions import older, within
@@ -16,18 +15,19 @@ _NV = "--nv"
     severity="error",
     fix="use an image with an older distribution; administrator: a newer kernel",
     source="recipes/knowledge/glibc.toml, [[kernel]]",
-    then=("host.kernel", "host.architecture", "image.glibc"),
+    facts=("host.kernel", "host.architecture", "image.glibc"),
 )
-def kernel_too_old(case: Case) -> Hit | Lacks | None:
+def kernel_too_old(case: Case) -> Hit | None:
     """A container shares the kernel of its host. Every release of glibc names the oldest kernel that it works
     on, and on an older one each program ends at once with 'FATAL: kernel too old'.
     """
-    if lacks := unread(case, "host.kernel", "image.glibc"):
-        return lacks
-    row = glibc.oldest_kernel(case.image.glibc or "", case.host.architecture)
-    if row is None or not older(case.host.kernel, row.kernel):
+    case.ask("host.kernel", "image.glibc", failed_only=True)
+    row = glibc.oldest_kernel(case.image_facts.glibc or "", case.host_facts.architecture)
+    if row is None or not older(case.host_facts.kernel, row.kernel):
         return None
-    because = f"glibc {case.image.glibc} needs Linux {row.kernel}, the host has {case.host.kernel}"
+    because = (
+        f"glibc {case.image_facts.glibc} needs Linux {row.kernel}, the host has {case.host_facts.kernel}"
+    )
     return Hit(case.cite("image.glibc", "host.kernel"), "loader-failure", because, source=row.source)
 
 
@@ -37,20 +37,17 @@ def kernel_too_old(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="use an image that was built for x86-64-v2 or older; or nodes with newer processors",
     source="recipes/knowledge/glibc.toml, cpu; glibc: 'CPU ISA level is lower than required'",
-    then=("image.cpu_level", "host.cpu_level"),
+    facts=("image.cpu_level", "host.cpu_level"),
 )
-def image_needs_newer_processor(case: Case) -> Hit | Lacks | None:
+def image_needs_newer_processor(case: Case) -> Hit | None:
     """A library can say which level of x86-64 it needs, and glibc refuses to load it on a processor without:
     'CPU ISA level is lower than required'. Where only the compiler knew, the program ends with 'Illegal
     instruction'.
     """
-    if lacks := unread(case, "image.cpu_level"):
-        return lacks
-    wanted = glibc.level(case.image.cpu_level or "")
+    case.ask("image.cpu_level", failed_only=True)
+    wanted = glibc.level(case.image_facts.cpu_level or "")
     if not wanted:  # the oldest level, which every x86-64 has; or none is named
         return None
-    if lacks := missing(case, "host.cpu_level"):
-        return lacks
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
         return None
@@ -66,13 +63,14 @@ def image_needs_newer_processor(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="use nodes with newer processors, or a TensorFlow that was built for old ones (conda-forge, Open-CE)",
     source="recipes/knowledge/glibc.toml, avx; TensorFlow install guide, pip",
-    about=("image.tensorflow", "host.cpu_level"),
+    facts=("image.tensorflow", "host.cpu_level"),
     advice=True,
 )
 def tensorflow_needs_avx(case: Case) -> Hit | None:
     """TensorFlow's wheels for x86-64 use AVX without asking; on a processor without it ``import tensorflow``
     ends with 'Illegal instruction'.
     """
+    case.have("image.tensorflow", "host.cpu_level")
     row = glibc.glibc().avx
     if not within(case.image.tensorflow or "", row.versions):
         return None
@@ -95,24 +93,24 @@ def _without(case: Case, row: Instructions) -> Hit | None:
     severity="error",
     fix="use an image with a newer distribution: its glibc must be as new as the driver's libraries need",
     source="Apptainer user guide, GPU support: libraries of the host in /.singularity.d/libs",
-    then=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
+    facts=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
 )
-def gpu_libraries_need_newer_glibc(case: Case) -> Hit | Lacks | None:
+def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     """``--nv`` mounts libraries of the host's driver into the container. They are loaded with the image's C
     library, and fail with "version `GLIBC_2.xx' not found" where that is older than what they need. A program
     that was built for CUDA does not start then; others run without the GPU.
     """
     asked = _NV in case.plan.container
-    if asked and (lacks := unread(case, "host.gpu_libraries_glibc", "image.glibc", "image.cuda")):
-        return lacks
-    if not asked and not (case.host.gpu_driver and case.image.cuda):
+    if asked:
+        case.ask("host.gpu_libraries_glibc", "image.glibc", "image.cuda", failed_only=True)
+    if not asked and not (case.host_facts.gpu_driver and case.image_facts.cuda):
         return None
-    needed, has = case.host.gpu_libraries_glibc, case.image.glibc
+    needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
     if not older(has, needed):
         return None
     because = f"the driver's libraries need glibc {needed}, the image has {has}"
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
-    return Hit(evidence, "loader-failure" if asked and case.image.cuda else None, because)
+    return Hit(evidence, "loader-failure" if asked and case.image_facts.cuda else None, because)
 
 
 @rule(
@@ -121,13 +119,14 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | Lacks | None:
     severity="warning",
     fix="build the image again from one distribution; do not copy programs or wheels of a newer one into it",
     source="ld.so(8): version `GLIBC_2.xx' not found",
-    about=("image.glibc", "image.glibc_needed"),
+    facts=("image.glibc", "image.glibc_needed"),
     advice=True,
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
     """A program or library that was copied from a newer distribution, or a wheel that was forced in, names
     versions of the C library that this one does not have, and is not loaded.
     """
+    case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):
         return None
     title = f"Something in the image needs glibc {case.image.glibc_needed}, the image has {case.image.glibc}"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolkit import knowledge
-from toolkit.engine.asked import missing
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Lacks, rule
+from toolkit.engine.guarded import Undecided
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
 from toolkit.engine.settings import ends_first
 from toolkit.engine.traits import (
     PROCESSOR,
@@ -57,17 +57,17 @@ def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatc
             yield row
 
 
-def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit | Lacks:
+def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
     """Judge an MPI that is offered an interface which it does not speak, or none.
 
     ``step`` says whether it sees a step of Slurm, where the launch alone does not tell.
     """
     asked: tuple[str, ...] = names
     there = {
-        "image.ssh": case.image.ssh is not None,
-        "image.mpirun": case.image.mpirun is not None,
-        "host.munge": case.host.munge,
-        "host.cpu_threads": amd_unthreaded(case.host),
+        "image.ssh": case.image_facts.ssh is not None,
+        "image.mpirun": case.image_facts.mpirun is not None,
+        "host.munge": case.host_facts.munge,
+        "host.cpu_threads": amd_unthreaded(case.host_facts),
     }
     named = _munge_named(case)
     told = {} if named is None else {"host.munge": named}
@@ -87,8 +87,7 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
         decides = {name: value for name, value in decides.items() if name not in told}
         asked = (*asked, *(name for name in decides if name not in asked))
         facts = (PROCESSOR if name in PROCESSOR else (name,) for name in decides)
-        if lacks := missing(case, *(fact for of in facts for fact in of)):
-            return lacks
+        case.ask(*(fact for of in facts for fact in of))
         if all(there[name] == value for name, value in decides.items()):
             evidence = case.cite("image.mpi", *asked)
             return Hit(
@@ -96,7 +95,7 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
                 row.outcome,
                 row.because,
                 source=row.source,
-                anyway=row.first,
+                stage=Stage.START if row.first else None,
                 by_chance=row.by_chance,
             )
     because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
@@ -111,13 +110,11 @@ def _munge_named(case: Case) -> bool | None:
     return None if named is None else "munge" in named.split(",")
 
 
-def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit | Lacks:
+def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
     """Judge an MPI whose PMIx client does not get on with the server that it is offered, or not find it."""
     if pair.found or next(mismatch(mpi, "pmix"), None) is None:
         return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
     said = unanswered(case, mpi, "pmix", *names)
-    if isinstance(said, Lacks):
-        return said
     return replace(said, because=f"{pair.because}; {said.because}")
 
 
@@ -127,29 +124,27 @@ def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit | Lacks:
     severity="error",
     fix="leave --cleanenv and --containall out; unset single variables instead",
     source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
-    needs=("host.environment",),
-    then=ALONE,
+    facts=("host.environment", *ALONE),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
 )
-def environment_cleaned(case: Case) -> Hit | Lacks | None:
+def environment_cleaned(case: Case) -> Hit | None:
     """Launchers hand rank, size and the address of their server over in PMIX_*, PMI_*, SLURM_*.
 
     Every MPI then believes to be alone: without Slurm's variables not even Open MPI 4 can tell. What it does
     there is its own affair: Open MPI 2 starts a daemon, and needs ssh for it.
     """
+    case.ask("host.environment")
     found = cleaned(case)
     if not found:
         return None
     evidence = tuple(dict.fromkeys(found.values()))
-    mpi = case.image.mpi
+    mpi = case.image_facts.mpi
     if case.mode == "gloo":
         because = f"{next(iter(found))} strips SLURM_*, by which ranks find each other without MPI"
         return Hit(evidence, "init-failure", because)
     because = f"{next(iter(found))} strips PMIX_*, PMI_* and SLURM_*, so every rank believes to be alone"
     if mpi is not None and next(mismatch(mpi, "none", step=False), None) is not None:
         said = unanswered(case, mpi, "none", step=False)
-        if isinstance(said, Lacks):
-            return said
         why = because if said.outcome == "singletons" else f"{because}; {said.because}"
         return replace(said, evidence=evidence, because=why)
     return Hit(evidence, "singletons", because)
@@ -162,16 +157,16 @@ def environment_cleaned(case: Case) -> Hit | Lacks | None:
     fix="rebuild the image with an MPI that speaks PMIx",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
-    needs=("image.mpi.interfaces",),
-    then=ALONE,
+    facts=("image.mpi.interfaces", *ALONE),
     modes=("srun-pmix",),
 )
-def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
+def image_lacks_pmix(case: Case) -> Hit | None:
     """srun offers PMIx, and the library that the program loads has no PMIx client.
 
     Depending on implementation and version the ranks abort in MPI_Init, or each believes to be alone
     and the job ends with exit status 0.
     """
+    case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
     if mpi is None or "pmix" in spoken(case):
         return None
@@ -185,12 +180,12 @@ def image_lacks_pmix(case: Case) -> Hit | Lacks | None:
     fix="rebuild the image with an MPI that speaks PMI",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
-    needs=("image.mpi.interfaces",),
-    then=ALONE,
+    facts=("image.mpi.interfaces", *ALONE),
     modes=("srun-pmi2",),
 )
-def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
+def image_lacks_pmi2(case: Case) -> Hit | None:
     """Slurm's pmi2 plugin answers PMI-1 and PMI-2 only. Open MPI as it is packaged has no client for them."""
+    case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
     if mpi is None or PMI & spoken(case):
         return None
@@ -204,13 +199,13 @@ def image_lacks_pmi2(case: Case) -> Hit | Lacks | None:
     fix="start one rank, as several need an interface that their MPI speaks (srun --mpi=list names them)",
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
-    needs=("image.mpi",),
-    then=ALONE,
+    facts=("image.mpi", *ALONE),
     modes=("srun-none",),
 )
-def nothing_offered(case: Case) -> Hit | Lacks | None:
+def nothing_offered(case: Case) -> Hit | None:
     """With ``--mpi=none`` srun starts programs that are no MPI; an MPI finds nobody to ask."""
-    mpi = case.image.mpi
+    case.ask("image.mpi")
+    mpi = case.image_facts.mpi
     if mpi is None:
         return None
     return unanswered(case, mpi, "none")
@@ -223,12 +218,12 @@ def nothing_offered(case: Case) -> Hit | Lacks | None:
     fix="mount an MPI of the same family and ABI as the image's",
     instead=MPI_MODES,
     source="tests/matrix: set bind, cells where the image's own MPI is loaded",
-    needs=("image.mpi.interfaces",),
-    then=ALONE,
+    facts=("image.mpi.interfaces", *ALONE),
     modes=("bind",),
 )
-def bind_interface_differs(case: Case) -> Hit | Lacks | None:
+def bind_interface_differs(case: Case) -> Hit | None:
     """The launcher was chosen for the host's MPI; another one may be loaded in its place."""
+    case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or found is None or served(case, found):
         return None
@@ -242,22 +237,22 @@ def bind_interface_differs(case: Case) -> Hit | Lacks | None:
     fix="use an image with an MPI of the family that the host has",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
-    needs=("host.mpis", "image.mpi.interfaces"),
-    then=("host.slurm.mpi_default", *ALONE),
+    facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default", *ALONE),
     modes=("mpirun-host",),
 )
-def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
+def host_launcher_other_family(case: Case) -> Hit | None:
     """Open MPI's launcher speaks PMIx, Hydra speaks PMI; neither is understood by the other's library, nor by
     an MPICH that was built for PMIx alone, or an Open MPI 1, which is older than PMIx.
 
     In an allocation Hydra starts its proxies by srun, and where Slurm's default is PMIx they inherit the
     PMIx identity of one process a node: with one rank a node an Open MPI finds itself by accident.
     """
+    case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
     if host is None or mpi is None:
         return None
     if found is None:
-        return Lacks(("host.slurm.mpi_default",))
+        raise Undecided("host.slurm.mpi_default")
     by = served(case, found)
     if not by and knows_orte_alone(mpi) and brings_orte(host):
         return _of_one_family(host, mpi, of_its_daemons(case, host, mpi, "host.mpis"))
@@ -266,7 +261,7 @@ def host_launcher_other_family(case: Case) -> Hit | Lacks | None:
     return _of_one_family(host, mpi, _shared(case, mpi)) if by == "pmix" and found.shared else None
 
 
-def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit | Lacks:
+def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
     """Judge an MPI that does not understand the host's launcher.
 
     An Open MPI that was built for PMI asks Slurm's own library, which opens a connection to Hydra before it
@@ -275,15 +270,15 @@ def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit | Lack
     """
     said = unanswered(case, mpi, sees, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
-    if not asks or isinstance(said, Lacks) or said.outcome != "init-failure":
+    if not asks or said.outcome != "init-failure":
         return said
     return replace(said, by_chance=("hang",)) if case.request.ranks_per_node > 1 else said
 
 
-def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | Lacks | None) -> Hit | Lacks | None:
+def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
     """Say what keeps two of one family apart: an MPICH that was built for PMIx alone, an Open MPI 1."""
     pair = {host.implementation, mpi.implementation}
-    if not isinstance(said, Hit) or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
+    if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
         return said
     serves = "PMI" if pair <= HYDRA else "PMIx"
     title = f"The host's {mpi_name(host)} serves {serves}, which {mpi_name(mpi)} in the image does not speak"
@@ -323,12 +318,13 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     if case.request.nodes == 1:
         # The step that the identity is of has one process: that is the world of each that takes it.
         return Hit(evidence, "singletons", f"{why}, of a step of one: each takes itself for the only rank")
-    client = case.image.pmix or ""
+    client = case.image_facts.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
     if row is None:
         return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
     because = f"{why}, which all ranks of a node share"
-    return Hit(evidence, row.outcome, because, source=row.source, late=row.late, by_chance=row.by_chance)
+    stage = Stage.END if row.late else None
+    return Hit(evidence, row.outcome, because, source=row.source, stage=stage, by_chance=row.by_chance)
 
 
 @rule(
@@ -338,14 +334,14 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     fix="mpirun's proxies must not inherit PMIx: SLURM_MPI_TYPE=none mpirun …",
     instead=MPI_MODES,
     source="pmodels/mpich:src/util/mpir_pmi.c; tests/matrix: hybrid-hydra against -mpinone of MPICH 5.0.2",
-    needs=("host.mpis", "image.mpi.interfaces"),
-    then=("host.slurm.mpi_default",),
+    facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default"),
     modes=("mpirun-host",),
 )
-def pmix_refused(case: Case) -> Hit | Lacks | None:
+def pmix_refused(case: Case) -> Hit | None:
     """MPICH 5 looks for PMIX_RANK first and ends when it finds one that it cannot use, PMI or not. One that
     was built with PMIx ends as well: of the two it does not know which is meant.
     """
+    case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or host.implementation not in HYDRA:
         return None
@@ -354,7 +350,7 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
         return None
     default = step_default(case)
     if default is None:
-        return Lacks(("host.slurm.mpi_default",))
+        raise Undecided("host.slurm.mpi_default")
     if not is_plugin(default):
         return None
     waits = waits_for_the_dead(case, met=False)
@@ -362,7 +358,8 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
     because = f"{row.because}; Intel's Hydra goes on waiting for it" if waits else row.because
     evidence = case.cite("host.slurm.mpi_default", "image.mpi")
     chance: tuple[Outcome, ...] = (row.outcome,) if waits else ()
-    return Hit(evidence, outcome, because, source=row.source, anyway=waits, by_chance=chance)
+    stage = Stage.START if waits else None
+    return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
 
 
 @rule(
@@ -371,24 +368,24 @@ def pmix_refused(case: Case) -> Hit | Lacks | None:
     severity="error",
     fix="set SLURM_STEP_ID=0 inside the container (toolkit launch does)",
     source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),
-    needs=("image.mpi.version", "image.mpi.interfaces"),
-    then=("host.slurm.version",),
+    facts=("image.mpi.version", "image.mpi.interfaces", "host.slurm.version"),
     modes=("mpirun-host", "srun-pmix"),
 )
-def rank_outside_step(case: Case) -> Hit | Lacks | None:
+def rank_outside_step(case: Case) -> Hit | None:
     """An Open MPI 4 that was not started by its own launcher looks for a step of Slurm before it asks PMIx.
 
     PRRTE starts the ranks of its own node outside any step, and before 26.05 Slurm does not call a batch
     script one; without the variable they take themselves for singletons, and ranks on other nodes wait for
     them for ever, or end on their own account.
     """
+    case.ask("image.mpi.version", "image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or found is None or not found.pmix or "pmix" not in (mpi.interfaces or ()):
         return None
     if not needs_hint(case) or in_step(case):
         return None
     if case.request.allocation and case.state("host.slurm.version") == "unknown":
-        return Lacks(("host.slurm.version",))
+        raise Undecided("host.slurm.version")
     variable = knowledge.mpi().outside_step.variable
     because = f"the ranks beside mpirun see no {variable}"
     taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}
@@ -397,12 +394,13 @@ def rank_outside_step(case: Case) -> Hit | Lacks | None:
     outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
     # ever (measured: PMIx 3.2.3 of tests/matrix/truth against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
-    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, anyway=refused and outcome == "hang")
+    stage = Stage.START if refused and outcome == "hang" else None
+    return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 
 
 def _others_are_refused(case: Case) -> bool:
     """Tell whether ranks that a PRRTE on another node starts cannot use what it offers."""
-    host, client = host_launcher(case.host), case.image.pmix
+    host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"
 
@@ -414,7 +412,7 @@ def _others_are_refused(case: Case) -> bool:
     fix=TRY_IT,
     instead=MPI_MODES,
     source="tests/matrix covers the launchers of Open MPI, MPICH and Intel MPI",
-    needs=("host.mpis",),
+    facts=("host.mpis",),
     modes=("mpirun-host",),
 )
 def host_launcher_not_known(case: Case) -> Hit | None:

@@ -221,13 +221,16 @@ OUTCOMES = {
 
 
 def test_components_of_another_release_of_one_series_may_do():
-    told = [foresee(c.host, c.original, c.request, c.plan).outcome for c in FIRES["bind-plugins-missing"]]
+    told = [
+        foresee(c.host_facts, c.original_facts, c.request, c.plan).outcome
+        for c in FIRES["bind-plugins-missing"]
+    ]
     assert told == ["init-failure", "unknown"]
 
 
 def test_what_is_made_for_glibc_does_not_run_on_musl():
     of = bound(of=absent(IMAGE, "glibc"))
-    told = foresee(of.host, of.original, of.request, of.plan)
+    told = foresee(of.host_facts, of.original_facts, of.request, of.plan)
     assert told.outcome == "loader-failure"
     assert told.because.endswith("needs glibc 2.34, and the image has none")
 
@@ -239,16 +242,16 @@ def test_an_open_mpi_of_a_person_stops_no_rule():
 
 def test_what_is_mounted_and_not_looked_for_has_no_effect():
     of = FIRES["bind-has-no-effect"][1]
-    told = foresee(of.host, of.original, of.request, of.plan)
+    told = foresee(of.host_facts, of.original_facts, of.request, of.plan)
     assert "bind-has-no-effect" in told.findings
     assert "takes the place" not in told.because
 
 
 def test_a_program_of_mpich_that_loads_an_old_open_mpi_ends_in_a_way_that_nobody_measured():
     of = FIRES["bind-name-of-another"][1]
-    assert foresee(of.host, of.original, of.request, of.plan).outcome == "unknown"
+    assert foresee(of.host_facts, of.original_facts, of.request, of.plan).outcome == "unknown"
 
 
 def test_a_prefix_for_an_mpi_that_is_not_loaded_hides_the_components_of_the_one_that_is():
     of = FIRES["bind-has-no-effect"][2]
-    assert foresee(of.host, of.original, of.request, of.plan).outcome == "init-failure"
+    assert foresee(of.host_facts, of.original_facts, of.request, of.plan).outcome == "init-failure"

@@ -77,8 +77,8 @@ QUIET = {
     "mpi-type-not-offered": [
         case(),
         case(mode="srun-pmi2"),
-        replace(OTHER_TYPE, host=slurm(mpi_types=("none", "pmi2"))),
-        replace(OTHER_TYPE, host=slurm(mpi_types=("none", "pmix", "pspmix"))),
+        replace(OTHER_TYPE, host_facts=slurm(mpi_types=("none", "pmi2"))),
+        replace(OTHER_TYPE, host_facts=slurm(mpi_types=("none", "pmix", "pspmix"))),
     ],
     "host-launcher-absent": [case(mode="mpirun-host")],
     "host-launcher-broken": [case(mode="mpirun-host"), case(host(mpis=()), mode="mpirun-host")],

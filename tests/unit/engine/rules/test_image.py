@@ -165,7 +165,7 @@ def test_the_folder_that_a_person_names_counts(named, outcome):
 def test_an_old_intel_mpi_without_libfabric_crashes_before_it_can_be_alone():
     outcomes = ("crash", "init-failure", "init-failure")
     for of, outcome in zip(FIRES["libfabric-missing"][3:6], outcomes, strict=True):
-        assert foresee(of.host, of.image, of.request, of.plan).outcome == outcome
+        assert foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome == outcome
 
 
 def intel(version, **changes):
@@ -300,7 +300,7 @@ def test_programs_do_not_find_the_libfabric_that_lies_beside_intel_mpi():
 
 def test_one_rank_alone_is_warned_and_runs():
     of = FIRES["image-lacks-mpi"][1]
-    assert foresee(of.host, of.image, of.request, of.plan).outcome == "ok"
+    assert foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome == "ok"
 
 
 def test_a_long_pmi_value_keeps_srun_waiting_where_it_ends_mpirun():
@@ -311,7 +311,9 @@ def test_a_long_pmi_value_keeps_srun_waiting_where_it_ends_mpirun():
         "mpirun": case(hydra, MPICH_501, "mpirun-host"),
         "2x2": case(hydra, MPICH_501, "srun-pmi2", ranks_per_node=2),
     }
-    outcomes = {name: foresee(of.host, of.image, of.request, of.plan).outcome for name, of in said.items()}
+    outcomes = {
+        name: foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome for name, of in said.items()
+    }
     assert outcomes == {"srun": "hang", "mpirun": "init-failure", "2x2": "init-failure"}
 
 

@@ -1,0 +1,97 @@
+"""Facts of a host or an image that raise an exception if a rule reads one that is unknown."""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import ParamSpec, TypeVar
+
+from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Undecided(Exception):
+    """What a rule decides turns on facts that are unknown; ``names`` are their dotted names."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.args
+
+
+class Moot(Exception):
+    """What a rule asks about is absent, so that it has nothing to say."""
+
+
+def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | Undecided:
+    """Return the answer to a question, or what it is undecided for, if another question may decide."""
+    try:
+        return question(*args, **kwargs)
+    except Undecided as undecided:
+        return undecided
+
+
+def settle(answer: _T | Undecided) -> _T:
+    """Return the answer of :func:`attempt`, or raise what it is undecided for."""
+    if isinstance(answer, Undecided):
+        raise answer
+    return answer
+
+
+_OPTIONAL: dict[type, Collection[str]] = {
+    # The rule image-mpi-not-measured asks for the release; unknown, it is in no range of another rule.
+    ImageMpi: frozenset(
+        {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
+    ),
+    # A launcher of which this is unknown has no row, and the rules about launchers say so.
+    HostMpi: frozenset(
+        {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
+        | {"components_need", "places", "folders", "plugins", "relocatable"}
+    ),
+    # sbatch itself refuses more nodes than there are.
+    SlurmFacts: frozenset({"nodes"}),
+    # An empty release is unknown too, unless the runtime was never seen: rules.runtime.ask_release. Settings
+    # that were not read have their defaults; a rule that decides a launch by one asks for them.
+    ContainerRuntime: frozenset({"version", "settings"}),
+}
+"""Fields in which ``None`` is an answer: there is none, or each rule knows what to do without it."""
+_PARTS = (ImageMpi, HostMpi, SlurmFacts, ContainerRuntime)
+
+
+class Guarded:
+    """Facts whose fields raise :class:`Undecided` if they are unknown; a field is looked up once."""
+
+    def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
+        self._book, self._part, self._side, self._above = book, part, side, above
+        self._optional = _OPTIONAL.get(type(part), ())
+
+    def __getattr__(self, field: str) -> object:
+        value = getattr(self._part, field)
+        dotted, book = self._above + field, self._book
+        if field not in self._optional and (
+            dotted in book.unknown or (value is None and dotted not in book.absent)
+        ):
+            raise Undecided(f"{self._side}.{dotted}")
+        if isinstance(value, _PARTS):
+            value = self._inner(value, dotted)
+        elif isinstance(value, tuple) and value and isinstance(value[0], _PARTS):
+            value = tuple(self._inner(one, dotted) for one in value)
+        self.__dict__[field] = value
+        return value
+
+    def _inner(self, part: object, dotted: str) -> "Guarded":
+        return Guarded(self._book, part, self._side, f"{dotted}.")
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._part == (other._part if isinstance(other, Guarded) else other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def fields_read(part: object, name: str) -> Iterator[str]:
+    """Yield the dotted names of the fields that were read from guarded facts."""
+    for field, value in vars(part).items():
+        if field.startswith("_"):
+            continue
+        yield f"{name}.{field}"
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Guarded):
+                yield from fields_read(one, f"{name}.{field}")
