@@ -25,7 +25,7 @@ from tests.unit.image.bundles import (
     sums,
 )
 from toolkit.errors import ToolkitError
-from toolkit.image.unbundle import unbundle
+from toolkit.image.transfer.unbundle import unbundle
 from toolkit.model.progress import Silent
 
 _OUTSIDE = "home/written"

@@ -8,12 +8,12 @@ from tests.fuzz import damage
 from tests.fuzz.kind import Kind
 from tests.unit.image.hostile import HOSTILE, MARK, changed, places, plain
 from toolkit.errors import ToolkitError
-from toolkit.image.based import context_of_base
-from toolkit.image.emit import Making, definition, dockerfile
-from toolkit.image.fetch import path_of
-from toolkit.image.identity import labels
-from toolkit.image.lock import decode_lock, files_of
-from toolkit.image.origins import require_accepted
+from toolkit.image.builds.based import context_of_base
+from toolkit.image.builds.emit import Making, definition, dockerfile
+from toolkit.image.builds.identity import labels
+from toolkit.image.locks.fetch import path_of
+from toolkit.image.locks.lock import decode_lock, files_of
+from toolkit.image.locks.origins import require_accepted
 
 
 def made(kind: str, chance: random.Random) -> bytes:

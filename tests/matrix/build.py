@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from tests.matrix import ubuntu
 from tests.matrix.images import UBUNTU, ImageSpec, context, specs
 from toolkit.errors import CheckFailed, ToolkitError
-from toolkit.image import workspace
-from toolkit.image.digest import digest_file, sha256
-from toolkit.image.packing import Packing
-from toolkit.image.sif import write
+from toolkit.image.files import workspace
+from toolkit.image.files.digest import digest_file, sha256
+from toolkit.image.sifs.packing import Packing
+from toolkit.image.sifs.sif import write
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.base import Base, ensure_base

@@ -13,8 +13,8 @@ from tests.unit.trainers.digits import idx
 from toolkit.cluster import virtual
 from toolkit.data import cache_dir
 from toolkit.errors import Missing
-from toolkit.image.fetch import fetched
-from toolkit.image.lock import files_of, load_lock
+from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.lock import files_of, load_lock
 from toolkit.model.progress import Silent
 from toolkit.run.containers import Box, run_once
 from toolkit.run.engine import connect

@@ -11,7 +11,7 @@ from toolkit import data
 from toolkit.ambient import read_trusted, require_trusted
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput
-from toolkit.image.lock import load_lock
+from toolkit.image.locks.lock import load_lock
 from toolkit.job.locations import image_here
 from toolkit.knowledge import sites
 

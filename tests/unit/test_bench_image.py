@@ -8,7 +8,7 @@ from tests.benchmarks.image.builds import Builds
 from tests.benchmarks.image.page import page
 from tests.benchmarks.image.result import Result
 from tests.benchmarks.image.timed import Taken
-from toolkit.image.packing import DEFAULT, PACKINGS
+from toolkit.image.sifs.packing import DEFAULT, PACKINGS
 
 
 def taken(*seconds):

@@ -10,7 +10,7 @@ from tests.unit.tables import every_row
 from toolkit import files
 from toolkit.errors import BadInput
 from toolkit.files import check_given, is_there, write_whole
-from toolkit.image import shrink
+from toolkit.image.transfer import shrink
 from toolkit.run.local import LocalRunner
 from toolkit.run.registry import memory
 

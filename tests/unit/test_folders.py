@@ -8,7 +8,7 @@ from tests.unit.tables import every_row
 from toolkit import data
 from toolkit.errors import BadInput
 from toolkit.folders import at_home, is_below, is_system, no_file
-from toolkit.image.verify import verify
+from toolkit.image.trust.verify import verify
 from toolkit.job.places import open_runner
 from toolkit.knowledge import sites
 from toolkit.model.progress import Silent

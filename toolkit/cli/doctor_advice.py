@@ -8,8 +8,8 @@ import msgspec
 from toolkit.engine.hindrance import concerns_all, hindrance
 from toolkit.engine.predict import predict, working
 from toolkit.engine.traits import computes_on_gpus
-from toolkit.image.matched import matched
-from toolkit.image.reference import for_apptainer
+from toolkit.image.files.reference import for_apptainer
+from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
 from toolkit.launch.fix import mend
 from toolkit.model.facts import HostFacts, ImageFacts

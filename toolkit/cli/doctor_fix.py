@@ -79,7 +79,7 @@ def _recipe(
     *,
     as_json: bool,
 ) -> None:
-    from toolkit.image.matched import matched
+    from toolkit.image.locks.matched import matched
     from toolkit.report.fix import difference, recipe_text
 
     recipe = matched(host, image, request)
@@ -116,7 +116,7 @@ def _recipe(
 def _recipe_of(image: ImageFacts) -> list[str]:
     """Return the recipe that the image says it was made from, as lines; none for an image of others."""
     from toolkit.errors import ToolkitError
-    from toolkit.image.recipe import load
+    from toolkit.image.locks.recipe import load
     from toolkit.report.fix import recipe_text
 
     name = image.stack.get("recipe") if image.stack else None

@@ -10,22 +10,22 @@ import msgspec
 
 from toolkit.errors import BadInput, Damaged
 from toolkit.files import open_given
-from toolkit.image import dockersave, oci
-from toolkit.image.assemble import HASHED_UNASKED, Chosen, assemble
-from toolkit.image.blobs import ArchiveBlobs, Blobs, FolderBlobs
-from toolkit.image.bounded import Budget
-from toolkit.image.config import ImageConfig, architecture
-from toolkit.image.daemon import taken
-from toolkit.image.describe import describe
-from toolkit.image.digest import check_digest, sha256
-from toolkit.image.folder import FolderTree
-from toolkit.image.inflate import is_packed
-from toolkit.image.reference import Reference, refer
-from toolkit.image.siffile import is_sif, read_sif
-from toolkit.image.source import FileSource
-from toolkit.image.squash import SquashTree
-from toolkit.image.tar import is_tar
-from toolkit.image.tree import FileTree
+from toolkit.image.files import dockersave, oci
+from toolkit.image.files.assemble import HASHED_UNASKED, Chosen, assemble
+from toolkit.image.files.blobs import ArchiveBlobs, Blobs, FolderBlobs
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.config import ImageConfig, architecture
+from toolkit.image.files.daemon import taken
+from toolkit.image.files.digest import check_digest, sha256
+from toolkit.image.files.folder import FolderTree
+from toolkit.image.files.inflate import is_packed
+from toolkit.image.files.reference import Reference, refer
+from toolkit.image.files.siffile import is_sif, read_sif
+from toolkit.image.files.source import FileSource
+from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.tar import is_tar
+from toolkit.image.files.tree import FileTree
+from toolkit.image.software.describe import describe
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Silent, Tell
 
@@ -57,8 +57,8 @@ def opened(
     It is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or archive.
 
     A text may also name an image of the Docker engine, or have a transport before it
-    (:mod:`toolkit.image.reference`). ``platform`` chooses in an image for several (``linux/arm64``), and is
-    held against any other. If ``FILE.sha256`` lies beside a file, that is held against it first.
+    (:mod:`toolkit.image.files.reference`). ``platform`` chooses in an image for several (``linux/arm64``),
+    and is held against any other. If ``FILE.sha256`` lies beside a file, that is held against it first.
 
     Raises:
         BadInput: if it is no image, or there are several and none is chosen.

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from toolkit.errors import BadInput
 from toolkit.files import open_given
-from toolkit.image.bounded import Budget
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.reference import for_apptainer
+from toolkit.image.files.siffile import is_sif, read_sif
+from toolkit.image.files.squash import SquashTree
 from toolkit.image.inspect import SQUASHFS, inspect
-from toolkit.image.reference import for_apptainer
-from toolkit.image.siffile import is_sif, read_sif
-from toolkit.image.squash import SquashTree
 
 STARTABLE = frozenset({"sif", "squashfs"})
 """Forms of an image that a job starts from."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.folders import at_home
-from toolkit.image.filelock import identity
+from toolkit.image.files.filelock import identity
 from toolkit.image.inspect import inspect
-from toolkit.image.verify import before_launch
+from toolkit.image.trust.verify import before_launch
 from toolkit.job.inputs import Found, startable
 from toolkit.job.keys import OPTION, Demand, Required, demanded
 from toolkit.job.layering import Asked, required_by_settings

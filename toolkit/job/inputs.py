@@ -10,9 +10,9 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.filelock import identity
+from toolkit.image.files.filelock import identity
+from toolkit.image.files.reference import for_apptainer
 from toolkit.image.inspect import inspect
-from toolkit.image.reference import for_apptainer
 from toolkit.image.startable import STARTABLE
 from toolkit.job.locations import ON_CLUSTER, data_folder, expanded, find_image
 from toolkit.model.facts import ImageFacts
@@ -57,7 +57,7 @@ class Found:
     here: Path | None
     there: str
     seen: tuple[int, ...] = ()
-    """What :func:`toolkit.image.filelock.identity` said of ``here`` before it was read."""
+    """What :func:`toolkit.image.files.filelock.identity` said of ``here`` before it was read."""
 
 
 def image_of(given: str, site: Site | None) -> Path | OnCluster:

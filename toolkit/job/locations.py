@@ -10,7 +10,7 @@ from toolkit.data import cache_dir, names
 from toolkit.errors import BadInput, Missing
 from toolkit.files import check_given, is_there
 from toolkit.folders import at_home
-from toolkit.image.reference import TRANSPORTS
+from toolkit.image.files.reference import TRANSPORTS
 from toolkit.launch import plan
 from toolkit.near import near
 from toolkit.run.command import Command, Runner

@@ -22,8 +22,8 @@ PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One file to fetch: a wheel, a source archive or a Debian package.
 
-    ``origin`` says where to look, in words of toolkit.image.origins; the hash says whether it is the one.
-    ``size`` is in bytes.
+    ``origin`` says where to look, in words of toolkit.image.locks.origins; the hash says whether it is the
+    one. ``size`` is in bytes.
     """
 
     name: str

@@ -9,8 +9,8 @@ from docker import DockerClient
 from tests.benchmarks.image.timed import Taken, load
 from tests.benchmarks.image.timed import timed as timed_inside
 from toolkit.errors import Missing
-from toolkit.image.packing import PACKINGS, Packing
-from toolkit.image.sif import convert
+from toolkit.image.sifs.packing import PACKINGS, Packing
+from toolkit.image.sifs.sif import convert
 from toolkit.model.progress import Silent
 from toolkit.run.builder import BUILDER
 from toolkit.run.containers import Box

@@ -8,7 +8,7 @@ from tests.benchmarks.image.result import Result
 from tests.benchmarks.image.starts import BARE
 from tests.benchmarks.image.timed import median
 from tests.benchmarks.tables import table
-from toolkit.image.packing import DEFAULT, PACKINGS
+from toolkit.image.sifs.packing import DEFAULT, PACKINGS
 
 _TEMPLATE = Path(__file__).with_name("page.md")
 _PLAIN = "plain `apptainer build`"

@@ -8,7 +8,7 @@ from tests.benchmarks.image.builds import Builds
 from tests.benchmarks.image.conversions import PLAIN
 from tests.benchmarks.image.starts import BARE
 from tests.benchmarks.image.timed import Taken, median
-from toolkit.image.packing import DEFAULT
+from toolkit.image.sifs.packing import DEFAULT
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

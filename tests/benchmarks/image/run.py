@@ -14,7 +14,7 @@ from tests.benchmarks.image.page import page
 from tests.benchmarks.image.result import Result
 from tests.benchmarks.image.starts import starts
 from toolkit.errors import CheckFailed, Missing, ToolkitError
-from toolkit.image.packing import PACKINGS
+from toolkit.image.sifs.packing import PACKINGS
 from toolkit.model.progress import Silent
 from toolkit.run.builder import contained
 from toolkit.run.engine import connect, find_image

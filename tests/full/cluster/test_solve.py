@@ -10,7 +10,7 @@ from tests.services.workers import CLUSTER
 from toolkit.engine.foreseen import foreseen
 from toolkit.engine.predict import predict
 from toolkit.image.inspect import inspect
-from toolkit.image.lock import load_lock
+from toolkit.image.locks.lock import load_lock
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.prediction import Request
 from toolkit.probe.probe import load

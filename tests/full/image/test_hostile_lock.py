@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.services.program import ROOT, toolkit
-from toolkit.image.based import write_base
-from toolkit.image.fetch import fetched, path_of
+from toolkit.image.builds.based import write_base
+from toolkit.image.locks.fetch import fetched, path_of
 from toolkit.model.lock import LockedFile, encoded
 from toolkit.model.progress import Silent
 

@@ -17,12 +17,13 @@ from tests.flip import flip
 from tests.services.program import ROOT, interrupted_at, toolkit
 from tests.services.proxy import MortalEngine
 from toolkit.errors import CheckFailed, Missing
-from toolkit.image import recipe, sif
-from toolkit.image.build import build, find
-from toolkit.image.check import check
-from toolkit.image.digest import check_digest, digest_file
+from toolkit.image.builds.build import build, find
+from toolkit.image.builds.check import check
+from toolkit.image.files.digest import check_digest, digest_file
 from toolkit.image.inspect import inspect
-from toolkit.image.lock import lock_path, save_lock
+from toolkit.image.locks import recipe
+from toolkit.image.locks.lock import lock_path, save_lock
+from toolkit.image.sifs import sif
 from toolkit.model.progress import Silent
 from toolkit.run import base
 from toolkit.run.builder import BUILDER, contained

@@ -12,7 +12,7 @@ import pytest
 from tests.services.program import interrupted_at, toolkit
 from tests.services.registry import Gate, Registry
 from tests.unit.image.sifs import sif
-from toolkit.image.daemon import taken
+from toolkit.image.files.daemon import taken
 from toolkit.model.progress import Silent
 from toolkit.run.builder import ensure_builder
 

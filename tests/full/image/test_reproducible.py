@@ -3,8 +3,8 @@
 import hashlib
 import tarfile
 
-from toolkit.image import recipe
-from toolkit.image.build import build
+from toolkit.image.builds.build import build
+from toolkit.image.locks import recipe
 from toolkit.model.progress import Silent
 from toolkit.run.copy_out import ChunkReader
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.image import sif
-from toolkit.image.packing import PACKINGS, packing
+from toolkit.image.sifs import sif
+from toolkit.image.sifs.packing import PACKINGS, packing
 from toolkit.model.progress import Silent
 from toolkit.run import base
 from toolkit.run.builder import BUILDER, contained

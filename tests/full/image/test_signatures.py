@@ -13,12 +13,12 @@ from tests.services.ready import RECIPE
 from tests.unit.image import test_audit
 from tests.unit.image.signed import gpg_home
 from toolkit.errors import CheckFailed
-from toolkit.image import papers
-from toolkit.image.lock import lock_path
-from toolkit.image.provenance import PROVENANCE_PATH, provenance
-from toolkit.image.sbom import SBOM_PATH, sbom
-from toolkit.image.sifobjects import PARTITION, read_table
-from toolkit.image.verify import LOCK_PATH
+from toolkit.image.builds.provenance import PROVENANCE_PATH, provenance
+from toolkit.image.builds.sbom import SBOM_PATH, sbom
+from toolkit.image.files.sifobjects import PARTITION, read_table
+from toolkit.image.locks.lock import lock_path
+from toolkit.image.trust import papers
+from toolkit.image.trust.verify import LOCK_PATH
 from toolkit.model.lock import encoded
 from toolkit.model.progress import Silent
 from toolkit.run.builder import BUILDER, ensure_builder

@@ -9,7 +9,7 @@ from tests.unit.disks import fill
 from tests.unit.image.sifs import elf, sandbox
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image import layering
+from toolkit.image.builds import layering
 
 QUIET = {"verbose": False, "quiet": True}
 

@@ -16,7 +16,7 @@ from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import Advice, Asked, advise
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.image.matched import matched
+from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
 from toolkit.job.inputs import Found, startable
 from toolkit.model.facts import HostFacts, ImageFacts

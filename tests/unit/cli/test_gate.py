@@ -19,9 +19,9 @@ from tests.unit.image.signed import Keys, gpg_home, write_sif
 from tests.unit.launch.examples import RECORD
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
-from toolkit.image.digest import sha256
-from toolkit.image.sifobjects import JSON, Object
-from toolkit.image.signing import sign
+from toolkit.image.files.digest import sha256
+from toolkit.image.files.sifobjects import JSON, Object
+from toolkit.image.trust.signing import sign
 from toolkit.job import gate
 from toolkit.job import live as doctor_live
 from toolkit.job.inputs import look

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.recipe import load
+from toolkit.image.locks.recipe import load
 
 CLUSTER = str(Path(__file__).parents[2] / "evidence" / "virtual-cluster-login.txt")
 DESERT = str(Path(__file__).parents[2] / "evidence" / "no-slurm.txt")

@@ -14,8 +14,8 @@ from tests.unit.image.sifs import DATA
 from tests.unit.image.signed import OBJECTS, Keys, gpg_home, write_sif
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.sbom import sbom
-from toolkit.image.sifobjects import CYCLONEDX_JSON, PARTITION, SBOM, Object, read_table
+from toolkit.image.builds.sbom import sbom
+from toolkit.image.files.sifobjects import CYCLONEDX_JSON, PARTITION, SBOM, Object, read_table
 
 USER = "builder@example.org"
 ROOT = Object(PARTITION, (DATA / "tiny.gzip").read_bytes(), "rootfs.squashfs", extra=OBJECTS[-1].extra)

@@ -7,7 +7,7 @@ from tests.unit.tables import every_row
 from toolkit.engine.foreseen import foreseen
 from toolkit.engine.predict import predict
 from toolkit.engine.solve import Conflict, solve
-from toolkit.image.recipe import load, parse
+from toolkit.image.locks.recipe import load, parse
 from toolkit.knowledge.stacks import COMPONENTS, stacks
 from toolkit.model.facts import HostMpi
 from toolkit.model.prediction import Request

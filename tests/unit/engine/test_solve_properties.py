@@ -16,8 +16,8 @@ from toolkit.engine.asks import asked_for, asks_of, demand_of
 from toolkit.engine.foreseen import ways
 from toolkit.engine.search import ORDER, Problem, first, ordered
 from toolkit.engine.solve import Conflict, solve
-from toolkit.image.recipe import names, objections
-from toolkit.image.solved import pinned
+from toolkit.image.locks.recipe import names, objections
+from toolkit.image.locks.solved import pinned
 from toolkit.knowledge.stacks import Base, Stacks, Version, stacks
 from toolkit.model.prediction import Request
 from toolkit.model.recipe import HorovodWish, MpiWish, Recipe
@@ -261,7 +261,7 @@ def test_the_real_knowledge_is_solved_as_brute_force_does(recipe, cluster):
 def test_every_recipe_is_answered_within_a_second_of_processor_time(name, cluster):
     import time
 
-    from toolkit.image.recipe import load
+    from toolkit.image.locks.recipe import load
 
     recipe = load(name).recipe
     begin = time.process_time()

@@ -11,8 +11,8 @@ import msgspec
 
 from tests.unit.image.locks import lock
 from toolkit.data import shipped
-from toolkit.image.build import files_of
-from toolkit.image.recipe import parse, recipe_sha256
+from toolkit.image.builds.build import files_of
+from toolkit.image.locks.recipe import parse, recipe_sha256
 from toolkit.model.lock import encoded
 
 SUMS, INDEX = "SHA256SUMS", "bundle.json"

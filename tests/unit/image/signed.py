@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.image.integrity import metadata
-from toolkit.image.sifobjects import (
+from toolkit.image.files.sifobjects import (
     JSON,
     LABELS,
     PARTITION,
@@ -21,6 +20,7 @@ from toolkit.image.sifobjects import (
     add,
     read_table,
 )
+from toolkit.image.trust.integrity import metadata
 
 PUBLIC_KEY = """-----BEGIN PGP PUBLIC KEY BLOCK-----
 

@@ -8,10 +8,10 @@ from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row
 from toolkit.cli.image.adopt import short_name, told
 from toolkit.errors import BadInput
-from toolkit.image.adopt import adopted, components, recipe_like
+from toolkit.image.builds.adopt import adopted, components, recipe_like
+from toolkit.image.builds.layering import context, require_python
 from toolkit.image.inspect import opened
-from toolkit.image.layering import context, require_python
-from toolkit.image.recipe import parse
+from toolkit.image.locks.recipe import parse
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.report.toml import toml
 

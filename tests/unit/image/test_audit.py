@@ -13,9 +13,9 @@ from tests.unit.image import locks
 from tests.unit.image.sifs import elf
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed
-from toolkit.image import audit
-from toolkit.image.folder import FolderTree
-from toolkit.image.manifest import MANIFEST_PATH, Manifest, read_manifest
+from toolkit.image.files.folder import FolderTree
+from toolkit.image.software.manifest import MANIFEST_PATH, Manifest, read_manifest
+from toolkit.image.trust import audit
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.lock import Lock, Stage
 

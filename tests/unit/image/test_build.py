@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from toolkit.image.build import find
+from toolkit.image.builds.build import find
 
 MANIFEST_ID = "sha256:4878214b79bca0ab90779ce43f349b36028909fdf19ca06cf7f7a1ec091611c0"
 

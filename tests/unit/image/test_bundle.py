@@ -13,11 +13,11 @@ from tests.unit.image.sifs import sif
 from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput, Damaged
-from toolkit.image import bundle as bundles
-from toolkit.image import bundle_reader, bundled_recipes
-from toolkit.image.bundle import bundle, write
-from toolkit.image.bundle_format import INDEX, INSTALL, SUMS, Index, read_index, read_sums
-from toolkit.image.unbundle import unbundle
+from toolkit.image.transfer import bundle as bundles
+from toolkit.image.transfer import bundle_reader, bundled_recipes
+from toolkit.image.transfer.bundle import bundle, write
+from toolkit.image.transfer.bundle_format import INDEX, INSTALL, SUMS, Index, read_index, read_sums
+from toolkit.image.transfer.unbundle import unbundle
 from toolkit.model.progress import Silent
 
 ID = f"sha256:{'0' * 64}"

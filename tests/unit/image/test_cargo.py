@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.unit.image.archives import PACK, config, named, oci_layout, tar
-from toolkit.image.cargo import loaded
+from toolkit.image.transfer.cargo import loaded
 from toolkit.model.progress import Silent
 
 LAYERS = [tar({"etc/one": "1"}), tar({"etc/two": "2"})]

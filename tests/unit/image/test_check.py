@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image.check import disagreements, read_stack, trials
-from toolkit.image.lock import load_lock
+from toolkit.image.builds.check import disagreements, read_stack, trials
+from toolkit.image.locks.lock import load_lock
 from toolkit.model.stack import Stack
 
 LOCK = load_lock("tf2.15-cpu")

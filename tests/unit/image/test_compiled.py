@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from toolkit.errors import CheckFailed
-from toolkit.image import compiled
-from toolkit.image.emit import Making
-from toolkit.image.lock import load_lock
+from toolkit.image.builds import compiled
+from toolkit.image.builds.emit import Making
+from toolkit.image.locks.lock import load_lock
 from toolkit.model.progress import Silent
 from toolkit.run.engine import Abreast, BuildOptions
 

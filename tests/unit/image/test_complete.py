@@ -5,10 +5,10 @@ from pathlib import Path
 from tests.unit.image import locks
 from tests.unit.tables import every_row
 from toolkit.data import shipped
-from toolkit.image.complete import complete
-from toolkit.image.ingredients import AFTER, HELPERS, ingredients
-from toolkit.image.recipe import load
-from toolkit.image.solved import solved_rows
+from toolkit.image.locks.complete import complete
+from toolkit.image.locks.ingredients import AFTER, HELPERS, ingredients
+from toolkit.image.locks.recipe import load
+from toolkit.image.locks.solved import solved_rows
 from toolkit.knowledge.licences import terms
 from toolkit.knowledge.stacks import COMPONENTS, stacks
 from toolkit.model.lock import Lock, LockedStep, Stage

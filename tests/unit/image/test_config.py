@@ -9,8 +9,8 @@ from tests.unit.image.sifs import elf, sandbox
 from tests.unit.image.test_inspect import BASE
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image.config import ImageConfig, architecture, read_config, settings, started
-from toolkit.image.folder import FolderTree
+from toolkit.image.files.config import ImageConfig, architecture, read_config, settings, started
+from toolkit.image.files.folder import FolderTree
 from toolkit.image.inspect import inspect
 
 DEFAULT = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

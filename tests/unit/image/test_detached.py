@@ -13,9 +13,9 @@ from tests.unit.image.signed import Keys, gpg_home
 from toolkit.cli.image import command
 from toolkit.data import shipped
 from toolkit.errors import BadInput, Missing
-from toolkit.image.bundle_reader import stage
-from toolkit.image.detached import sign_file, signature_file, signature_of
-from toolkit.image.lock import load_lock, save_lock
+from toolkit.image.locks.lock import load_lock, save_lock
+from toolkit.image.transfer.bundle_reader import stage
+from toolkit.image.trust.detached import sign_file, signature_file, signature_of
 from toolkit.model.progress import Silent
 
 ADA, EVE = "Ada <ada@example.org>", "Eve <eve@example.org>"

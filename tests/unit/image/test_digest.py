@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image.digest import check_digest, digest_file, note, noted_digest, publish
+from toolkit.image.files.digest import check_digest, digest_file, note, noted_digest, publish
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.unit.image.sifs import component, elf, index
 from tests.unit.tables import every_row
-from toolkit.image import mca
-from toolkit.image.elf import data, read_elf, symbol
-from toolkit.image.ldcache import read_cache
-from toolkit.image.pages import whole
+from toolkit.image.files.pages import whole
+from toolkit.image.loader import mca
+from toolkit.image.loader.elf import data, read_elf, symbol
+from toolkit.image.loader.ldcache import read_cache
 
 
 def test_the_python_that_runs_this_needs_a_libc_and_versions_of_it():

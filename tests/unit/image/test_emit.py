@@ -9,12 +9,12 @@ from spython.main.parse.parsers import SingularityParser
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.image.context import compile_context, image_context, stack_context, whole_context
-from toolkit.image.emit import Making, definition, dockerfile, environment
-from toolkit.image.identity import digest_of, labels, source_hash, stack_hash
-from toolkit.image.lock import load_lock
-from toolkit.image.recipe import names
-from toolkit.image.steps import key_of, output_of
+from toolkit.image.builds.context import compile_context, image_context, stack_context, whole_context
+from toolkit.image.builds.emit import Making, definition, dockerfile, environment
+from toolkit.image.builds.identity import digest_of, labels, source_hash, stack_hash
+from toolkit.image.locks.lock import load_lock
+from toolkit.image.locks.recipe import names
+from toolkit.image.locks.steps import key_of, output_of
 
 LOCKED = [name for name in names() if load_lock(name)]
 

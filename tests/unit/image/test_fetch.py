@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.image.fetch import _before_next, fetched, is_right, path_of
+from toolkit.image.locks.fetch import _before_next, fetched, is_right, path_of
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Silent
 from toolkit.run.http import Busy
@@ -60,7 +60,7 @@ class Served(http.server.BaseHTTPRequestHandler):
 def server(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("TOOLKIT_DEBIAN_MIRROR", raising=False)
-    monkeypatch.setattr("toolkit.image.fetch._PAUSES", (0.0,))
+    monkeypatch.setattr("toolkit.image.locks.fetch._PAUSES", (0.0,))
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Served)
@@ -98,7 +98,7 @@ def test_a_damaged_file_is_fetched_again(server):
 def test_mirrors_are_tried_in_order(server, monkeypatch):
     here = f"http://127.0.0.1:{server.server_port}"
     server.files["/here/pool/a"] = CONTENT
-    monkeypatch.setattr("toolkit.image.fetch.of_machine", lambda: {"debian": (f"{here}/gone",)})
+    monkeypatch.setattr("toolkit.image.locks.fetch.of_machine", lambda: {"debian": (f"{here}/gone",)})
     file = msgspec.structs.replace(locked(server, ""), origin="debian:pool/a")
     fetched([file], Silent(), mirrors={"debian": (f"{here}/here",)})
     assert [path for path, _ in server.asked] == ["/gone/pool/a", "/here/pool/a"]

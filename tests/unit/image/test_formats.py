@@ -13,8 +13,8 @@ from tests.unit.image.sifs import DATA, sandbox, sif, squashfs
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.image.files.oci import this_platform
 from toolkit.image.inspect import inspect
-from toolkit.image.oci import this_platform
 from toolkit.model.facts import ImageFacts
 
 # What Apptainer writes into an image that it makes of another one.
@@ -204,9 +204,9 @@ def _several(tmp_path, *platforms: str, tags: tuple[str, ...] = ()) -> Path:
 def test_of_several_platforms_this_machines_is_taken_or_the_one_that_is_asked_for(tmp_path, monkeypatch):
     layout = _several(tmp_path, "linux/amd64", "linux/arm64", "unknown/unknown")
     manifests = json.loads(next(iter(_index(layout))))["manifests"]
-    monkeypatch.setattr("toolkit.image.oci.platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("toolkit.image.files.oci.platform.machine", lambda: "x86_64")
     assert inspect(layout).digest == manifests[0]["digest"]
-    monkeypatch.setattr("toolkit.image.oci.platform.machine", lambda: "riscv64")
+    monkeypatch.setattr("toolkit.image.files.oci.platform.machine", lambda: "riscv64")
     assert this_platform() == "linux/riscv64"
     with pytest.raises(BadInput, match="no image for linux/riscv64 in it: linux/amd64, linux/arm64"):
         inspect(layout)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.unit.image.sifs import DATA, elf, sandbox
 from tests.unit.image.test_inspect import STACK
 from toolkit.errors import CheckFailed, ToolkitError
-from toolkit.image.bounded import BoundedTree, Budget
-from toolkit.image.folder import FolderTree
+from toolkit.image.files.bounded import BoundedTree, Budget
+from toolkit.image.files.folder import FolderTree
 from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
 

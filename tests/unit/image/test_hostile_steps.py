@@ -10,7 +10,7 @@ from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.data import shipped
 from toolkit.errors import BadInput
-from toolkit.image.lock import decode_lock
+from toolkit.image.locks.lock import decode_lock
 
 LOCK = json.loads((shipped("recipes") / "tf2.15-ompi-source-cpu.lock.json").read_bytes())
 OPENMPI, HOROVOD = 2, 4

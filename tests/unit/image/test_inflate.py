@@ -12,10 +12,10 @@ from tests.unit.image.archives import PACK
 from tests.unit.image.test_tar import Memory
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image import marks
-from toolkit.image.bounded import Budget
-from toolkit.image.inflate import inflated
-from toolkit.image.source import Hashed, Part
+from toolkit.image.files import marks
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.inflate import inflated
+from toolkit.image.files.source import Hashed, Part
 
 DATA = random.Random(7).randbytes(40_000) * 3 + bytes(500_000) + random.Random(8).randbytes(300_000)
 PACKED = {

@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image.ingredients import AFTER, ingredients
-from toolkit.image.recipe import load, names
-from toolkit.image.resolve import required_by
-from toolkit.image.solved import solved_rows
+from toolkit.image.locks.ingredients import AFTER, ingredients
+from toolkit.image.locks.recipe import load, names
+from toolkit.image.locks.resolve import required_by
+from toolkit.image.locks.solved import solved_rows
 from toolkit.knowledge.stacks import stacks
 
 BUILDABLE = [name for name in names() if not load(name).recipe.unbuildable]

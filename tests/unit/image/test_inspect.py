@@ -8,7 +8,7 @@ import pytest
 from tests.unit.image.sifs import DATA, elf, sandbox, sif
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image.folder import FolderTree
+from toolkit.image.files.folder import FolderTree
 from toolkit.image.inspect import inspect
 
 LIB = "/usr/lib/x86_64-linux-gnu"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.unit.image.signed import OBJECTS, write_sif
 from toolkit.errors import BadInput, CheckFailed, Damaged, ToolkitError
-from toolkit.image.integrity import differences, metadata
-from toolkit.image.sifobjects import Object, Table, add, read_table
+from toolkit.image.files.sifobjects import Object, Table, add, read_table
+from toolkit.image.trust.integrity import differences, metadata
 
 PATH = Path("image.sif")
 

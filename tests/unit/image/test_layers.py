@@ -10,10 +10,10 @@ from tests.unit.image.archives import PACK, tar
 from tests.unit.image.test_tar import Memory
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image import tree as files
-from toolkit.image.bounded import BoundedTree, Budget
-from toolkit.image.inflate import inflated
-from toolkit.image.layers import LayeredTree
+from toolkit.image.files import tree as files
+from toolkit.image.files.bounded import BoundedTree, Budget
+from toolkit.image.files.inflate import inflated
+from toolkit.image.files.layers import LayeredTree
 
 
 def united(*layers, budget: Budget | None = None) -> LayeredTree:
@@ -152,7 +152,7 @@ def test_packed_layers_are_read_as_plain_ones(kind):
 
 
 def test_what_was_read_is_held_within_bounds(monkeypatch):
-    monkeypatch.setattr("toolkit.image.layers._HELD", 100)
+    monkeypatch.setattr("toolkit.image.files.layers._HELD", 100)
     tree = united({"a": "1" * 60, "b": "2" * 60})
     for _ in range(3):
         assert (tree.content("/a"), tree.content("/b")) == (b"1" * 60, b"2" * 60)

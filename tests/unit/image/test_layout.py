@@ -10,7 +10,7 @@ import pytest
 from tests.unit.image.archives import PACK
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image.layout import write_layout
+from toolkit.image.sifs.layout import write_layout
 from toolkit.model.progress import Silent
 
 LAYERS = (b"first layer" * 300, b"second")

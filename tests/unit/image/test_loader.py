@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.image.sifs import elf, index, sandbox
 from tests.unit.tables import every_row
-from toolkit.image.folder import FolderTree
-from toolkit.image.loader import Loader
+from toolkit.image.files.folder import FolderTree
+from toolkit.image.loader.loader import Loader
 
 USER = "/app/bin/program"
 EVERYWHERE = {f"{folder}/libx.so.1": elf() for folder in ("/rpath", "/given", "/runpath", "/usr/lib")}
@@ -120,7 +120,7 @@ def test_musl_searches_its_own_folders_or_those_of_its_file(tmp_path):
 
 
 def test_little_is_kept_of_what_was_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("toolkit.image.loader._KEPT", 3000)
+    monkeypatch.setattr("toolkit.image.loader.loader._KEPT", 3000)
     files = {f"/lib/lib{n}.so": elf(text=b"x" * 1000) for n in range(9)}
     loader = Loader(FolderTree(sandbox(tmp_path, files)), {})
     for path in files:

@@ -10,7 +10,7 @@ from tests.unit.disks import fill
 from tests.unit.image.locks import file, lock
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.lock import (
+from toolkit.image.locks.lock import (
     EarlierLock,
     decode_lock,
     fitting_lock,
@@ -20,7 +20,7 @@ from toolkit.image.lock import (
     save_lock,
     stale,
 )
-from toolkit.image.recipe import load, recipe_sha256
+from toolkit.image.locks.recipe import load, recipe_sha256
 from toolkit.model.lock import LockedStep, encoded
 
 TEXT = """

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from toolkit.cli.image import command
 from toolkit.data import shipped
 from toolkit.errors import BadInput
-from toolkit.image.context import own_files
-from toolkit.image.emit import Making
-from toolkit.image.lock import load_lock
-from toolkit.image.recipe import load, names
+from toolkit.image.builds.context import own_files
+from toolkit.image.builds.emit import Making
+from toolkit.image.locks.lock import load_lock
+from toolkit.image.locks.recipe import load, names
 from toolkit.knowledge.licences import licences
 from toolkit.knowledge.stacks import stacks
 

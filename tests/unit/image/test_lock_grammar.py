@@ -11,11 +11,11 @@ from tests.unit.image.locks import lock
 from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image import verify
-from toolkit.image.fetch import fetched
-from toolkit.image.folder import FolderTree
-from toolkit.image.lock import decode_lock, save_lock
-from toolkit.image.origins import require_accepted
+from toolkit.image.files.folder import FolderTree
+from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.lock import decode_lock, save_lock
+from toolkit.image.locks.origins import require_accepted
+from toolkit.image.trust import verify
 from toolkit.model.lock import LockedFile, encoded
 from toolkit.model.progress import Silent
 

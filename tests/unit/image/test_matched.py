@@ -2,8 +2,8 @@
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
 from toolkit.engine.solve import solve
-from toolkit.image.matched import matched
-from toolkit.image.recipe import objections
+from toolkit.image.locks.matched import matched
+from toolkit.image.locks.recipe import objections
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.prediction import Request
 from toolkit.model.solution import Solution

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.image.sifs import component, elf, index, sandbox
 from tests.unit.image.test_inspect import BASE, LIB, OPEN_MPI_4
 from tests.unit.tables import every_row
-from toolkit.image.folder import FolderTree
+from toolkit.image.files.folder import FolderTree
 from toolkit.image.inspect import inspect
 
 OMPI = b"ompi_mpi_comm_world\0"
@@ -622,7 +622,7 @@ def test_what_an_mpi_lacks_is_told(tmp_path):
 
 
 def test_more_folders_than_are_walked_make_what_is_not_found_unknown(tmp_path, monkeypatch):
-    monkeypatch.setattr("toolkit.image.search._MOST_FOLDERS", 3)
+    monkeypatch.setattr("toolkit.image.loader.search._MOST_FOLDERS", 3)
     files = {f"/opt/a{n}/b/c": "" for n in range(9)}
     facts = inspect(sandbox(tmp_path, {**BASE, **files}))
     assert "mpi" not in facts.absent

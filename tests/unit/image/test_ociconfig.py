@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.image.ociconfig import epoch, read_config
+from toolkit.image.sifs.ociconfig import epoch, read_config
 
 
 def image(created="2026-01-02T03:04:05.678901234Z", **config):

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.image import origins
+from toolkit.image.locks import origins
 from toolkit.model.lock import LockedFile
 
 HASH = "ab" * 32

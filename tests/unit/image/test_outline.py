@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from tests.unit.tables import every_row
 from toolkit.cli.image import command as image
 from toolkit.errors import BadInput
-from toolkit.image.context import whole_context
-from toolkit.image.emit import Making, definition, dockerfile
-from toolkit.image.identity import labels
-from toolkit.image.outline import outlined
-from toolkit.image.recipe import load, names
+from toolkit.image.builds.context import whole_context
+from toolkit.image.builds.emit import Making, definition, dockerfile
+from toolkit.image.builds.identity import labels
+from toolkit.image.locks.outline import outlined
+from toolkit.image.locks.recipe import load, names
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from tests.unit.image.sifs import DATA, sandbox, squashfs
 from tests.unit.tables import every_row
-from toolkit.image.bounded import BoundedTree, Budget
-from toolkit.image.expand import expand
-from toolkit.image.folder import FolderTree
-from toolkit.image.loader import Loader
-from toolkit.image.pages import Pages
-from toolkit.image.squash import SquashTree
+from toolkit.image.files.bounded import BoundedTree, Budget
+from toolkit.image.files.expand import expand
+from toolkit.image.files.folder import FolderTree
+from toolkit.image.files.pages import Pages
+from toolkit.image.files.squash import SquashTree
+from toolkit.image.loader.loader import Loader
 
 CONTENT = bytes(n * n % 251 for n in range(400_000))
 PLACES = ((0, 10), (0, 400_000), (131_070, 4), (131_072, 131_072), (399_990, 100), (400_000, 1), (262_143, 2))

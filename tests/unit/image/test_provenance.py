@@ -4,7 +4,7 @@ import msgspec
 
 from tests.unit.image import locks
 from toolkit import __version__
-from toolkit.image.provenance import PREDICATE, STATEMENT, full, provenance, statement
+from toolkit.image.builds.provenance import PREDICATE, STATEMENT, full, provenance, statement
 from toolkit.model.lock import lock_sha256
 
 DIGEST = "ab" * 32

@@ -7,12 +7,12 @@ import pytest
 
 from tests.unit.image.sifs import sif
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.image import oci
-from toolkit.image.cargo import loaded
-from toolkit.image.digest import check_digest
-from toolkit.image.ociarchive import write_archive
-from toolkit.image.pull import choose, pull
-from toolkit.image.shrink import shrunk
+from toolkit.image.files import oci
+from toolkit.image.files.digest import check_digest
+from toolkit.image.sifs.ociarchive import write_archive
+from toolkit.image.transfer.cargo import loaded
+from toolkit.image.transfer.pull import choose, pull
+from toolkit.image.transfer.shrink import shrunk
 from toolkit.model.progress import Silent
 from toolkit.run.registry.manifest import (
     OCI_LAYER,
@@ -133,12 +133,12 @@ def test_a_layer_that_the_registry_has_is_not_compressed_again(tmp_path, monkeyp
 def test_behind_a_link_the_file_itself_is_fetched(tmp_path, monkeypatch):
     content = b"a SIF"
     layer = Descriptor(SIF_LAYER, digest_of(content), len(content))
-    monkeypatch.setattr("toolkit.image.pull.opened", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr("toolkit.image.transfer.pull.opened", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(
-        "toolkit.image.pull.fetch_manifest", lambda *_: (b"", Manifest(2, "", layers=(layer,)))
+        "toolkit.image.transfer.pull.fetch_manifest", lambda *_: (b"", Manifest(2, "", layers=(layer,)))
     )
     monkeypatch.setattr(
-        "toolkit.image.pull.fetch_blob", lambda _s, _n, _blob, part, _got: part.write_bytes(content)
+        "toolkit.image.transfer.pull.fetch_blob", lambda _s, _n, _blob, part, _got: part.write_bytes(content)
     )
     real, link = tmp_path / "scratch" / "real.sif", tmp_path / "link.sif"
     real.parent.mkdir()

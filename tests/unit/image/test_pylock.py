@@ -3,7 +3,7 @@
 import pytest
 
 from toolkit.errors import CheckFailed
-from toolkit.image.pylock import sdists_of, tags, wheels_of
+from toolkit.image.locks.pylock import sdists_of, tags, wheels_of
 
 HASH = "ab" * 32
 

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import BadInput
-from toolkit.image.recipe import load, names, parse, recipe_sha256
+from toolkit.image.locks.recipe import load, names, parse, recipe_sha256
 from toolkit.knowledge.stacks import stacks
 
 GOOD = (shipped("recipes") / "tf2.15-cpu.toml").read_text()

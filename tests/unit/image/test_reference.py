@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.image.reference import for_apptainer, refer
+from toolkit.image.files.reference import for_apptainer, refer
 from toolkit.model.facts import ImageFacts
 
 

@@ -5,7 +5,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from tests.unit.image import locks
-from toolkit.image.sbom import sbom
+from toolkit.image.builds.sbom import sbom
 from toolkit.knowledge.licences import licences, terms
 from toolkit.model.lock import LockedStep
 

@@ -4,9 +4,9 @@ import pytest
 
 from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row
-from toolkit.image.config import BEGINNING
-from toolkit.image.folder import FolderTree
-from toolkit.image.scripts import environment
+from toolkit.image.files.config import BEGINNING
+from toolkit.image.files.folder import FolderTree
+from toolkit.image.loader.scripts import environment
 
 OLD = 'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-"/old"}"\nexport PATH="/bin"\n'
 

@@ -9,11 +9,11 @@ import pytest
 from tests.unit.image.sifs import sif as packed
 from tests.unit.image.sifs import squashfs
 from toolkit.errors import CheckFailed
-from toolkit.image import sif, singularityd, trial
-from toolkit.image.digest import check_digest, digest_file, sha256
-from toolkit.image.ociconfig import OciConfig
-from toolkit.image.packing import DEFAULT, packing
-from toolkit.image.sifwrite import metadata_objects, partition_offset, write_head
+from toolkit.image.files.digest import check_digest, digest_file, sha256
+from toolkit.image.sifs import sif, singularityd, trial
+from toolkit.image.sifs.ociconfig import OciConfig
+from toolkit.image.sifs.packing import DEFAULT, packing
+from toolkit.image.sifs.sifwrite import metadata_objects, partition_offset, write_head
 from toolkit.model.progress import Silent
 from toolkit.model.stack import STACK_PATH
 from toolkit.run.singularity import HostApptainer, Outcome

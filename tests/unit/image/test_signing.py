@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.image.signed import OBJECTS, Keys, attach, gpg_home, write_sif
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image import signing
-from toolkit.image.digest import check_digest, digest_file, sha256
-from toolkit.image.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
-from toolkit.image.signing import Checked, is_signed, sign, signatures, uncovered
+from toolkit.image.files.digest import check_digest, digest_file, sha256
+from toolkit.image.files.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
+from toolkit.image.trust import signing
+from toolkit.image.trust.signing import Checked, is_signed, sign, signatures, uncovered
 from toolkit.model.progress import Silent
 from toolkit.run.gpg import verifier
 
@@ -248,7 +248,7 @@ def test_whatever_ends_the_signing_the_old_file_stays_and_nothing_beside_it(keys
     before = sif.read_bytes()
     for name in ("clearsign", "sha256"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"toolkit.image.signing.{name}", fail)
+            patch.setattr(f"toolkit.image.trust.signing.{name}", fail)
             with pytest.raises((KeyboardInterrupt, CheckFailed)):
                 sign(sif, "builder@example.org", Silent())
         assert sif.read_bytes() == before

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.image import singularityd
-from toolkit.image.config import started
-from toolkit.image.folder import FolderTree
-from toolkit.image.ociconfig import OciConfig
-from toolkit.image.pseudo import Node, pseudo_file
-from toolkit.image.scripts import environment as read_environment
+from toolkit.image.files.config import started
+from toolkit.image.files.folder import FolderTree
+from toolkit.image.loader.scripts import environment as read_environment
+from toolkit.image.sifs import singularityd
+from toolkit.image.sifs.ociconfig import OciConfig
+from toolkit.image.sifs.pseudo import Node, pseudo_file
 
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 WORDS = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)

@@ -1,9 +1,9 @@
 """What is compiled for the recipes that come along, from their own locks."""
 
 from tests.unit.tables import every_row
-from toolkit.image.lock import fitting_lock
-from toolkit.image.recipe import load, names
-from toolkit.image.steps import Step, steps_of
+from toolkit.image.locks.lock import fitting_lock
+from toolkit.image.locks.recipe import load, names
+from toolkit.image.locks.steps import Step, steps_of
 from toolkit.model.lock import Lock
 
 BUILDABLE = [name for name in names() if not load(name).recipe.unbuildable]

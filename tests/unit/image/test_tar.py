@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.unit.image.archives import tar
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image.bounded import Budget
-from toolkit.image.tar import entries, is_tar
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.tar import entries, is_tar
 
 FORMS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 

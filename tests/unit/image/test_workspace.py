@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from toolkit.errors import CheckFailed
-from toolkit.image import workspace
+from toolkit.image.files import workspace
 from toolkit.run.owner import host
 
 

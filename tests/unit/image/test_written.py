@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.image.test_emit import every_file, making
 from toolkit.errors import BadInput
-from toolkit.image import written
+from toolkit.image.builds import written
 from toolkit.model.progress import Silent
 
 

@@ -1,8 +1,8 @@
 """The table of a solution fits its width, and says everything."""
 
 from tests.unit.tables import every_row
-from toolkit.image.recipe import load
-from toolkit.image.solved import solved
+from toolkit.image.locks.recipe import load
+from toolkit.image.locks.solved import solved
 from toolkit.report.solution import lines
 
 NAMED = load("tf2.15-cpu")

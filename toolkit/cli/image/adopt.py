@@ -15,9 +15,9 @@ from toolkit.cli.image.registry import access, registry_options
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.files import require_own
-from toolkit.image.adopt import Adopted, adopted, recipe_like
+from toolkit.image.builds.adopt import Adopted, adopted, recipe_like
+from toolkit.image.files.siffile import is_sif
 from toolkit.image.inspect import opened
-from toolkit.image.siffile import is_sif
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
@@ -126,7 +126,7 @@ def _here(image: str, how: Access, platform: str, tell: Tell) -> Iterator[str]:
     if not is_registry_name(image):
         yield image
         return
-    from toolkit.image.pull import pull
+    from toolkit.image.transfer.pull import pull
 
     with tempfile.TemporaryDirectory(prefix="adopt.", dir=in_cache()) as work:
         yield pull(parse_name(image), Path(work) / "image", how, tell, platform=platform).path
@@ -142,7 +142,7 @@ def _require_own(folder: Path, name: str, *, layer: bool) -> None:
     require_own(folder / _FACTS, _JSON_MARK, fix)
     require_own(folder / f"{name}.toml", _MARK, fix)
     if layer:
-        from toolkit.image.layering import require_folder
+        from toolkit.image.builds.layering import require_folder
 
         require_folder(folder / _LAYER, fix)
 
@@ -160,7 +160,7 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
 
 def _layered(here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
     """Build on the image in the engine; one that was fetched, or saved, is loaded into it first."""
-    from toolkit.image.layering import layer, require_python
+    from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.engine import connect
     from toolkit.run.engine_images import load_archive
 

@@ -7,10 +7,10 @@ import msgspec
 
 from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
 from toolkit.cli.say import say, say_json
-from toolkit.image.build import Built, build
-from toolkit.image.lock import fitting_lock, lock_path
-from toolkit.image.locking import ensure_lock
-from toolkit.image.recipe import load
+from toolkit.image.builds.build import Built, build
+from toolkit.image.locks.lock import fitting_lock, lock_path
+from toolkit.image.locks.locking import ensure_lock
+from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.signature import FileSignature
 from toolkit.report.progress import Progress

@@ -6,10 +6,10 @@ import click
 
 from toolkit.cli.image.common import ACCEPTED, JSON
 from toolkit.cli.say import say, say_json
-from toolkit.image.bundle import bundle
-from toolkit.image.lock import fitting_lock
-from toolkit.image.recipe import load
+from toolkit.image.locks.lock import fitting_lock
+from toolkit.image.locks.recipe import load
 from toolkit.image.startable import check_startable
+from toolkit.image.transfer.bundle import bundle
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 from toolkit.run.folders import check_file

@@ -10,7 +10,7 @@ import click
 
 from toolkit.cli.say import say
 from toolkit.errors import BadInput, Missing
-from toolkit.image.origins import ACCEPT
+from toolkit.image.locks.origins import ACCEPT
 from toolkit.model.facts import HostFacts
 from toolkit.model.signature import FileSignature
 
@@ -89,10 +89,10 @@ def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | Non
     """Say on stderr who signed the lock of a recipe, unless it came with toolkit; return that.
 
     Raises:
-        CheckFailed, BadInput, Missing: as :func:`~toolkit.image.detached.lock_signature` does.
+        CheckFailed, BadInput, Missing: as :func:`~toolkit.image.trust.detached.lock_signature` does.
     """
-    from toolkit.image.detached import lock_signature
-    from toolkit.image.lock import lock_path
+    from toolkit.image.locks.lock import lock_path
+    from toolkit.image.trust.detached import lock_signature
 
     found = lock_signature(recipe, keyring)
     if found is not None:

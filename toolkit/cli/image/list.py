@@ -6,8 +6,8 @@ from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say_json, say_text
 from toolkit.data import overridden
 from toolkit.errors import ToolkitError
-from toolkit.image.recipe import load, names
-from toolkit.image.solved import solved
+from toolkit.image.locks.recipe import load, names
+from toolkit.image.locks.solved import solved
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.recipe import MPIS
 

@@ -8,9 +8,9 @@ import msgspec
 from toolkit.cli.image.common import JSON, cluster_options
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
-from toolkit.image.lock import Moved, lock_path, lock_to_replace, moved, own_path, save_lock, stale
-from toolkit.image.locking import lock_of
-from toolkit.image.recipe import load
+from toolkit.image.locks.lock import Moved, lock_path, lock_to_replace, moved, own_path, save_lock, stale
+from toolkit.image.locks.locking import lock_of
+from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock, lock_sha256

@@ -35,7 +35,7 @@ def command(
       toolkit image pull oras://registry.my-centre.example/ml/tf:2.15 -o tf.sif
       toolkit image pull docker://registry.my-centre.example/ml/tf:2.15 -o tf.tar --ca my-ca.pem
     """
-    from toolkit.image.pull import pull
+    from toolkit.image.transfer.pull import pull
     from toolkit.run.registry.name import parse_name
 
     name = parse_name(source)

@@ -80,7 +80,7 @@ def command(
             raise BadInput(f"{target} names its host; leave --host and --cluster out")
         if facts:
             raise BadInput(f"--facts: {target} is in a registry; facts lie beside a file")
-        from toolkit.image.push import push
+        from toolkit.image.transfer.push import push
 
         name = parse_name(target)
         with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:

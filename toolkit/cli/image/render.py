@@ -9,13 +9,13 @@ import msgspec
 from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
 from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput
-from toolkit.image.emit import Making, definition, dockerfile
-from toolkit.image.fetch import fetched
-from toolkit.image.identity import labels
-from toolkit.image.lock import files_of, fitting_lock
-from toolkit.image.outline import outlined
-from toolkit.image.recipe import load
-from toolkit.image.written import new_folder, write_folder
+from toolkit.image.builds.emit import Making, definition, dockerfile
+from toolkit.image.builds.identity import labels
+from toolkit.image.builds.written import new_folder, write_folder
+from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.lock import files_of, fitting_lock
+from toolkit.image.locks.outline import outlined
+from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
 from toolkit.report.progress import Progress
 from toolkit.run.bootstrap import SCRIPT

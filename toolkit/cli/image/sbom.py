@@ -3,7 +3,7 @@
 import click
 
 from toolkit.cli.say import say_json
-from toolkit.image.papers import sbom_of
+from toolkit.image.trust.papers import sbom_of
 from toolkit.report.progress import Progress
 
 

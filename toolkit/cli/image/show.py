@@ -6,9 +6,9 @@ import msgspec
 from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
 from toolkit.data import overridden
-from toolkit.image.lock import SUFFIX
-from toolkit.image.recipe import load
-from toolkit.image.solved import solved
+from toolkit.image.locks.lock import SUFFIX
+from toolkit.image.locks.recipe import load
+from toolkit.image.locks.solved import solved
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.recipe import Recipe
 from toolkit.model.solution import Solution

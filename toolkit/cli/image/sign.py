@@ -8,11 +8,11 @@ from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.files import check_given, open_given, read_given
-from toolkit.image.bundle_format import SUMS
-from toolkit.image.detached import sign_file, signature_file
-from toolkit.image.lock import MOST_LOCK, SUFFIX, decode_lock
-from toolkit.image.papers import full_object
-from toolkit.image.signing import SignedFile, sign
+from toolkit.image.locks.lock import MOST_LOCK, SUFFIX, decode_lock
+from toolkit.image.transfer.bundle_format import SUMS
+from toolkit.image.trust.detached import sign_file, signature_file
+from toolkit.image.trust.papers import full_object
+from toolkit.image.trust.signing import SignedFile, sign
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 

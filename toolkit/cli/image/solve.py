@@ -10,8 +10,8 @@ from toolkit.cli.say import say, say_json
 from toolkit.cli.styles import width_of_stdout
 from toolkit.engine.solve import Conflict, solve
 from toolkit.files import require_own
-from toolkit.image.recipe import load
-from toolkit.image.solved import pinned, refusal
+from toolkit.image.locks.recipe import load
+from toolkit.image.locks.solved import pinned, refusal
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.report.fix import recipe_fields

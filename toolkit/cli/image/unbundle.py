@@ -8,7 +8,7 @@ import click
 from toolkit.cli.image.common import JSON, VERIFY_KEY
 from toolkit.cli.say import say, say_json
 from toolkit.errors import Missing
-from toolkit.image.unbundle import unbundle
+from toolkit.image.transfer.unbundle import unbundle
 from toolkit.report.progress import Progress
 from toolkit.run.engine import connect
 

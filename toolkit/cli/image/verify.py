@@ -8,8 +8,8 @@ from toolkit.cli.image.common import JSON
 from toolkit.cli.say import say, say_json
 from toolkit.errors import CheckFailed, Missing
 from toolkit.files import read_given
-from toolkit.image.lock import MOST_LOCK, decode_lock
-from toolkit.image.verify import UNSIGNED, verify
+from toolkit.image.locks.lock import MOST_LOCK, decode_lock
+from toolkit.image.trust.verify import UNSIGNED, verify
 from toolkit.model.lock import Lock
 from toolkit.model.verified import Check
 from toolkit.report.progress import Progress

@@ -221,7 +221,7 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     "The image is not what it says it is",
     severity="warning",
     fix="build the image again; until then believe what was found, not stack.json",
-    source="toolkit.image.describe: stack.json against what is inside",
+    source="toolkit.image.software.describe: stack.json against what is inside",
     facts=("image.stack",),
     advice=True,
 )

@@ -1,0 +1,194 @@
+"""Describe an image that somebody else made: what is in it, and what it lacks, also for a cluster."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from toolkit.engine.predict import predict
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.search import places
+from toolkit.image.software import packages
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Severity
+from toolkit.model.prediction import Mode, Request
+from toolkit.model.recipe import OPERATIONS, WANTABLE
+from toolkit.versions import OLDEST_PYTHON, older
+
+TRAINERS = "/opt/toolkit/lib/toolkit/trainers"
+_MOST = 20_000
+_RELEASE = re.compile(r"\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?")
+_DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][0-9A-Za-z.+!_]*)\.dist-info")
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A package that a list in the image names; ``where`` is that list."""
+
+    name: str
+    version: str
+    kind: str
+    where: str
+
+
+class Lack(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in the way; ``modes`` are the ways of launching that it concerns, none named means all."""
+
+    id: str
+    severity: Severity
+    title: str
+    fix: str
+    modes: tuple[str, ...] = ()
+
+
+class Adopted(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in an image.
+
+    ``want`` are its components as a recipe names them, ``evidence`` the line that each was read from,
+    ``unknown`` why others could not be read. ``packages`` is what package lists name, and is not all that is
+    in it: what was compiled or copied in is in no list. ``chosen`` is how it would be launched on ``place``.
+    """
+
+    schema: str = "toolkit.adopted/1"
+    image: str
+    digest: str | None
+    format: str
+    architecture: str | None
+    distribution: str | None
+    glibc: str | None
+    want: dict[str, str]
+    operations: tuple[str, ...]
+    evidence: dict[str, str]
+    unknown: dict[str, str]
+    packages: tuple[Part, ...]
+    lacks: tuple[Lack, ...]
+    place: str | None = None
+    chosen: Mode | None = None
+
+
+def adopted(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
+    """Return the description of an image; ``shown`` is what a person calls it."""
+    found = components(facts)
+    lacks = tuple(_lacks(tree, facts))
+    chosen: Mode | None = None
+    if host is not None:
+        verdict = predict(host, facts, Request())
+        chosen = verdict.chosen
+        lacks += tuple(
+            Lack(id=f.id, severity=f.severity, title=f.title, fix=f.fix, modes=f.modes)
+            for f in verdict.findings
+            if f.severity != "info"
+        )
+    names = {"openmpi": "mpi", "mpich": "mpi"}
+    return Adopted(
+        image=shown,
+        digest=facts.digest,
+        format=facts.format,
+        architecture=facts.architecture,
+        distribution=facts.distribution,
+        glibc=facts.glibc,
+        want=found,
+        operations=tuple(o for o in OPERATIONS if o in (facts.horovod_built or ())),
+        evidence={name: facts.cite(names.get(name, name)) for name in found},
+        unknown={name: why for name, why in facts.unknown.items() if name in (*WANTABLE, "mpi")},
+        packages=tuple(listed(tree, facts)),
+        lacks=lacks,
+        place=host.place if host else None,
+        chosen=chosen,
+    )
+
+
+def components(facts: ImageFacts) -> dict[str, str]:
+    """Return component → version, in the words of a recipe; what is not there is left out."""
+    mpi = facts.mpi
+    known: dict[str, str | None] = {
+        "tensorflow": facts.tensorflow,
+        "horovod": facts.horovod,
+        "openmpi": mpi.version if mpi and mpi.implementation == "openmpi" else None,
+        "mpich": mpi.version if mpi and mpi.implementation == "mpich" else None,
+        "pmix": facts.pmix,
+        "ucx": facts.ucx,
+        "mpi4py": facts.mpi4py,
+        "cuda": facts.cuda,
+        "cudnn": facts.cudnn,
+        "nccl": facts.nccl,
+        "python": facts.python,
+    }
+    return {name: version for name, version in known.items() if version}
+
+
+def listed(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
+    """Yield what dpkg and Python say is installed, in order of their names."""
+    for name, version in sorted(packages.debian(tree).items()):
+        yield Part(name=name, version=version, kind="debian", where="/var/lib/dpkg/status")
+    seen = 0
+    for site in sorted(places(tree, facts.environment).sites):
+        for entry in sorted(files.names(tree, site)):
+            if found := _DIST_INFO.fullmatch(entry):
+                seen += 1
+                if seen > _MOST:
+                    return
+                where = posixpath.join(site, entry)
+                yield Part(name=found["name"], version=found["version"], kind="python", where=where)
+
+
+def recipe_like(found: Adopted, title: str) -> dict[str, object]:
+    """Return the description in the shape of a recipe, for a person to read and to begin one of their own."""
+    recipe: dict[str, object] = {
+        "schema": "toolkit.recipe/2",
+        "title": title,
+        "architecture": found.architecture or "x86_64",
+        "unbuildable": f"it describes {found.image}, which somebody else built",
+        "want": {name: _wish(name, version) for name, version in found.want.items()},
+    }
+    if "horovod" in found.want and found.operations:
+        recipe["horovod"] = {"operations": found.operations}
+    return recipe
+
+
+def _wish(name: str, version: str) -> str:
+    """Return a version as a recipe would ask for it: without a package's revision; of Python, 3.11 alone."""
+    found = _RELEASE.match(version)
+    if found is None:
+        return "*"
+    return ".".join(found[0].split(".")[:2]) if name == "python" else found[0]
+
+
+def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
+    """Yield what toolkit itself, or any job of several ranks, would miss."""
+    if facts.python is None:
+        yield Lack(
+            id="no-python",
+            severity="error",
+            title=f"No Python was found in it ({facts.cite('python')})",
+            fix="toolkit's trainers need one; your own program may not",
+        )
+    if older(facts.python, OLDEST_PYTHON):
+        yield Lack(
+            id="old-python",
+            severity="error",
+            title=f"Its Python is {facts.python} ({facts.cite('python')})",
+            fix=f"toolkit's trainers need {OLDEST_PYTHON} or later; your own program may not",
+        )
+    if facts.mpi is None:
+        yield Lack(
+            id="no-mpi",
+            severity="error",
+            title=f"No MPI was found that a program in it loads ({facts.cite('mpi')})",
+            fix="ranks find each other by Horovod's Gloo alone; or build from a recipe: toolkit image list",
+        )
+    if facts.mpi4py is None:
+        yield Lack(
+            id="no-mpi4py",
+            severity="warning",
+            title="mpi4py is not in it",
+            fix="the preflight is left out; in the image: pip install mpi4py, against its own MPI",
+        )
+    if tree.kind(TRAINERS) != "folder":
+        yield Lack(
+            id="no-trainers",
+            severity="info",
+            title="toolkit's trainers are not in it",
+            fix="toolkit image adopt --layer puts them on top",
+        )

@@ -1,0 +1,82 @@
+"""The base that a lock names, in the engine: pulled by its digest, or made of its packages."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.image.builds.emit import base_name
+from toolkit.model.lock import Lock
+from toolkit.model.progress import Tell
+from toolkit.run.base import pull_digest
+from toolkit.run.bootstrap import base_files, imported, rootfs
+from toolkit.run.engine import Files, find_image
+from toolkit.run.folders import in_cache
+from toolkit.run.mirrors import Mirrors, of_image
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+def ensure_locked_base(
+    client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell, *, fresh: bool = False
+) -> str:
+    """Return the reference of the base that a lock names, made or pulled if the engine has none.
+
+    ``fresh`` makes it anew.
+
+    Raises:
+        Missing: if no registry answers, or the engine cannot make the image that has mmdebstrap.
+        CheckFailed: if the base cannot be made.
+    """
+    if lock.base.published:
+        if find_image(client, lock.base.published) is None:
+            pull_digest(client, lock.base.published, tell)
+        return lock.base.published
+    name = base_name(lock)
+    if fresh or find_image(client, name) is None:
+        with tempfile.TemporaryDirectory(prefix="base.", dir=in_cache()) as work:
+            tar = Path(work) / "base.tar"
+            write_base(client, lock, files, tar, tell)
+            imported(client, tar, name, tell)
+    return name
+
+
+def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
+    """Return the mirrors that a published base names; it is pulled if the engine has none.
+
+    Raises:
+        Missing: if no registry answers.
+    """
+    return of_image(client, ensure_locked_base(client, lock, {}, tell)) if lock.base.published else {}
+
+
+def write_base(
+    client: "DockerClient", lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell
+) -> None:
+    """Write the root file system that a lock's packages make, as a tar.
+
+    Raises:
+        Missing: if the engine cannot make the image that has mmdebstrap.
+        CheckFailed: if mmdebstrap fails.
+    """
+    base = lock.base
+    context = context_of_base(lock, files)
+    tell.step(f"Bootstrapping {base.name} from {len(base.packages)} locked packages, in a container")
+    rootfs(client, base.release, context, target, tell)
+
+
+def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
+    """Return what makes ``base.tar`` of a lock's packages: a script and the packages.
+
+    A published base needs nothing. ``archive`` asks for the form that ``docker save`` writes.
+    """
+    if lock.base.published:
+        return {}
+    return base_files(
+        lock.base.release,
+        lock.base.packages,
+        files,
+        lock.epoch,
+        archive=lock.solution.architecture if archive else "",
+    )

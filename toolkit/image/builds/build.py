@@ -1,0 +1,146 @@
+"""Build the image of a recipe from its lock, in the Docker engine; it is tagged once it has been tried.
+
+No step has a network: what the lock names is fetched and verified before. Three things are kept, so that
+a change costs no more than it has to: what was compiled (on this machine), the stack (an image named by the
+hash of all that is in it), and the image itself.
+"""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.errors import BadInput, Missing
+from toolkit.image.builds.based import ensure_locked_base, mirrors_of
+from toolkit.image.builds.check import check
+from toolkit.image.builds.compiled import MEMORY_OF_A_COMPILER, Made, ensure_compiled
+from toolkit.image.builds.context import image_context, stack_context
+from toolkit.image.builds.emit import Making
+from toolkit.image.builds.identity import labels, source_hash, stack_hash
+from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.lock import files_of
+from toolkit.image.locks.recipe import Named
+from toolkit.model.lock import Compiled, Lock
+from toolkit.model.progress import Tell
+from toolkit.run.engine import (
+    BuildOptions,
+    build_image,
+    build_memory,
+    find_image,
+    forget_image,
+    machine,
+    named_like,
+    tag_image,
+    untag_image,
+)
+from toolkit.run.engine_images import size_of
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_SECONDS = 7200.0
+_STACK = "toolkit-stack"
+
+
+class Built(msgspec.Struct, frozen=True, kw_only=True):
+    """An image in the engine; ``reused`` says that nothing had to be built."""
+
+    schema: str = "toolkit.built/1"
+    recipe: str
+    tag: str
+    id: str
+    base: str
+    source: str
+    lock: str
+    bytes: int
+    reused: bool
+
+
+def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
+    """Build and try the image of a recipe from its lock, unless the engine has it from the same sources.
+
+    ``fresh`` compiles and builds anew what is kept.
+
+    Raises:
+        BadInput: if the recipe says that it cannot be built everywhere.
+        CheckFailed: if a step or the trial fails; no image is tagged then.
+        Missing: if the engine, or a file of the lock, is not to be had.
+    """
+    if named.recipe.unbuildable:
+        raise BadInput(
+            f"{named.name} cannot be built here: {named.recipe.unbuildable}",
+            fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
+        )
+    making = Making(lock=lock)
+    source = source_hash(making)
+    if not fresh and (kept := find(client, named)) is not None and kept.source == source:
+        tell.step(f"{named.tag} is built from these sources already")
+        return kept
+    options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
+    stack = _stack(client, named, making, tell, options)
+    tell.step(f"Building {named.tag} on {stack}")
+    own = BuildOptions(options.memory, options.timeout, labels=labels(making), network="none")
+    image = build_image(client, image_context(making, stack), named.name, tell, own)
+    try:
+        check(client, image, lock, tell)
+    except BaseException:
+        forget_image(client, image)
+        raise
+    tag_image(client, image, named.tag)
+    _forget_other_stacks(client, named, stack)
+    return _described(client, named, reused=False)
+
+
+def find(client: "DockerClient", named: Named) -> Built | None:
+    """Return the image of a recipe as the engine has it, from whatever sources; ``None`` if it has none."""
+    return None if find_image(client, named.tag) is None else _described(client, named, reused=True)
+
+
+def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
+    """Return the image that has everything but the trainers, built if the engine has none."""
+    lock = making.lock
+    files = fetched(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
+    base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
+    making = msgspec.structs.replace(making, base=base)
+    made = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))
+    name = f"{_STACK}:{named.name}-{stack_hash(making, {c: one.sha256 for c, one in made.items()})[:12]}"
+    if not options.fresh and find_image(client, name) is not None:
+        return name
+    tell.step(f"Building the stack of {named.name} on {base}")
+    making = msgspec.structs.replace(making, ready=_names(made))
+    context = stack_context(making, files, {one.path.name: one.path for one in made.values()})
+    tag_image(client, build_image(client, context, f"{named.name}: the stack", tell, options), name)
+    return name
+
+
+def _names(made: dict[Compiled, Made]) -> dict[Compiled, str]:
+    return {component: one.path.name for component, one in made.items()}
+
+
+def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
+    """Remove the stacks of earlier locks; the image of another build that still uses one keeps its layers."""
+    for name in named_like(client, f"{_STACK}:{named.name}-"):
+        if name != stack and len(name) == len(stack):
+            untag_image(client, name)
+
+
+def _described(client: "DockerClient", named: Named, *, reused: bool) -> Built:
+    image = find_image(client, named.tag)
+    if image is None:
+        raise Missing(f"{named.tag} is not in the Docker engine", fix=f"toolkit image build {named.name}")
+    found = image.labels or {}
+    return Built(
+        recipe=named.name,
+        tag=named.tag,
+        id=image.id,
+        base=found.get("toolkit.base", ""),
+        source=found.get("toolkit.source", ""),
+        lock=found.get("toolkit.lock", ""),
+        bytes=size_of(image),
+        reused=reused,
+    )
+
+
+def _jobs(client: "DockerClient", memory: int) -> int:
+    """Return how many compilers may run beside each other within the memory."""
+    processors, _ = machine(client)
+    return max(1, min(processors, memory // MEMORY_OF_A_COMPILER))

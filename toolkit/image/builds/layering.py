@@ -1,0 +1,132 @@
+"""Put toolkit's trainers on an image that somebody else made, by one layer; nothing in it is changed."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.data import package
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import require_own, write_whole
+from toolkit.image.builds.context import trainers
+from toolkit.model.facts import ImageFacts
+from toolkit.model.progress import Tell
+from toolkit.run.containers import Box, run_once
+from toolkit.run.engine import BuildOptions, build_image, build_memory, forget_image, tag_image
+from toolkit.run.engine_images import named_image
+from toolkit.versions import OLDEST_PYTHON, older
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_SECONDS = 900.0
+_TRIAL_SECONDS = 120.0
+_KEPT_LINES = 12
+_STILL = "the image as it is still starts your own program"
+_TEXT = "Dockerfile"
+_MARK = "# The trainers of toolkit "
+"""How the text of a context begins, by which a folder of one is known."""
+_DOCKERFILE = """\
+{mark}{version} on {name}, which somebody else made.
+FROM {identity}
+USER root
+COPY lib/ /opt/toolkit/lib/
+RUN command -v python > /dev/null || ln -s "$(command -v python3)" /usr/local/bin/python
+ENV PYTHONPATH="/opt/toolkit/lib${{PYTHONPATH:+:$PYTHONPATH}}"
+LABEL toolkit="adopted" toolkit.version="{version}" toolkit.adopted="{identity}"
+USER {user}
+"""
+
+
+class Layered(msgspec.Struct, frozen=True, kw_only=True):
+    """The image that was made; ``base`` is the id of the one below."""
+
+    schema: str = "toolkit.layered/1"
+    tag: str
+    id: str
+    base: str
+
+
+def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
+    """Return the Dockerfile and what it copies; ``identity`` is an image's id, or its name by digest."""
+    shown = re.sub(r"[^\x21-\x7e]+", " ", name)
+    text = _DOCKERFILE.format(
+        mark=_MARK, version=__version__, name=shown, identity=identity, user=user or "root"
+    )
+    return {
+        _TEXT: text.encode(),
+        "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
+        **{f"lib/toolkit/trainers/{name}": content for name, content in trainers().items()},
+    }
+
+
+def require_python(facts: ImageFacts, name: str) -> None:
+    """See, before any work, that the trainers can run on the Python of an image; one not known is tried.
+
+    Raises:
+        BadInput: if it is too old.
+    """
+    if older(facts.python, OLDEST_PYTHON):
+        raise BadInput(
+            f"{name}: its Python is {facts.python} ({facts.cite('python')}), and the trainers need "
+            f"{OLDEST_PYTHON} or later",
+            fix=f"build one from a recipe: toolkit image list; {_STILL}",
+        )
+
+
+def require_folder(folder: Path, fix: str) -> None:
+    """See that a context may be written to a folder: it is not there, is empty, or has an earlier one.
+
+    Raises:
+        BadInput: if something of a person's own is in it; ``fix`` says how to keep that.
+    """
+    empty = folder.is_dir() and not any(folder.iterdir())
+    if not empty and not os.path.lexists(folder / _TEXT):
+        require_own(folder, _MARK, fix)
+    require_own(folder / _TEXT, _MARK, fix)
+
+
+def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
+    """Write a context where a person can read it, and build it themselves."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content if isinstance(content, bytes) else content.read_bytes())
+
+
+def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell) -> Layered:
+    """Build the image ``tag`` on the engine's image ``name``; its context is left in ``folder``.
+
+    Raises:
+        BadInput: if the engine has no such image.
+        CheckFailed: if a step fails, or the trainers cannot be imported; nothing is tagged then.
+    """
+    below = named_image(client, name)
+    user = str((below.attrs.get("Config") or {}).get("User") or "")
+    files = context(name, str(below.id), user if re.fullmatch(r"[A-Za-z0-9_.:-]*", user) else "")
+    write(files, folder)
+    tell.step(f"Putting the trainers on {name}")
+    options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none")
+    image = build_image(client, files, tag, tell, options)
+    try:
+        _try(client, image, name, tell)
+    except BaseException:
+        forget_image(client, image)
+        raise
+    tag_image(client, image, tag)
+    return Layered(tag=tag, id=image, base=str(below.id))
+
+
+def _try(client: "DockerClient", image: str, name: str, tell: Tell) -> None:
+    words = ("python", "-c", "import toolkit.trainers.training.train")
+    ran = run_once(client, Box(image, timeout=_TRIAL_SECONDS), words, tell.detail)
+    if not ran.ok:
+        raise CheckFailed(
+            f"{name}: the trainers cannot be imported in it",
+            detail=ran.lines[-_KEPT_LINES:],
+            fix=f"they need Python {OLDEST_PYTHON} or later; {_STILL}",
+        )

@@ -1,0 +1,114 @@
+"""Where an image comes from, as the field writes it: SLSA provenance in an in-toto statement.
+
+    documents.documents  gives it to whoever builds, for PROVENANCE_PATH in the image
+    papers.attach        puts the statement about the squashfs into the SIF
+    papers.note_made     writes what differs by machine beside the SIF; ``image sign --provenance full``
+                         puts that into the SIF too, under the signature
+
+What stands in the image and in the unsigned SIF follows from the lock alone, so that equal locks give equal
+bytes: no time of day, no commit, no engine, no name of a machine.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.image.builds.purl import debian, generic, pypi
+from toolkit.model.lock import Lock, LockedFile, lock_sha256
+from toolkit.model.solution import Component
+
+PROVENANCE_PATH = "/opt/toolkit/provenance.json"
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "https://slsa.dev/provenance/v1"
+BUILD_TYPE = "urn:toolkit:image:1"
+BUILDER = "urn:toolkit:image-build"
+
+
+def provenance(lock: Lock) -> bytes:
+    """Return the predicate that goes into the image: what it was asked to be, and what it was made from."""
+    return _text(_predicate(lock))
+
+
+def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
+    """Return the statement that ``predicate`` holds for files, name → SHA-256."""
+    return _text(
+        {
+            "_type": STATEMENT,
+            "subject": [{"name": name, "digest": {"sha256": subjects[name]}} for name in sorted(subjects)],
+            "predicateType": PREDICATE,
+            "predicate": msgspec.json.decode(predicate),
+        }
+    )
+
+
+def full(
+    predicate: bytes,
+    subjects: Mapping[str, str],
+    *,
+    versions: Mapping[str, str],
+    commit: str,
+    started: float,
+    ended: float,
+) -> bytes:
+    """Return the statement with what differs by machine: programs' versions, commit, times (Unix seconds)."""
+    whole = msgspec.json.decode(predicate)
+    details = whole.setdefault("runDetails", {})
+    details.setdefault("builder", {"id": BUILDER}).setdefault("version", {}).update(versions)
+    details["metadata"] = {"startedOn": _time(started), "finishedOn": _time(ended)}
+    if commit:
+        source = {"name": "toolkit", "digest": {"gitCommit": commit}}
+        whole.setdefault("buildDefinition", {}).setdefault("resolvedDependencies", []).append(source)
+    return statement(msgspec.json.encode(whole), subjects)
+
+
+def _predicate(lock: Lock) -> dict[str, object]:
+    return {
+        "buildDefinition": {
+            "buildType": BUILD_TYPE,
+            "externalParameters": {
+                "recipe": lock.recipe,
+                "recipeSha256": lock.recipe_sha256,
+                "architecture": lock.solution.architecture,
+            },
+            "internalParameters": {"epoch": lock.epoch},
+            "resolvedDependencies": _materials(lock),
+        },
+        "runDetails": {"builder": {"id": BUILDER, "version": {"toolkit": __version__}}},
+    }
+
+
+def _materials(lock: Lock) -> list[dict[str, object]]:
+    base = lock.base.name
+    found = {lock.recipe: _material(f"{lock.recipe}.lock.json", "", lock_sha256(lock))}
+    stages = (lock.build, lock.run)
+    providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
+    for file in (*lock.base.packages, *(f for stage in stages for f in stage.debian)):
+        found[file.sha256] = _of(file, debian(file, base))
+    for file in (f for stage in stages for f in stage.wheels):
+        found[file.sha256] = _of(file, pypi(file))
+    for file in (f for stage in stages for f in stage.sources):
+        wheel = providers.get(cast("Component", file.name)) == "pypi"
+        found[file.sha256] = _of(file, pypi(file) if wheel else generic(file))
+    if lock.base.published:
+        digest = lock.base.published.rpartition("sha256:")[2]
+        found[base] = _material(base, f"docker://{lock.base.published}", digest)
+    return [found[key] for key in sorted(found, key=lambda key: (str(found[key]["name"]), key))]
+
+
+def _of(file: LockedFile, purl: str) -> dict[str, object]:
+    return _material(file.file, purl, file.sha256)
+
+
+def _material(name: str, uri: str, digest: str) -> dict[str, object]:
+    return {"name": name, **({"uri": uri} if uri else {}), "digest": {"sha256": digest}}
+
+
+def _time(seconds: float) -> str:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _text(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1) + b"\n"

@@ -1,0 +1,233 @@
+"""The bill of materials of an image, as CycloneDX 1.6 JSON, told from its lock alone.
+
+    documents.documents  gives it to whoever builds, for SBOM_PATH in the image
+    papers.attach        puts the same bytes into the SIF, as an object of type SBOM
+    toolkit image sbom   prints what an image has there
+
+Package lists know Debian packages and wheels. What was compiled from a source archive (an MPI, PMIx, UCX,
+NCCL, Horovod) they know nothing of, and of Horovod not what it was built for: here both stand. The same
+lock gives the same bytes: the serial number is made from its hash, the time is its epoch.
+"""
+
+import datetime as dt
+import uuid
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import cast
+
+import msgspec
+
+from toolkit import DISTRIBUTION, __version__
+from toolkit.image.builds.purl import debian, generic, published, pypi
+from toolkit.knowledge.licences import OWN, REFERENCE
+from toolkit.model.lock import Lock, LockedFile, lock_sha256
+from toolkit.model.solution import Chosen, Component
+
+SBOM_PATH = "/opt/toolkit/sbom.cdx.json"
+"""Where an image built by this toolkit has its bill of materials."""
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_OID, "toolkit.sbom")
+_SHOWN_BY: dict[Component, tuple[str, ...]] = {
+    "python": ("python3.13", "python3.12", "python3.11", "python3.10", "python3.9", "python3"),
+    "openmpi": ("openmpi", "openmpi-bin", "libopenmpi40", "libopenmpi3t64", "libopenmpi3"),
+    "mpich": ("mpich", "libmpich12t64", "libmpich12"),
+    "pmix": ("pmix", "openpmix", "libpmix2t64", "libpmix2"),
+    "ucx": ("ucx", "libucx0"),
+    "mpi4py": ("mpi4py",),
+    "tensorflow": ("tensorflow", "tensorflow-cpu"),
+    "keras": ("keras", "tf-keras"),
+    "horovod": ("horovod",),
+    "cuda": ("nvidia-cuda-runtime-cu11", "nvidia-cuda-runtime-cu12", "libcudart11.0", "libcudart12"),
+    "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
+    "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
+}
+"""The package, wheel or archive that is the component itself, the first that is there."""
+
+_NEEDS: dict[Component, tuple[Component, ...]] = {
+    "python": ("base",),
+    "openmpi": ("pmix", "ucx", "base"),
+    "mpich": ("pmix", "ucx", "base"),
+    "pmix": ("base",),
+    "ucx": ("base",),
+    "mpi4py": ("python", "openmpi", "mpich"),
+    "tensorflow": ("python", "keras", "cuda", "cudnn", "nccl"),
+    "keras": ("python",),
+    "horovod": ("python", "tensorflow", "openmpi", "mpich", "nccl"),
+    "cudnn": ("cuda",),
+    "nccl": ("cuda",),
+}
+"""What a component loads or is built against, of those that an image has."""
+
+_NOT_KEPT = ("cuda",)
+"""Archives that only a compiler of the build is taken from: nothing of them is in the image."""
+
+_UNREAD = "Debian packages of the published base"
+"""What a lock does not name: a published base is one digest to it."""
+
+_Item = dict[str, object]
+
+TOOL: _Item = {
+    "type": "application",
+    "name": DISTRIBUTION,
+    "version": __version__,
+    "licenses": [{"license": {"id": OWN}}],
+}
+"""The entry of toolkit itself, which writes the bill."""
+
+
+def sbom(lock: Lock) -> bytes:
+    """Return the bill of materials."""
+    found = _files(lock)
+    refs: dict[Component, str] = {}
+    for chosen in lock.solution.chosen:
+        refs[chosen.component] = _mark(found, chosen, lock)
+    root = f"image:{lock.recipe}"
+    document = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(_NAMESPACE, lock_sha256(lock))}",
+        "version": 1,
+        "metadata": {
+            "timestamp": dt.datetime.fromtimestamp(lock.epoch, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lifecycles": [{"phase": "build"}],
+            "tools": {"components": [TOOL]},
+            "component": {
+                "type": "container",
+                "bom-ref": root,
+                "name": lock.recipe,
+                "version": lock_sha256(lock)[:12],
+                "properties": _properties(
+                    {
+                        "toolkit:lock": lock_sha256(lock),
+                        "toolkit:recipe": lock.recipe_sha256,
+                        **({} if lock.base.packages else {"toolkit:not-read": _UNREAD}),
+                    }
+                ),
+            },
+        },
+        "components": [found[ref] for ref in sorted(found)],
+        "dependencies": _dependencies(root, found, refs),
+        **_gaps(lock, root, refs),
+    }
+    return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
+
+
+def _files(lock: Lock) -> dict[str, _Item]:
+    """Return reference → component of every file that ends up in the image."""
+    found: dict[str, _Item] = {}
+    for file in (*lock.base.packages, *lock.run.debian):
+        found.setdefault(*_component(file, debian(file, lock.base.name), "application"))
+    for file in lock.run.wheels:
+        found.setdefault(*_component(file, pypi(file), "library"))
+    # A source archive does not stay, but what was compiled from it does, whichever stage unpacked it.
+    providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
+    for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
+        wheel = providers.get(cast("Component", file.name)) == "pypi"
+        told = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
+        found.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", told))
+    return found
+
+
+def _component(
+    file: LockedFile, purl: str, kind: str, told: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, _Item]:
+    item: _Item = {
+        "type": kind,
+        "bom-ref": purl,
+        "name": file.name,
+        "version": file.version,
+        "purl": purl,
+        "hashes": [{"alg": "SHA-256", "content": file.sha256}],
+    }
+    item["properties"] = _properties(
+        {"toolkit:file": file.file, "toolkit:compiled": "no", "toolkit:in-package-lists": "yes", **told}
+    )
+    return purl, item
+
+
+def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
+    """Return the words that configured a component; none if it is not compiled."""
+    words = next((step.words for step in lock.steps if step.component == component), ())
+    return tuple(f"HOROVOD_WITH_{word.upper()}=1" for word in words) if component == "horovod" else words
+
+
+def _mark(found: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
+    """Say of the file that is a component that it is one, or add the component; return its reference."""
+    ref = _shown_by(found, chosen.component)
+    if not ref:
+        ref, item = _unseen(chosen, lock)
+        found[ref] = item
+    item = found[ref]
+    if licence := lock.licences.get(chosen.component):
+        name = licence.removeprefix(REFERENCE)
+        item["licenses"] = [
+            {"license": {"id": name} if name == licence else {"name": name.replace("-", " ")}}
+        ]
+    words = _built_with(chosen.component, lock)
+    told = {
+        "toolkit:component": chosen.component,
+        "toolkit:version": chosen.version,
+        "toolkit:provider": chosen.provider,
+        **({"toolkit:built-with": " ".join(words)} if words else {}),
+    }
+    item["properties"] = sorted(
+        (*_properties(told), *msgspec.convert(item.get("properties", []), list[dict[str, str]])),
+        key=lambda entry: entry["name"],
+    )
+    return ref
+
+
+def _shown_by(found: Mapping[str, _Item], component: Component) -> str:
+    for name in _SHOWN_BY.get(component, ()):
+        for ref in sorted(found):
+            if found[ref]["name"] == name:
+                return ref
+    return ""
+
+
+def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
+    """Return a component that no locked file is: the base, and what a published base brings."""
+    if chosen.component == "base":
+        distribution, _, release = lock.base.name.partition(":")
+        purl = published(lock.base.published)
+        item: _Item = {
+            "type": "operating-system",
+            "bom-ref": f"base:{lock.base.name}",
+            "name": distribution,
+            "version": release or lock.base.release,
+            **({"purl": purl} if purl else {}),
+        }
+        return f"base:{lock.base.name}", item
+    ref = f"pkg:generic/{chosen.component}@{chosen.version}"
+    return ref, {
+        "type": "library",
+        "bom-ref": ref,
+        "name": chosen.component,
+        "version": chosen.version,
+        "purl": ref,
+    }
+
+
+def _dependencies(
+    root: str, found: Mapping[str, _Item], refs: Mapping[Component, str]
+) -> list[dict[str, object]]:
+    needs = {
+        ref: sorted({refs[need] for need in _NEEDS.get(component, ()) if need in refs} - {ref})
+        for component, ref in refs.items()
+    }
+    needed = {ref for refs_needed in needs.values() for ref in refs_needed}
+    edges = {root: sorted(set(found) - needed), **needs}
+    return [{"ref": ref, "dependsOn": edges[ref]} for ref in sorted(edges)]
+
+
+def _gaps(lock: Lock, root: str, refs: Mapping[Component, str]) -> dict[str, object]:
+    """Say that the list is not whole where the lock does not name the packages of the base."""
+    if lock.base.packages:
+        return {}
+    lacking = [root, *(refs[component] for component in refs if component == "base")]
+    return {"compositions": [{"aggregate": "incomplete", "assemblies": lacking}]}
+
+
+def _properties(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": values[name]} for name in sorted(values)]

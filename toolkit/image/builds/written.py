@@ -1,0 +1,83 @@
+"""Write the folder that an image can be built from elsewhere: by ``docker build``, or by Apptainer."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import behind_links
+from toolkit.image.builds.based import context_of_base
+from toolkit.image.builds.context import whole_context
+from toolkit.image.builds.emit import Making, definition, dockerfile
+from toolkit.image.builds.identity import labels
+from toolkit.model.progress import Tell
+from toolkit.run.engine import Files
+from toolkit.run.folders import would_take
+
+DEFINITION = "Singularity.def"
+
+
+def write_folder(
+    making: Making, files: Mapping[str, Path], folder: Path, *, singularity: bool, jobs: int, tell: Tell
+) -> Path:
+    """Write a new folder with the text and all that it needs, whole or not at all; return the text's file.
+
+    A folder that is there and empty is filled, and stays the same one: a shell may stand in it.
+
+    Raises:
+        BadInput: as :func:`new_folder` does.
+        CheckFailed: if it cannot be written.
+    """
+    real = new_folder(folder)
+    text = (
+        definition(making, labels(making), context=f"{real}/", jobs=jobs)
+        if singularity
+        else dockerfile(making)
+    )
+    name = DEFINITION if singularity else "Dockerfile"
+    part = (real if real.is_dir() else real.parent) / f".{real.name}.{os.getpid()}.part"
+    tell.step(f"Writing {folder}")
+    try:
+        base = context_of_base(making.lock, files, archive=singularity)
+        _write_files({name: text.encode(), **whole_context(making, files), **base}, part)
+        _settle(part, real)
+    except OSError as error:
+        raise CheckFailed(f"{folder} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder / name
+
+
+def new_folder(folder: Path) -> Path:
+    """Return the folder that a name leads to, which can be made or is there and empty; nothing is made.
+
+    Raises:
+        BadInput: if there is a file of that name, the folder is not empty, or nothing can be written there.
+    """
+    real = behind_links(folder)
+    if real.exists() and not real.is_dir():
+        raise BadInput(f"-o: {folder} is a file", fix="name a new folder")
+    would_take(real, "-o")
+    if real.exists() and any(real.iterdir()):
+        raise BadInput(f"-o: {folder} is not empty", fix="name a new folder")
+    return real
+
+
+def _settle(part: Path, folder: Path) -> None:
+    """Give what is whole its name, or move it up into the folder that is there."""
+    if not folder.is_dir():
+        part.replace(folder)
+        return
+    for path in tuple(part.iterdir()):
+        path.replace(folder / path.name)
+
+
+def _write_files(files: Files, folder: Path) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            shutil.copyfile(content, path)

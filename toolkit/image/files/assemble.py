@@ -1,0 +1,78 @@
+"""Put the layers of an image on each other, and hold each against its digest where that is read anyway."""
+
+from dataclasses import dataclass
+
+from toolkit.errors import Damaged
+from toolkit.image.files.blobs import Blobs
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.config import ImageConfig
+from toolkit.image.files.inflate import inflated
+from toolkit.image.files.layers import LayeredTree
+from toolkit.image.files.source import Hashed, Part
+
+HASHED_UNASKED = 1 << 30
+"""Bytes that are read for their digest alone; about a second's work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """``digest`` is that of the file at ``path``, ``inner`` that of the tar which it unpacks to."""
+
+    path: str
+    digest: str | None = None
+    inner: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An image among those that are kept together: its configuration, its layers, and what names it."""
+
+    config: ImageConfig
+    layers: tuple[Layer, ...]
+    digest: str
+
+
+def assemble(blobs: Blobs, chosen: Chosen, budget: Budget) -> LayeredTree:
+    """Return the files of an image.
+
+    Raises:
+        CheckFailed: if a layer is missing, damaged or not the one that its digest names.
+    """
+    tree = LayeredTree(blobs.name, budget)
+    parts = [_part(blobs, layer) for layer in chosen.layers]
+    # What a compressed archive unpacks to was held against its checksum when it was listed.
+    unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
+    for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
+        name = f"{blobs.name}: layer {number} of {len(parts)}"
+        _add(tree, layer, part, name, budget, unasked=unasked)
+    return tree
+
+
+def _add(tree: LayeredTree, layer: Layer, part: Part, name: str, budget: Budget, *, unasked: bool) -> None:
+    stored = Hashed(part, layer.digest, name) if layer.digest else part
+    unpacked = inflated(stored, name, budget)
+    if unpacked is not None:
+        tree.add(unpacked, name)
+    elif unasked and (digest := layer.digest or layer.inner):
+        Hashed(part, digest, name).check()
+    if unpacked is None:
+        tree.add(part, name)
+    elif isinstance(stored, Hashed):
+        stored.check()
+
+
+def _part(blobs: Blobs, layer: Layer) -> Part:
+    part = blobs.part(layer.path)
+    if part is None:
+        raise Damaged(
+            f"{blobs.name}: the image is not whole: {layer.path[:120]} is missing",
+            fix="copy or save it again",
+        )
+    if layer.size is not None and part.size != layer.size:
+        raise Damaged(
+            f"{blobs.name}: the image is damaged: {layer.path[:120]} has {part.size} bytes and should have "
+            f"{layer.size}",
+            fix="copy or save it again",
+        )
+    return part

@@ -1,0 +1,103 @@
+"""The files that an image's layers are kept in: those of a folder, or of an archive that is not unpacked."""
+
+import os
+import stat
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import CheckFailed, Damaged
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.inflate import inflated
+from toolkit.image.files.layers import LayeredTree
+from toolkit.image.files.source import FileSource, Part, Source
+from toolkit.image.files.tree import resolve
+
+_MOST = 4 << 20
+"""Bytes of a manifest; registries take no larger ones (opencontainers/distribution-spec)."""
+
+_T = TypeVar("_T")
+
+
+class Blobs(Protocol):
+    """``packed`` says that all of it is compressed once more, so that what was read is whole."""
+
+    name: str
+    packed: bool
+
+    def part(self, path: str) -> Part | None:
+        """Return a file; ``None`` if there is none."""
+
+
+class FolderBlobs:
+    """Files below a folder; they stay open as long as ``opened`` does."""
+
+    packed = False
+
+    def __init__(self, root: Path, name: str, budget: Budget, opened: ExitStack) -> None:
+        self._root, self.name, self._budget, self._opened = root, name, budget, opened
+        self._parts: dict[str, Part] = {}
+
+    def part(self, path: str) -> Part | None:
+        if path not in self._parts:
+            try:
+                # A pipe would keep us waiting for who writes into it.
+                number = os.open(self._root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            file = self._opened.enter_context(os.fdopen(number, "rb"))
+            found = os.fstat(number)
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            self._budget.stored(found.st_size)
+            self._parts[path] = Part(FileSource(file), 0, found.st_size)
+        return self._parts[path]
+
+
+class ArchiveBlobs:
+    """Files of a tar, which may be compressed as a whole; links in it are followed within it."""
+
+    def __init__(self, source: Source, size: int, name: str, budget: Budget) -> None:
+        self.name = name
+        budget.stored(size)
+        unpacked = inflated(source, name, budget)
+        self.packed = unpacked is not None
+        self._tree = LayeredTree(name, budget)
+        self._tree.add(unpacked or source, name)
+
+    def part(self, path: str) -> Part | None:
+        real = resolve(self._tree, f"/{path}")
+        return self._tree.part(real) if real else None
+
+
+def content(blobs: Blobs, path: str) -> bytes | None:
+    """Return a small file whole; ``None`` if there is none.
+
+    Raises:
+        CheckFailed: if it is too large for what it should be.
+        Damaged: if it is cut short.
+    """
+    part = blobs.part(path)
+    if part is None:
+        return None
+    if part.size > _MOST:
+        raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, far more than a list of layers needs")
+    data = part.read_at(0, part.size)
+    if len(data) < part.size:
+        raise Damaged(f"{blobs.name}: the image is damaged: {path} is cut short", fix="copy it again")
+    return data
+
+
+def decoded(data: bytes, kind: type[_T], name: str) -> _T:
+    """Read JSON into a value.
+
+    Raises:
+        Damaged: if it is none, or another one.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except UNDECODABLE as error:
+        raise Damaged(f"{name}: cannot be read: {error}", fix="copy or save the image again") from error

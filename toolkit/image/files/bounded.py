@@ -1,0 +1,136 @@
+"""Keep the reading of an image within bounds, and keep a note of what could not be read."""
+
+from toolkit.errors import CheckFailed
+from toolkit.image.files.marks import Marks
+from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
+
+_LOOKS = 1_000_000
+_SIZE = 1 << 30
+"""Thirty times what a training image of 1.5 GB takes; a few seconds' work."""
+_ENTRIES = 800_000
+_INDEX = 96 << 20
+"""Bytes of memory: some 400,000 files. Large training images have 300,000."""
+_ENTRY = 220
+"""Bytes of memory that a file in an index takes beside its name."""
+_INFLATED = 2 << 30
+_RATIO = 64
+"""A layer inflates to two to five times its size, and parts of it are inflated again when they are read."""
+
+
+class Budget:
+    """How often an image is looked into, and how many bytes of it are unpacked, before it is refused."""
+
+    def __init__(self, name: str, looks: int = _LOOKS, size: int = _SIZE) -> None:
+        self._name, self._looks, self._size = name, looks, size
+        self.marks = Marks()
+        self._entries, self._index, self._inflated = _ENTRIES, _INDEX, _INFLATED
+
+    def look(self, count: int = 1) -> None:
+        self._looks -= count
+        if self._looks < 0:
+            raise self._endless("its links and folders lead to no end")
+
+    def read(self, count: int) -> None:
+        self._size -= count
+        if self._size < 0:
+            raise self._endless("its files are larger than any that are looked for")
+
+    def list(self) -> None:
+        """Count a member of an archive."""
+        self._entries -= 1
+        if self._entries < 0:
+            raise self._endless("it lists more files than any image has")
+
+    def keep(self, texts: int) -> None:
+        """Count a file that an index keeps, with so many bytes of names."""
+        self._index -= _ENTRY + texts
+        if self._index < 0:
+            raise self._endless("it lists more files than any image has")
+
+    def stored(self, size: int) -> None:
+        """Allow to inflate what so many stored bytes may come to."""
+        self._inflated += _RATIO * size
+
+    def inflate(self, count: int) -> None:
+        self._inflated -= count
+        if self._inflated < 0:
+            raise self._endless("it inflates to far more than its size")
+
+    def _endless(self, why: str) -> CheckFailed:
+        return CheckFailed(
+            f"{self._name}: given up: {why}", fix="build the image again, from a source that you trust"
+        )
+
+
+class BoundedTree:
+    """Another tree, within a budget. What is there and cannot be read is in ``unread``, path → reason."""
+
+    def __init__(self, tree: FileTree, budget: Budget) -> None:
+        self._tree, self._budget = tree, budget
+        self._kinds: dict[str, Kind | None] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self.unread: dict[str, str] = {}
+
+    def kind(self, path: str) -> Kind | None:
+        self._budget.look()
+        if path not in self._kinds:
+            self._budget.keep(len(path))
+            self._kinds[path] = self._kind(path)
+        return self._kinds[path]
+
+    def names(self, path: str) -> tuple[str, ...]:
+        if path not in self._names:
+            self._names[path] = self._list(path)
+        self._budget.look(1 + len(self._names[path]))
+        return self._names[path]
+
+    def target(self, path: str) -> str:
+        try:
+            target = self._tree.target(path)
+        except OSError as error:
+            self._note(path, error)
+            return ""
+        self._budget.look(1 + len(target))
+        return target
+
+    def content(self, path: str, limit: int = MAX_READ) -> bytes:
+        try:
+            content = self._tree.content(path, limit)
+        except OSError as error:
+            self._note(path, error)
+            return b""
+        self._budget.read(len(content))
+        return content
+
+    @property
+    def sliced(self) -> bool:
+        """Whether parts of files can be read without what stands before them."""
+        return isinstance(self._tree, Sliced)
+
+    def piece(self, path: str, offset: int, size: int) -> bytes:
+        if not isinstance(self._tree, Sliced):
+            return self.content(path)[offset : offset + size]
+        try:
+            piece = self._tree.piece(path, offset, min(size, MAX_READ))
+        except OSError as error:
+            self._note(path, error)
+            return b""
+        self._budget.read(len(piece))
+        return piece
+
+    def _kind(self, path: str) -> Kind | None:
+        try:
+            return self._tree.kind(path)
+        except OSError as error:
+            self._note(path, error)
+            return None
+
+    def _list(self, path: str) -> tuple[str, ...]:
+        try:
+            return self._tree.names(path)
+        except OSError as error:
+            self._note(path, error)
+            return ()
+
+    def _note(self, path: str, error: OSError) -> None:
+        self.unread[path] = error.strerror or str(error)

@@ -1,0 +1,123 @@
+"""What an image sets for its programs: the configuration beside its layers, or what Apptainer made of it."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import BadInput, Damaged
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+
+RUNSCRIPT = "/.singularity.d/runscript"
+BEGINNING = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""PATH where an image sets none (apptainer:internal/pkg/util/env)."""
+_MOST = 1 << 16
+_ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
+"""Go's names (GOARCH), which image configurations use, where the kernel has others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageConfig:
+    """``architecture`` as the kernel calls it (``x86_64``); ``origin`` says where it all was read."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    architecture: str | None = None
+    origin: str = ""
+
+
+class _Process(msgspec.Struct, frozen=True):
+    Env: list[str] | None = None
+    Entrypoint: list[str] | str | None = None
+    Cmd: list[str] | str | None = None
+    Labels: dict[str, str | None] | None = None
+
+
+class _RootFs(msgspec.Struct, frozen=True):
+    diff_ids: list[str] | None = None
+
+
+class _Config(msgspec.Struct, frozen=True):
+    architecture: str = ""
+    os: str = "linux"
+    config: _Process | None = None
+    rootfs: _RootFs | None = None
+
+
+def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]]:
+    """Read an image's configuration (opencontainers/image-spec:config.md); also its layers' ``diff_ids``.
+
+    Raises:
+        Damaged: if it cannot be read.
+        BadInput: if the image is not for Linux.
+    """
+    try:
+        said = msgspec.json.decode(content, type=_Config)
+    except UNDECODABLE as error:
+        raise Damaged(
+            f"{name}: the configuration of the image cannot be read: {error}", fix="copy or save it again"
+        ) from error
+    if said.os not in {"", "linux"}:
+        raise BadInput(f"{name}: an image for {said.os[:40]!r}, not for Linux")
+    process = said.config or _Process()
+    pairs = (line.partition("=") for line in process.Env or ())
+    config = ImageConfig(
+        env={key: value for key, _, value in pairs if key},
+        labels={key: value or "" for key, value in (process.Labels or {}).items()},
+        entrypoint=_words(process.Entrypoint),
+        command=_words(process.Cmd),
+        architecture=architecture(said.architecture) or None,
+        origin="the image's configuration",
+    )
+    return config, tuple((said.rootfs and said.rootfs.diff_ids) or ())
+
+
+def architecture(go: str) -> str:
+    """Return what the kernel calls an architecture that Go has a name for."""
+    return _ARCHITECTURES.get(go, go)
+
+
+def _words(value: list[str] | str | None) -> tuple[str, ...]:
+    # A single text is how the first images were written; a shell reads it.
+    return ("/bin/sh", "-c", value) if isinstance(value, str) else tuple(value or ())
+
+
+def started(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
+    """Return what ``run`` starts, and where that was read; ``None`` and why where it is not told.
+
+    In an image that Apptainer made of another one, the script that it writes names the words
+    (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go); a person's own script is itself started.
+    """
+    if config is not None:
+        return (*config.entrypoint, *config.command), f"{config.origin}: Entrypoint and Cmd"
+    script = files.text(tree, RUNSCRIPT, _MOST)
+    if script is None:
+        return None, f"{RUNSCRIPT}: not in the image"
+    said = dict(re.findall(r"^(OCI_ENTRYPOINT|OCI_CMD)='(.*)'$", script, re.MULTILINE))
+    if not said:
+        return (RUNSCRIPT,), RUNSCRIPT
+    try:
+        words = [w for name in ("OCI_ENTRYPOINT", "OCI_CMD") for w in shlex.split(said.get(name, ""))]
+    except ValueError:
+        return (RUNSCRIPT,), RUNSCRIPT
+    return tuple(words), f"{RUNSCRIPT}: OCI_ENTRYPOINT and OCI_CMD"
+
+
+def settings(config: ImageConfig | None, scripts: Mapping[str, str]) -> dict[str, str]:
+    """Return what the programs of an image find set: its configuration, then Apptainer's ``scripts``.
+
+    The scripts were read with the PATH that Apptainer begins with, where the image's own one belongs.
+    """
+    if config is None:
+        return dict(scripts)
+    values = {**config.env, **scripts}
+    own = config.env.get("PATH")
+    if own and values["PATH"].endswith(BEGINNING):
+        values["PATH"] = values["PATH"].removesuffix(BEGINNING) + own
+    return values

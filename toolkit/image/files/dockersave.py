@@ -1,0 +1,84 @@
+"""Choose an image in what ``docker save`` writes (moby:image/tarexport)."""
+
+import hashlib
+import re
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed, Damaged
+from toolkit.image.files.assemble import Chosen, Layer
+from toolkit.image.files.blobs import Blobs, content, decoded
+from toolkit.image.files.config import read_config
+
+MANIFEST = "manifest.json"
+_NAMED_BY_DIGEST = re.compile(r"(?:blobs/sha256/)?([0-9a-f]{64})(?:\.json)?")
+_INNER = re.compile(r"sha256:[0-9a-f]{64}")
+_MOST_LAYERS = 500
+
+
+class _Image(msgspec.Struct, frozen=True):
+    Config: str
+    Layers: list[str] | None = None
+    RepoTags: list[str] | None = None
+
+
+def choose(blobs: Blobs, tag: str) -> Chosen:
+    """Return the image that ``tag`` names, or the only one.
+
+    Its digest is that of its configuration, whichever engine saved it. ``docker images`` calls it the id,
+    except with containerd's image store, where the id is the digest of a manifest or an index.
+
+    Raises:
+        BadInput: if there is none such, or several; the message names them.
+        Damaged: if the archive is.
+    """
+    data = content(blobs, MANIFEST)
+    if data is None:
+        raise BadInput(f"{blobs.name}: not made by docker save: it has no {MANIFEST}")
+    image = _one(blobs.name, decoded(data, list[_Image], f"{blobs.name}: {MANIFEST}"), tag)
+    config = content(blobs, image.Config)
+    if config is None:
+        raise _broken(blobs.name, f"its configuration {image.Config[:80]!r} is missing")
+    found = hashlib.sha256(config).hexdigest()
+    if (named := _NAMED_BY_DIGEST.fullmatch(image.Config)) and named[1] != found:
+        raise _broken(blobs.name, "its configuration is not what its name says")
+    settings, inner = read_config(config, blobs.name)
+    paths = image.Layers or []
+    if len(paths) > _MOST_LAYERS:
+        raise CheckFailed(f"{blobs.name}: the image has {len(paths)} layers, more than any engine takes")
+    if len(inner) != len(paths):
+        raise _broken(blobs.name, f"it has {len(paths)} layers, and its configuration names {len(inner)}")
+    return Chosen(settings, tuple(map(_layer, paths, inner)), f"sha256:{found}")
+
+
+def _layer(path: str, inner: str) -> Layer:
+    named = _NAMED_BY_DIGEST.fullmatch(path)
+    return Layer(path, f"sha256:{named[1]}" if named else None, inner if _INNER.fullmatch(inner) else None)
+
+
+def _one(name: str, images: list[_Image], tag: str) -> _Image:
+    if not images:
+        raise BadInput(f"{name}: there is no image in it")
+    if tag:
+        # docker save writes a name in full or short, as it was given.
+        wanted = {tag, f"{tag}:latest", f"docker.io/{tag}", f"docker.io/library/{tag}"}
+        images = [i for i in images if wanted & set(i.RepoTags or ())] or _none(name, images, tag)
+    if len(images) > 1:
+        raise BadInput(
+            f"{name}: several images are in it: {_choices(images)}",
+            fix=f"name one: docker-archive:{name}:NAME:TAG",
+        )
+    return images[0]
+
+
+def _none(name: str, images: list[_Image], tag: str) -> list[_Image]:
+    raise BadInput(f"{name}: there is no image {tag!r} in it; choices: {_choices(images)}")
+
+
+def _choices(images: list[_Image]) -> str:
+    names = [n for image in images[:20] for n in (image.RepoTags or ["one without a name"])[:5]]
+    return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names)
+
+
+def _broken(name: str, what: str) -> Damaged:
+    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save it again")

@@ -1,0 +1,57 @@
+"""A sandbox: an image that is unpacked in a folder."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from toolkit.image.files.tree import MAX_READ, Kind
+
+_FARTHEST = 1 << 60
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
+
+
+class FolderTree:
+    """Reads below ``root``; the kernel never follows a link for us, so none can lead out.
+
+    What is there and may not be read is an ``OSError``.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def kind(self, path: str) -> Kind | None:
+        try:
+            mode = self._here(path).lstat().st_mode
+        except ValueError:  # a NUL in the name
+            return None
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            raise
+        if stat.S_ISLNK(mode):
+            return "link"
+        if stat.S_ISDIR(mode):
+            return "folder"
+        return "file" if stat.S_ISREG(mode) else "other"
+
+    def names(self, path: str) -> tuple[str, ...]:
+        if self.kind(path) != "folder":
+            return ()
+        return tuple(os.listdir(self._here(path)))  # noqa: PTH208 - names are wanted, not paths
+
+    def target(self, path: str) -> str:
+        return str(self._here(path).readlink())
+
+    def content(self, path: str, limit: int = MAX_READ) -> bytes:
+        with self._here(path).open("rb") as file:
+            return file.read(limit)
+
+    def piece(self, path: str, offset: int, size: int) -> bytes:
+        with self._here(path).open("rb") as file:
+            # A hostile file names places that no file system has.
+            file.seek(min(offset, _FARTHEST))
+            return file.read(size)
+
+    def _here(self, path: str) -> Path:
+        return self._root / path.lstrip("/")

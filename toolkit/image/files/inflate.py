@@ -1,0 +1,206 @@
+"""Read what is compressed as a whole, with gzip or zstd, in any order and within bounds.
+
+Going back in gzip costs little, as the state of the unpacker is noted every few megabytes. That of zstd
+cannot be copied, so it begins again (``slow``), and who reads keeps what may be asked for later.
+"""
+
+import bisect
+import io
+import zlib
+from typing import IO, TYPE_CHECKING, cast
+
+from toolkit.errors import BadInput, Damaged
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.marks import Mark, Unpacker
+from toolkit.image.files.source import Source
+
+if TYPE_CHECKING:
+    from zstandard import ZstdDecompressionReader
+
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"LZIP": "lzip", b"\x04\x22\x4d\x18": "lz4"}
+_FEED = 1 << 15
+_CHUNK = 1 << 18
+_WINDOW = 32 << 20
+"""Bytes of history that a zstd frame may ask for: 8 MiB up to ``zstd -19``, 32 MiB with ``--ultra -20``."""
+
+
+def is_packed(head: bytes) -> bool:
+    """Tell whether a file that begins with ``head`` is compressed, in whichever way."""
+    return _is_zstd(head) or head.startswith((_GZIP, *_OTHERS))
+
+
+def _is_zstd(head: bytes) -> bool:
+    # A frame, or one to be skipped (RFC 8878, 3.1.2), with which some writers begin.
+    return head.startswith(_ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50)
+
+
+def inflated(source: Source, name: str, budget: Budget) -> Source | None:
+    """Return what a compressed source unpacks to; ``None`` if it is not compressed.
+
+    Raises:
+        BadInput: if it is compressed in another way.
+    """
+    head = source.read_at(0, 6)
+    if head.startswith(_GZIP):
+        return GzipSource(source, name, budget)
+    if _is_zstd(head):
+        return ZstdSource(source, name, budget)
+    for magic, other in _OTHERS.items():
+        if head.startswith(magic):
+            raise BadInput(
+                f"{name}: compressed with {other}", fix="readable are gzip and zstd: unpack it first"
+            )
+    return None
+
+
+class _Unpacked:
+    """What is unpacked chunk by chunk, in order; ``_at`` is where the chunk ends that is held."""
+
+    def __init__(self, source: Source, name: str, budget: Budget) -> None:
+        self._source, self._name, self._budget = source, name, budget
+        self._chunk, self._at = b"", 0
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        start = offset - (self._at - len(self._chunk))
+        if 0 <= start <= len(self._chunk) - count:
+            return self._chunk[start : start + count]
+        self._go(offset)
+        out = bytearray()
+        while len(out) < count:
+            start = offset + len(out) - (self._at - len(self._chunk))
+            piece = self._chunk[start : start + count - len(out)]
+            out += piece
+            if not piece and not self._advance():
+                break
+        return bytes(out)
+
+    def _go(self, offset: int) -> None:
+        """Go back where ``offset`` is behind."""
+        raise NotImplementedError
+
+    def _advance(self) -> bool:
+        """Unpack the next chunk; tell whether there was one."""
+        raise NotImplementedError
+
+    def _broken(self, what: str) -> Damaged:
+        return Damaged(f"{self._name}: the image is damaged: {what}", fix="copy or save it again")
+
+
+class GzipSource(_Unpacked):
+    """What gzip packed, in one member or in several."""
+
+    def __init__(self, source: Source, name: str, budget: Budget) -> None:
+        super().__init__(source, name, budget)
+        self._unpacker: Unpacker = zlib.decompressobj(31)
+        self._marks = budget.marks.begin(Mark(0, 0, self._unpacker.copy()))
+        self._waiting, self._fed = b"", 0
+        self._member = 0
+
+    @property
+    def slow(self) -> bool:
+        return self._source.slow
+
+    def _go(self, offset: int) -> None:
+        """Take up the last mark before ``offset``, unless going on from here is nearer."""
+        mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
+        if offset < self._at - len(self._chunk) or mark.at > self._at:
+            self._unpacker = mark.unpacker.copy()
+            self._chunk, self._at, self._waiting, self._fed = b"", mark.at, b"", mark.fed
+
+    def _advance(self) -> bool:
+        while True:
+            if self._unpacker.eof and not self._next_member():
+                return False
+            data = self._waiting or self._take()
+            ended = not data
+            try:
+                out = self._unpacker.decompress(data, _CHUNK)
+            except zlib.error as error:
+                raise self._broken(f"it does not unpack ({error})") from error
+            self._waiting = self._unpacker.unconsumed_tail
+            if out:
+                self._budget.inflate(len(out))
+                self._chunk = out
+                self._at += len(out)
+                self._note()
+                return True
+            if ended and not self._unpacker.eof:
+                raise self._broken("it is cut short")
+
+    def _take(self) -> bytes:
+        data = self._source.read_at(self._fed, _FEED)
+        self._fed += len(data)
+        return data
+
+    def _next_member(self) -> bool:
+        """Begin the next member; what follows the last one, such as zeros, is no matter (gzip(1))."""
+        rest = self._unpacker.unused_data or self._take()
+        if len(rest) < len(_GZIP):
+            rest += self._take()
+        if not rest.startswith(_GZIP):
+            return False
+        # A member of nothing costs time too.
+        self._budget.inflate(1 << 10)
+        self._unpacker, self._waiting = zlib.decompressobj(31), rest
+        return True
+
+    def _note(self) -> None:
+        if self._at >= self._marks[-1].at + self._budget.marks.apart and not self._unpacker.eof:
+            mark = Mark(self._at, self._fed - len(self._waiting), self._unpacker.copy())
+            self._budget.marks.note(self._marks, mark)
+
+
+class _Feed(io.RawIOBase):
+    """A source as zstandard wants it."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._at = source, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._source.read_at(self._at, size if size > 0 else _FEED)
+        self._at += len(data)
+        return data
+
+
+class ZstdSource(_Unpacked):
+    """What zstd packed, in one frame or in several.
+
+    A frame that is cut short just ends: what is in it has to tell.
+    """
+
+    slow = True
+
+    def __init__(self, source: Source, name: str, budget: Budget) -> None:
+        super().__init__(source, name, budget)
+        self._reader: ZstdDecompressionReader | None = None
+
+    def rest(self) -> None:
+        """Let go of the unpacker with its window; the next read begins again."""
+        self._chunk, self._at, self._reader = b"", 0, None
+
+    def _go(self, offset: int) -> None:
+        if offset < self._at - len(self._chunk):
+            self.rest()
+
+    def _begun(self) -> "ZstdDecompressionReader":
+        import zstandard
+
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+        feed = cast("IO[bytes]", _Feed(self._source))
+        return unpacker.stream_reader(feed, read_size=_FEED, read_across_frames=True)
+
+    def _advance(self) -> bool:
+        import zstandard
+
+        self._reader = self._reader or self._begun()
+        try:
+            out = self._reader.read(_CHUNK)
+        except zstandard.ZstdError as error:
+            said = str(error).removeprefix("zstd decompress error: ")
+            raise self._broken(f"it does not unpack ({said})") from error
+        self._budget.inflate(len(out))
+        self._chunk = out or self._chunk
+        self._at += len(out)
+        return bool(out)

@@ -1,0 +1,309 @@
+"""The files of an image that is kept as layers, each a tar: what stands above hides what lies below.
+
+Layers are put on each other as umoci does it for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
+opencontainers/image-spec:layer.md): names are below the root whatever they say, links above a name are
+followed within the image, ``.wh.NAME`` takes away what lower layers have.
+"""
+
+import errno
+import posixpath
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from toolkit.errors import CheckFailed, Damaged
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.inflate import ZstdSource
+from toolkit.image.files.source import Part, Source
+from toolkit.image.files.tar import Entry, entries
+from toolkit.image.files.tree import MAX_READ, Kind
+
+if TYPE_CHECKING:
+    from zstandard import ZstdCompressor, ZstdDecompressor
+
+_WHITEOUT: Final = ".wh."
+_OPAQUE: Final = ".wh..wh..opq"
+_MAX_NAME = 255
+_MAX_PATH = 4095
+_MAX_LINKS = 40
+"""As Linux has them (path_resolution(7), limits.h)."""
+_HELD = 8 << 20
+_KEPT = 24 << 20
+_PIECE = 1 << 20
+_KEPT_LIBRARY = 8 << 20
+_KEPT_TEXT = 1 << 16
+_SOURCES = (".py", ".pyc", ".h", ".hpp")
+"""Most of the small files of a training image, and hardly one of them is asked for."""
+
+
+class _Folder:
+    __slots__ = ("children", "layer")
+
+    def __init__(self, layer: int) -> None:
+        self.layer = layer
+        self.children: dict[str, _Folder | _Leaf] = {}
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """What is no folder. ``layer`` put it there, ``source`` has its bytes; ``why`` they cannot be read."""
+
+    kind: Kind
+    layer: int
+    source: int = 0
+    offset: int = 0
+    size: int = 0
+    target: str = ""
+    why: str = ""
+    kept: bytes | None = None
+
+
+class LayeredTree:
+    """The files of layers, put on with ``add`` from the lowest to the highest; ``name`` is for messages."""
+
+    def __init__(self, name: str, budget: Budget) -> None:
+        self._name, self._budget = name, budget
+        self._root = _Folder(0)
+        self._sources: list[Source] = []
+        self._open: Source | None = None
+        self._last: tuple[str, _Folder] | None = None
+        self._left = _KEPT
+        self._recent: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._held = 0
+
+    def add(self, source: Source, name: str) -> None:
+        """Put a layer on, a tar that is not compressed or seen through what unpacks it.
+
+        Raises:
+            CheckFailed: if it is damaged, or made so that no engine would unpack it.
+        """
+        self._sources.append(source)
+        self._last = None
+        self._lent(len(self._sources) - 1)
+        for entry in entries(source, name, self._budget):
+            self._put(entry, len(self._sources) - 1)
+
+    def kind(self, path: str) -> Kind | None:
+        found = self._find(path)
+        return None if found is None else "folder" if isinstance(found, _Folder) else found.kind
+
+    def names(self, path: str) -> tuple[str, ...]:
+        found = self._find(path)
+        return tuple(found.children) if isinstance(found, _Folder) else ()
+
+    def target(self, path: str) -> str:
+        found = self._find(path)
+        return found.target if isinstance(found, _Leaf) else ""
+
+    def content(self, path: str, limit: int = MAX_READ) -> bytes:
+        found = self._find(path)
+        if not isinstance(found, _Leaf) or found.kind != "file":
+            return b""
+        if found.why:
+            raise OSError(errno.EIO, found.why)
+        wanted = min(limit, found.size)
+        if found.kept is not None:
+            return _unpacker().decompress(found.kept)[:wanted]
+        return self._read(found, wanted)
+
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """Yield a file piece by piece, so that no file is in memory as a whole."""
+        found = self._find(path)
+        if not isinstance(found, _Leaf) or found.kept is not None or found.why or found.kind != "file":
+            yield self.content(path)
+            return
+        source = self._lent(found.source)
+        for at in range(0, found.size, _PIECE):
+            wanted = min(_PIECE, found.size - at)
+            yield self._checked(source.read_at(found.offset + at, wanted), wanted)
+
+    def part(self, path: str) -> Part | None:
+        """Return a file as a source of its own; ``None`` if there is none that could be read so."""
+        found = self._find(path)
+        if not isinstance(found, _Leaf) or found.kind != "file" or found.why:
+            return None
+        return Part(self._sources[found.source], found.offset, found.size)
+
+    def _read(self, leaf: _Leaf, wanted: int) -> bytes:
+        key = leaf.source, leaf.offset
+        held = self._recent.pop(key, b"")
+        self._held -= len(held)
+        if len(held) < wanted:
+            held = self._checked(self._lent(leaf.source).read_at(leaf.offset, wanted), wanted)
+        self._recent[key] = held
+        self._held += len(held)
+        while self._held > _HELD:
+            self._held -= len(self._recent.popitem(last=False)[1])
+        return held[:wanted]
+
+    def _checked(self, data: bytes, wanted: int) -> bytes:
+        if len(data) < wanted:
+            raise Damaged(f"{self._name}: the image is damaged: it is cut short", fix="copy or save it again")
+        return data
+
+    def _lent(self, number: int) -> Source:
+        """Return a layer to read from. One at a time is unpacked: each unpacker holds a window of its own."""
+        source = self._sources[number]
+        if self._open is not source:
+            if isinstance(self._open, ZstdSource):
+                self._open.rest()
+            self._open = source
+        return source
+
+    def _find(self, path: str) -> "_Folder | _Leaf | None":
+        here: _Folder | _Leaf = self._root
+        for part in path.split("/"):
+            if not part:
+                continue
+            below = here.children.get(part) if isinstance(here, _Folder) else None
+            if below is None:
+                return None
+            here = below
+        return here
+
+    def _put(self, entry: Entry, layer: int) -> None:
+        above, name = posixpath.split(self._clean(entry.name))
+        if not name:
+            return  # the root itself
+        folder = self._folder(above, layer)
+        if name.startswith(_WHITEOUT):
+            self._hide(folder, name, layer)
+            return
+        here = folder.children.get(name)
+        if entry.kind == "folder" and isinstance(here, _Folder):
+            here.layer = layer
+            return
+        if len(entry.target) > _MAX_PATH:
+            raise self._refused(f"a link of it has {len(entry.target)} letters")
+        self._budget.keep(_weight(name) + _weight(entry.target))
+        if isinstance(here, _Folder):
+            self._last = None
+        folder.children[name] = _Folder(layer) if entry.kind == "folder" else self._leaf(entry, layer)
+
+    def _leaf(self, entry: Entry, layer: int) -> _Leaf:
+        if entry.hard:
+            return self._other_name(entry, layer)
+        why = "it is stored as a sparse file" if entry.sparse else ""
+        target = entry.target if entry.kind == "link" else ""
+        leaf = _Leaf(entry.kind, layer, layer, entry.offset, entry.size, target, why)
+        if self._sources[layer].slow and entry.kind == "file" and not why:
+            leaf.kept = self._keep(entry, self._sources[layer])
+        return leaf
+
+    def _other_name(self, entry: Entry, layer: int) -> _Leaf:
+        above, name = posixpath.split(self._clean(entry.target))
+        there = self._folder(above, layer).children.get(name)
+        if not isinstance(there, _Leaf):
+            return _Leaf("file", layer, why=f"it is a hard link to {entry.target}, which is not there")
+        return _Leaf(
+            there.kind, layer, there.source, there.offset, there.size, there.target, there.why, there.kept
+        )
+
+    def _keep(self, entry: Entry, source: Source) -> bytes | None:
+        """Return a file packed again if it may be asked for and going back for it would take long."""
+        if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
+            return None
+        if entry.size > _KEPT_TEXT and source.read_at(entry.offset, 4) != b"\x7fELF":
+            return None
+        kept = _packer().compress(source.read_at(entry.offset, entry.size))
+        self._left -= len(kept)
+        return kept
+
+    def _hide(self, folder: _Folder, name: str, layer: int) -> None:
+        """Take away what lower layers have: one name, or all that is in a folder."""
+        self._last = None
+        if name == _OPAQUE:
+            self._prune(folder, layer)
+        elif not name.startswith(_WHITEOUT * 2):  # others are notes of aufs
+            hidden = name.removeprefix(_WHITEOUT)
+            below = folder.children.get(hidden)
+            if below is not None and below.layer < layer:
+                del folder.children[hidden]
+            elif isinstance(below, _Folder):
+                self._prune(below, layer)
+
+    def _prune(self, folder: _Folder, layer: int) -> None:
+        waiting = [folder]
+        while waiting:
+            here = waiting.pop()
+            self._budget.look(1 + len(here.children))
+            here.children = {name: below for name, below in here.children.items() if below.layer >= layer}
+            waiting += [below for below in here.children.values() if isinstance(below, _Folder)]
+
+    def _folder(self, path: str, layer: int) -> _Folder:
+        """Return the folder of an entry, made if it is not there yet; links are followed below the root."""
+        if self._last and self._last[0] == path:
+            return self._last[1]
+        above, rest, links = [self._root], deque(_parts(path)), 0
+        while rest:
+            part = rest.popleft()
+            if part == "..":
+                del above[max(len(above) - 1, 1) :]
+                continue
+            below = above[-1].children.get(part)
+            # What is no folder in a lower layer gives way to what has to be one now.
+            if below is None or (isinstance(below, _Leaf) and below.kind != "link" and below.layer < layer):
+                self._budget.keep(_weight(part))
+                above[-1].children[part] = below = _Folder(layer)
+            if isinstance(below, _Folder):
+                below.layer = layer
+                above.append(below)
+                continue
+            links += 1
+            if below.kind != "link":
+                raise self._refused(f"it has a file below {_shown(path)}, which is no folder")
+            if links > _MAX_LINKS or len(below.target) > _MAX_PATH:
+                raise self._refused(f"the links above {_shown(path)} lead to no end")
+            self._budget.look(1 + len(below.target))
+            above = [self._root] if below.target.startswith("/") else above
+            rest.extendleft(reversed(_parts(below.target)))
+        self._last = path, above[-1]
+        return above[-1]
+
+    def _clean(self, name: str) -> str:
+        """Return a member's name as a path below the root.
+
+        Raises:
+            CheckFailed: if it leads out of the root, or is longer than Linux allows.
+        """
+        if len(name) > _MAX_PATH:
+            raise self._refused(f"it has a path of {len(name)} letters")
+        path = posixpath.normpath(name.lstrip("/")) if name.strip("/") else ""
+        if path == ".." or path.startswith("../"):
+            raise self._refused(f"{_shown(name)} leads out of it")
+        if len(path) > _MAX_NAME and any(len(part) > _MAX_NAME for part in path.split("/")):
+            raise self._refused(f"it has a name of more than {_MAX_NAME} letters")
+        return "" if path == "." else path
+
+    def _refused(self, what: str) -> CheckFailed:
+        return CheckFailed(f"{self._name}: {what}", fix="build the image again, from a source that you trust")
+
+
+@cache
+def _packer() -> "ZstdCompressor":
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=1)
+
+
+@cache
+def _unpacker() -> "ZstdDecompressor":
+    import zstandard
+
+    return zstandard.ZstdDecompressor()
+
+
+def _parts(path: str) -> list[str]:
+    return [p for p in path.split("/") if p not in {"", "."}]
+
+
+def _weight(text: str) -> int:
+    return len(text) if text.isascii() else 4 * len(text)
+
+
+def _shown(name: str) -> str:
+    """Return a name of an archive for a message: one short line."""
+    short = name if len(name) <= 80 else f"{name[:80]}…"
+    return short if short.isprintable() else ascii(short)

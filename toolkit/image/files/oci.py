@@ -1,0 +1,183 @@
+"""Choose an image in an OCI layout (opencontainers/image-spec: image-layout.md, image-index.md)."""
+
+import hashlib
+import platform
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed, Damaged
+from toolkit.image.files.assemble import Chosen, Layer
+from toolkit.image.files.blobs import Blobs, content, decoded
+from toolkit.image.files.config import read_config
+
+INDEX = "index.json"
+MARK = "oci-layout"
+_NAME = "org.opencontainers.image.ref.name"
+_FULL_NAME = "io.containerd.image.name"
+_DIGEST = re.compile(r"sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128})")
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
+_MOST_DEEP = 8
+_MOST = 1000
+_MOST_LAYERS = 500
+"""Engines stop at 127."""
+
+
+class _Platform(msgspec.Struct, frozen=True):
+    os: str = ""
+    architecture: str = ""
+    variant: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(p[:20] for p in (self.os, self.architecture, self.variant) if p)
+
+
+class _Descriptor(msgspec.Struct, frozen=True):
+    digest: str
+    size: int
+    mediaType: str = ""  # noqa: N815 - the specification's name
+    platform: _Platform | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    """An index has ``manifests``, a manifest ``layers`` and a ``config``."""
+
+    manifests: list[_Descriptor] | None = None
+    layers: list[_Descriptor] | None = None
+    config: _Descriptor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    found: _Descriptor
+    manifest: _Manifest
+    names: tuple[str, ...]
+    platform: _Platform | None
+
+
+def choose(blobs: Blobs, tag: str, wanted: str) -> Chosen:
+    """Return the image that ``tag`` names, of the platform ``wanted`` (``linux/arm64``) or of this machine.
+
+    An image that is the only one is taken whatever its platform is, unless another is asked for.
+
+    Raises:
+        BadInput: if there is none such, or several; the message names them.
+        CheckFailed: if the layout is damaged, or not what its digests name.
+    """
+    data = content(blobs, INDEX)
+    if data is None:
+        raise BadInput(f"{blobs.name}: no OCI layout: it has no {INDEX}")
+    top = decoded(data, _Manifest, f"{blobs.name}: {INDEX}")
+    candidates = _candidates(blobs, top.manifests or [], (), 0, set())
+    one = _one(blobs.name, _named(blobs.name, candidates, tag), wanted)
+    config = one.manifest.config
+    if config is None:
+        raise BadInput(f"{blobs.name}: what is in it is no image: its manifest names no configuration")
+    layers = one.manifest.layers or []
+    if len(layers) > _MOST_LAYERS:
+        raise CheckFailed(f"{blobs.name}: the image has {len(layers)} layers, more than any engine takes")
+    for layer in layers:
+        if "encrypted" in layer.mediaType:
+            raise BadInput(f"{blobs.name}: its layers are encrypted", fix="save it without encryption")
+    settings, _ = read_config(_blob(blobs, config), blobs.name)
+    return Chosen(
+        settings, tuple(Layer(_path(blobs, d), d.digest, None, d.size) for d in layers), one.found.digest
+    )
+
+
+def _candidates(
+    blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, seen: set[str]
+) -> list[_Candidate]:
+    """Return the images of an index and of those that it lists."""
+    if deep > _MOST_DEEP or len(listed) + len(seen) > _MOST:
+        raise CheckFailed(f"{blobs.name}: given up: its indexes lead to no end")
+    found: list[_Candidate] = []
+    for descriptor in listed:
+        notes = descriptor.annotations or {}
+        own = tuple(notes[key] for key in (_NAME, _FULL_NAME) if key in notes) or names
+        if (descriptor.digest, own) in {(c.found.digest, c.names) for c in found}:
+            continue
+        if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
+            continue  # what an engine attests of an image (docs.docker.com/build/metadata/attestations)
+        if descriptor.digest in seen and deep:
+            continue
+        seen.add(descriptor.digest)
+        manifest = decoded(_blob(blobs, descriptor), _Manifest, f"{blobs.name}: {descriptor.digest[:19]}…")
+        if manifest.manifests is not None:
+            found += _candidates(blobs, manifest.manifests, own, deep + 1, seen)
+        else:
+            found.append(_Candidate(descriptor, manifest, own, descriptor.platform))
+    return found
+
+
+def _named(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
+    """Narrow to those of one name; several names and none asked for is an error."""
+    if tag:
+        named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]
+        named = named or [c for c in candidates if c.found.digest == tag]
+        if not named:
+            raise BadInput(f"{name}: there is no image {tag!r} in it; choices: {_choices(candidates)}")
+        return named
+    if len({c.names for c in candidates}) > 1:
+        raise BadInput(
+            f"{name}: several images are in it: {_choices(candidates)}", fix="name one: oci:PATH:NAME"
+        )
+    return candidates
+
+
+def _choices(candidates: list[_Candidate]) -> str:
+    names = sorted({c.names[0] if c.names else c.found.digest for c in candidates})
+    return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names[:20]) or "none"
+
+
+def _one(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
+    if not candidates:
+        raise BadInput(f"{name}: the layout is empty")
+    if len({c.found.digest for c in candidates}) == 1 and not wanted:
+        return candidates[0]
+    asked = wanted or this_platform()
+    fits = [c for c in candidates if c.platform is None or _fits(c.platform, asked)]
+    if not fits or (len({c.found.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
+        shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
+        raise BadInput(
+            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with --platform"
+        )
+    return fits[0]
+
+
+def this_platform() -> str:
+    """Return what an index calls this machine."""
+    machine = platform.machine()
+    return f"linux/{_MACHINES.get(machine, machine)}"
+
+
+def _fits(found: _Platform, asked: str) -> bool:
+    os, _, rest = asked.partition("/")
+    architecture, _, variant = rest.partition("/")
+    return (
+        found.os in {"", os}
+        and found.architecture in {"", architecture}
+        and (not variant or found.variant in {"", variant})
+    )
+
+
+def _path(blobs: Blobs, descriptor: _Descriptor) -> str:
+    if not _DIGEST.fullmatch(descriptor.digest):
+        raise Damaged(f"{blobs.name}: {descriptor.digest[:80]!r} is no digest", fix="copy or save it again")
+    return "blobs/" + descriptor.digest.replace(":", "/")
+
+
+def _blob(blobs: Blobs, descriptor: _Descriptor) -> bytes:
+    path = _path(blobs, descriptor)
+    data = content(blobs, path)
+    if data is None:
+        raise Damaged(f"{blobs.name}: the image is not whole: {path} is missing", fix="copy or save it again")
+    algorithm, _, digest = descriptor.digest.partition(":")
+    if hashlib.new(algorithm, data).hexdigest() != digest:
+        raise Damaged(
+            f"{blobs.name}: the image is damaged: {path} is not what its name says",
+            fix="copy or save it again",
+        )
+    return data

@@ -1,0 +1,199 @@
+"""List what is in a tar, member by member, without taking a number in it on trust.
+
+Python's tarfile holds every member and every extended header in memory, whatever their size. The format is
+that of tar(5): ustar, PAX records, GNU long names.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from toolkit.errors import Damaged
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.source import Source
+from toolkit.image.files.tree import Kind
+
+_BLOCK = 512
+_EXTENDED = 1 << 20
+"""Bytes of an extended header; Go's archive/tar, by which engines read layers, stops there too."""
+_LARGEST = 1 << 50
+_KINDS: dict[bytes, Kind] = {
+    **dict.fromkeys((b"0", b"\0", b"7", b"S"), "file"),
+    **dict.fromkeys((b"5", b"D"), "folder"),
+    b"2": "link",
+}
+_NO_DATA = (b"1", b"2", b"3", b"4", b"5", b"6")
+_EXTENSIONS = (b"x", b"g", b"L", b"K")
+_NOTES = (b"V", b"M", b"N", b"A", b"X")
+"""A label of the volume, and what other systems keep beside a file."""
+_RECORD = re.compile(rb"(\d{1,7}) ([^=]{1,256})=")
+_ENDS = bytes(_BLOCK)
+
+
+class Entry(NamedTuple):
+    """A member. ``target`` is where a link points, or the member that a ``hard`` link is another name of."""
+
+    name: str
+    kind: Kind
+    offset: int
+    size: int
+    target: str
+    hard: bool
+    sparse: bool
+    """Its bytes are stored without their gaps."""
+
+
+def is_tar(head: bytes) -> bool:
+    """Tell whether a file that begins with ``head``, a block or more, is a tar."""
+    if len(head) < _BLOCK:
+        return False
+    try:
+        return _number(head[148:156]) == _sum(head[:_BLOCK])
+    except ValueError:
+        return False
+
+
+def entries(source: Source, name: str, budget: Budget) -> Iterator[Entry]:
+    """Yield the members in the order in which they stand.
+
+    Raises:
+        Damaged, CheckFailed: if the tar is damaged or cut short, or lists more than any image has.
+    """
+    at, said = 0, dict[str, str]()
+    while (block := _header(source, at, name)) is not None:
+        budget.list()
+        kind, size = _checked(block, name)
+        at += _BLOCK
+        if kind in _EXTENSIONS:
+            said |= _extension(source, kind, at, size, name)
+            at += padded(size)
+            continue
+        size = 0 if kind in _NO_DATA else _size(said.get("size"), size, name)
+        if kind == b"S":
+            at = _after_map(source, block, at, budget)
+        if kind not in _NOTES:
+            yield _entry(block, kind, said, at, size)
+        at, said = at + padded(size), {}
+        if at > _LARGEST:
+            raise _broken(name, "a member of impossible size")
+
+
+def _header(source: Source, at: int, name: str) -> bytes | None:
+    """Return the header at ``at``; ``None`` at the end."""
+    block = source.read_at(at, _BLOCK)
+    if block == _ENDS:
+        return None
+    if len(block) == _BLOCK:
+        return block
+    # Engines take a tar without the two blocks of zeros at its end; zstd does not tell that it was cut.
+    if block or source.slow or (at and not source.read_at(at - 1, 1)):
+        raise _broken(name, "it is cut short")
+    return None
+
+
+def _extension(source: Source, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
+    """Return what a header says of the one that follows."""
+    if size > _EXTENDED:
+        raise _broken(name, f"an extended header of {size} bytes")
+    # With its padding, so that a source that hashes what is read in order sees every byte.
+    raw = source.read_at(at, padded(size))[:size]
+    match kind:
+        case b"x":
+            return _records(raw, name)
+        case b"L":
+            return {"path": _text(raw)}
+        case b"K":
+            return {"linkpath": _text(raw)}
+        case _:
+            return {}  # what holds for all members is no name
+
+
+def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> Entry:
+    path = said.get("GNU.sparse.name") or said.get("path") or _name(block)
+    target = (said.get("linkpath") or _text(block[157:257])) if kind in b"12" else ""
+    sparse = kind == b"S" or (bool(said) and any(key.startswith("GNU.sparse.") for key in said))
+    # Old tars mark a folder by the last letter of its name.
+    shown = "folder" if kind in (b"0", b"\0") and path.endswith("/") else _KINDS.get(kind, "other")
+    return Entry(path, shown, at, size, target, kind == b"1", sparse)
+
+
+def _checked(block: bytes, name: str) -> tuple[bytes, int]:
+    """Return the kind and the size that a header names."""
+    try:
+        if _number(block[148:156]) != _sum(block):
+            raise _broken(name, "a header whose checksum is wrong")
+        size = _number(block[124:136])
+    except ValueError as error:
+        raise _broken(name, "a header with an impossible number") from error
+    if size > _LARGEST:
+        raise _broken(name, "a member of impossible size")
+    return block[156:157], size
+
+
+def _size(said: str | None, size: int, name: str) -> int:
+    if said is None:
+        return size
+    if not re.fullmatch(r"[0-9]{1,15}", said):
+        raise _broken(name, "a member of impossible size")
+    return int(said)
+
+
+def _sum(block: bytes) -> int:
+    return sum(block) - sum(block[148:156]) + 8 * 32
+
+
+def _number(field: bytes) -> int:
+    """Read an octal number, or a large one as GNU writes it."""
+    if field[0] == 0x80:
+        return int.from_bytes(field[1:], "big")
+    digits = field.partition(b"\0")[0].strip(b" ")
+    if digits and not digits.isdigit():
+        raise ValueError("no number")
+    return int(digits or b"0", 8)
+
+
+def _name(block: bytes) -> str:
+    name = _text(block[:100])
+    # GNU's own format has other things in the place of the prefix.
+    prefix = _text(block[345:500]) if block[345] and block[257:263] == b"ustar\0" else ""
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _text(raw: bytes) -> str:
+    return raw.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+
+def _records(raw: bytes, name: str) -> dict[str, str]:
+    """Read PAX records; those that the inspector has no use for are left out."""
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(raw) and raw[at] != 0:
+        record = _RECORD.match(raw, at)
+        end = at + int(record[1]) if record else 0
+        if record is None or not record.end() < end <= len(raw) or raw[end - 1] != 0x0A:
+            raise _broken(name, "a PAX header that makes no sense")
+        key = record[2].decode("utf-8", "replace")
+        if key in {"path", "linkpath", "size"} or key.startswith("GNU.sparse."):
+            found[key] = raw[record.end() : end - 1].decode("utf-8", "surrogateescape")
+        at = end
+    return found
+
+
+def _after_map(source: Source, block: bytes, at: int, budget: Budget) -> int:
+    """Return where the data of an old sparse file begin: the map of its gaps may go on behind the header."""
+    more = block[482]
+    while more:
+        budget.list()
+        following = source.read_at(at, _BLOCK)
+        more = following[504] if len(following) == _BLOCK else 0
+        at += _BLOCK
+    return at
+
+
+def padded(size: int) -> int:
+    """Return how many bytes a member of so many bytes takes in a tar."""
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _broken(name: str, what: str) -> Damaged:
+    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save it again")

@@ -1,0 +1,50 @@
+"""What activating an environment of conda or of Python does to PATH, told without running it."""
+
+import re
+from dataclasses import dataclass
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.shellwords import UNTOLD
+
+_MOST = 1 << 16
+_SOURCING = frozenset((".", "source"))
+_HOOK = re.compile(r"(/.*)/etc/profile\.d/(?:conda|mamba)\.sh\Z")
+_ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """The environment's prefix, the variable that names it, and scripts that are read then."""
+
+    prefix: str
+    variable: str
+    scripts: tuple[str, ...] = ()
+
+
+def hooked(tree: FileTree, words: list[str]) -> str | None:
+    """Return the root of the conda whose shell functions a command reads."""
+    found = _HOOK.match(words[1]) if len(words) == 2 and words[0] in _SOURCING else None
+    return found[1] if found and UNTOLD not in words[1] and files.is_file(tree, words[1]) else None
+
+
+def activated(tree: FileTree, words: list[str], root: str) -> Activation | None:
+    """Return what a command activates; ``root`` is the conda whose functions were read, or empty."""
+    if any(UNTOLD in word for word in words):
+        return None
+    first, *rest = words
+    if first in _SOURCING and rest and (found := _ACTIVATE.match(rest[0])):
+        if len(rest) == 1 and files.is_file(tree, f"{found[1]}/pyvenv.cfg"):
+            return Activation(found[1], "VIRTUAL_ENV")
+        root, rest = found[1], ["activate", *rest[1:]]
+    elif first not in {"conda", "mamba"}:
+        return None
+    if not root or rest[:1] != ["activate"] or len(rest) > 2:
+        return None
+    name = rest[1] if len(rest) == 2 else "base"
+    prefix = root if name == "base" else name if name.startswith("/") else f"{root}/envs/{name}"
+    settings = files.text(tree, f"{prefix}/conda-meta/state", _MOST) or ""  # conda env config vars set
+    if not files.names(tree, f"{prefix}/conda-meta") or "PATH" in settings:
+        return None
+    # conda/conda:conda/activate.py: in the order of their names.
+    return Activation(prefix, "CONDA_PREFIX", tuple(files.glob(tree, f"{prefix}/etc/conda/activate.d/*.sh")))

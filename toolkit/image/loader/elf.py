@@ -1,0 +1,240 @@
+"""What a program or library says of itself in its ELF headers: what it is, what it needs, where it looks.
+
+Only the segment table and the dynamic section are read, and their tables are walked here: libraries for
+ELF files read as many entries as a file claims to have. The format is in elf(5) and the System V ABI.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolkit.image.files.pages import Pages, whole
+
+_MACHINES = {
+    3: "i386",
+    21: "ppc64le",
+    22: "s390x",
+    40: "arm",
+    62: "x86_64",
+    183: "aarch64",
+    243: "riscv64",
+}
+_LOAD, _DYNAMIC, _PROPERTY = 1, 2, 0x6474E553
+_NEEDED, _STRTAB, _SYMTAB, _STRSZ, _SONAME, _RPATH, _RUNPATH = 1, 5, 6, 10, 14, 15, 29
+_VERNEED = 0x6FFFFFFE
+_SEGMENTS = 128
+_TAGS = 1024
+_LONGEST = 4096
+_ALL = 32 << 20
+_MOST_TEXT = 1 << 18
+"""Bytes of names that one file may list; a library of a training image lists some thousand."""
+_FILES = 200
+_VERSIONS = 500
+_SYMBOLS = 200_000
+"""More of any than a sane file has: a hostile one says that it has billions."""
+_ISA_NEEDED = 0xC0008002
+"""GNU_PROPERTY_X86_ISA_1_NEEDED of the x86-64 ABI; its bits are the levels from 1 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elf:
+    """``rpath`` and ``runpath`` have ``$ORIGIN`` as written; where both are there, only RUNPATH counts.
+
+    ``versions`` are the names of symbol versions that it needs of others (``GLIBC_2.34``), ``level`` the
+    level of x86-64 that it says it needs.
+    """
+
+    architecture: str | None
+    soname: str | None = None
+    needed: tuple[str, ...] = ()
+    rpath: tuple[str, ...] = ()
+    runpath: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    level: int | None = None
+
+
+class Tables:
+    """The tables of an ELF file that its loader reads.
+
+    Raises:
+        ValueError, struct.error: if the file is no ELF file or is damaged.
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        start = pages.take(0, 64)
+        if not start.startswith(b"\x7fELF") or len(start) < 64:
+            raise ValueError("no ELF file")
+        self._pages, self._left = pages, _MOST_TEXT
+        self.wide = start[4] == 2
+        self._order = ">" if start[5] == 2 else "<"
+        head = self._take("HHIQQQIHHH" if self.wide else "HHIIIIIHHH", 16)
+        self.machine, at, size, count = head[1], head[4], head[8], head[9]
+        self._segments = [self._segment(at + n * size) for n in range(min(count, _SEGMENTS))]
+        self.tags = self._dynamic()
+        self._strings = self._first(_STRTAB)
+
+    def _take(self, shape: str, at: int) -> tuple[int, ...]:
+        form = self._order + shape
+        return struct.unpack(form, self._pages.take(at, struct.calcsize(form)))
+
+    def _segment(self, at: int) -> tuple[int, int, int, int, bool]:
+        """Return type, offset, address and size in the file of a segment, and whether it can be executed."""
+        if self.wide:
+            kind, flags, offset, address, _, size = self._take("IIQQQQ", at)
+        else:
+            kind, offset, address, _, size, _, flags = self._take("IIIIIII", at)
+        return kind, offset, address, size, bool(flags & 1)
+
+    def _dynamic(self) -> list[tuple[int, int]]:
+        tags: list[tuple[int, int]] = []
+        shape, step = ("qQ", 16) if self.wide else ("iI", 8)
+        for kind, offset, _, size, _ in self._segments:
+            if kind != _DYNAMIC:
+                continue
+            for n in range(min(size // step, _TAGS)):
+                tag, value = self._take(shape, offset + n * step)
+                if tag == 0:
+                    return tags
+                tags.append((tag, value))
+        return tags
+
+    def _first(self, wanted: int) -> int | None:
+        return next((value for tag, value in self.tags if tag == wanted), None)
+
+    def place(self, address: int) -> int | None:
+        """Return where in the file an address of memory is."""
+        for kind, offset, start, size, _ in self._segments:
+            if kind == _LOAD and start <= address < start + size:
+                return address - start + offset
+        return None
+
+    def text(self, at: int) -> str:
+        """Return a text of the dynamic string table."""
+        start = self.place(self._strings) if self._strings is not None else None
+        if start is None:
+            raise ValueError("no string table")
+        found = self._pages.take(start + at, _LONGEST).partition(b"\0")[0]
+        self._left -= len(found)
+        if self._left < 0:
+            raise ValueError("more names than any file lists")
+        return found.decode("utf-8", "replace")
+
+    def data(self) -> bytes:
+        """Return what the file loads and does not execute; all of it where one segment is for both."""
+        loaded = [(offset, size, run) for kind, offset, _, size, run in self._segments if kind == _LOAD]
+        start = self.place(self._strings) if self._strings is not None else None
+        plain = [(offset, size) for offset, size, run in loaded if not run]
+        if start is None or not any(offset <= start < offset + size for offset, size in plain):
+            plain = [(offset, size) for offset, size, _ in loaded]
+        left, pieces = _ALL, []
+        for offset, size in plain:
+            pieces.append(self._pages.take(offset, min(size, left)))
+            left -= len(pieces[-1])
+        return b"\0".join(pieces)
+
+    def texts(self, wanted: int) -> tuple[str, ...]:
+        return tuple(self.text(value) for tag, value in self.tags if tag == wanted)
+
+    def versions(self) -> Iterator[str]:
+        """Yield the versions of symbols that the file needs (.gnu.version_r)."""
+        start = self._first(_VERNEED)
+        at = self.place(start) if start is not None else None
+        files = 0
+        while at is not None and files < _FILES:
+            _, count, _, first, following = self._take("HHIII", at)
+            entry = at + first
+            for _ in range(min(count, _VERSIONS)):
+                _, _, _, name, step = self._take("IHHII", entry)
+                yield self.text(name)
+                if step == 0:
+                    break
+                entry += step
+            files += 1
+            at = at + following if following else None
+
+    def level(self) -> int | None:
+        """Return the level of x86-64 that the file's property note asks for (.note.gnu.property)."""
+        for kind, offset, _, size, _ in self._segments:
+            if kind != _PROPERTY:
+                continue
+            name, length, note = self._take("III", offset)
+            at, end = offset + 12 + -(-name // 4) * 4, offset + min(size, 12 + name + length)
+            while note == 5 and at + 12 <= end:
+                property_type, size_of_data = self._take("II", at)
+                if property_type == _ISA_NEEDED:
+                    return self._take("I", at + 8)[0].bit_length() or None
+                at += 8 + -(-size_of_data // 8) * 8
+        return None
+
+    def symbol(self, name: str) -> bytes | None:
+        """Return the bytes at a symbol that the file defines, up to a NUL; ``None`` where it has none."""
+        strings, symbols = self._strings, self._first(_SYMTAB)
+        names = self.place(strings) if strings is not None else None
+        at = self.place(symbols) if symbols is not None else None
+        if names is None or at is None or not self.wide:
+            return None
+        length = self._first(_STRSZ) or 0
+        wanted = self._pages.take(names, length).find(b"\0" + name.encode() + b"\0")
+        if wanted < 0:
+            return None
+        # Each symbol has a name of two bytes or more; tools that edit files move the names behind all else.
+        size = min(length // 2, _SYMBOLS) * 24
+        entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
+        if entry is None:
+            return None
+        _, _, _, section, value, _ = self._take("IBBHQQ", entry)
+        where = self.place(value) if section else None
+        return None if where is None else self._pages.take(where, _LONGEST * 4).partition(b"\0")[0]
+
+    def _entry(self, name: bytes, at: int, length: int) -> int | None:
+        table = self._pages.take(at, length)
+        found = table.find(name)
+        while found >= 0 and found % 24:
+            found = table.find(name, found + 1)
+        return at + found if found >= 0 else None
+
+
+def tables(pages: Pages) -> Tables | None:
+    """Return the tables of an ELF file; ``None`` for anything else, and for one that is damaged."""
+    try:
+        return Tables(pages)
+    except (ValueError, struct.error, OverflowError):
+        return None
+
+
+def symbol(pages: Pages, name: str) -> str | None:
+    """Return the text at a symbol of a library."""
+    found = tables(pages)
+    try:
+        text = found.symbol(name) if found else None
+    except (ValueError, struct.error, OverflowError):
+        return None
+    return None if text is None else text.decode("utf-8", "replace")
+
+
+def data(pages: Pages) -> bytes:
+    """Return what of a library can hold texts; the beginning of a file that is none."""
+    found = tables(pages)
+    return found.data() if found else pages.take(0, _ALL)
+
+
+def read_elf(pages: Pages | bytes) -> Elf | None:
+    """Read an ELF file; ``None`` for anything else, and for one that is damaged."""
+    try:
+        file = Tables(whole(pages) if isinstance(pages, bytes) else pages)
+        runpath = _folders(file.texts(_RUNPATH))
+        return Elf(
+            architecture=_MACHINES.get(file.machine),
+            soname=next(iter(file.texts(_SONAME)), None),
+            needed=file.texts(_NEEDED),
+            rpath=() if runpath else _folders(file.texts(_RPATH)),
+            runpath=runpath,
+            versions=tuple(dict.fromkeys(file.versions())),
+            level=file.level(),
+        )
+    except (ValueError, struct.error, OverflowError):
+        return None
+
+
+def _folders(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(p for text in texts for p in text.split(":") if p)

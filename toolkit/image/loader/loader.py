@@ -1,0 +1,297 @@
+"""Find the library that a program in an image would load, as ld.so does it (ld.so(8))."""
+
+import posixpath
+import re
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import islice
+from sys import intern
+from typing import Literal
+
+from toolkit.errors import CheckFailed
+from toolkit.image.files import tree as files
+from toolkit.image.files.bounded import BoundedTree
+from toolkit.image.files.pages import Pages, whole
+from toolkit.image.files.tree import FileTree, Sliced
+from toolkit.image.loader.elf import Elf, data, read_elf
+from toolkit.image.loader.ldcache import read_cache
+
+_DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_MOST_FILES = 2000
+"""Programs and libraries whose headers are read; a training image has a hundred that matter."""
+_MOST_TEXT = 1 << 16
+_MOST_INCLUDED = 200
+_CACHE = "/etc/ld.so.cache"
+_ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
+"""The loader is there before all else: no library looks for it, wherever it lies (Nix, Guix, EESSI)."""
+_SHARED = re.compile(r"\.so(\.|\Z)")
+_MOST_CACHE = 8 << 20
+_MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
+"""Answers that are remembered; some training images ask for 20,000 paths."""
+_MOST_PATH = 4095
+_MOST_NAMES = 16 << 20
+"""Bytes of names that all programs and libraries together may list."""
+_KEPT = 24 << 20
+"""Bytes of files, and as many of their texts, that are kept: a library is unpacked once for all questions."""
+_LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
+"""What ``$LIB`` stands for on Debian and elsewhere."""
+_NAME = 64
+"""Bytes of memory that a name takes beside its letters."""
+_PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
+
+
+@dataclass
+class Loader:
+    """Searches one image; remembers what it has read."""
+
+    tree: FileTree
+    environment: dict[str, str]
+    most: int = files.MAX_READ
+    """Bytes of a file that are read where its middle cannot be read alone."""
+    spent: int = 0
+    """Bytes that were read of files to learn what they need."""
+    listed: int = 0
+    """Bytes of the names that they list."""
+    _elves: dict[str, Elf | None] = field(default_factory=dict)
+    _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
+    _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    _real: dict[str, str | None] = field(default_factory=dict)
+    _folders: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _closures: dict[tuple[str, ...], tuple[dict[str, str | None], bool]] = field(default_factory=dict)
+
+    @cached_property
+    def given(self) -> tuple[str, ...]:
+        """The folders of LD_LIBRARY_PATH."""
+        return tuple(p for p in self.environment.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/"))
+
+    @cached_property
+    def architecture(self) -> tuple[str, str] | None:
+        """The image's architecture, and the program that shows it."""
+        for program in _PROGRAMS:
+            if (elf := self.elf(program)) and elf.architecture:
+                return elf.architecture, program
+        return None
+
+    @cached_property
+    def index(self) -> dict[str, str] | None:
+        """The libraries that ldconfig listed; ``None`` where there is no such list."""
+        content = files.read(self.tree, _CACHE, _MOST_CACHE)
+        return read_cache(content, self.architecture[0] if self.architecture else None) if content else None
+
+    @cached_property
+    def standard(self) -> tuple[str, ...]:
+        """The folders that ld.so was built to search."""
+        if musl := next(files.glob(self.tree, "/lib/ld-musl-*.so.1"), None):
+            return _of_musl(self.tree, musl)
+        triplets = [p for p in files.glob(self.tree, "/usr/lib/*-linux-gnu*") if _is_folder(self.tree, p)]
+        return (*triplets, *_DEFAULT)
+
+    @cached_property
+    def configured(self) -> tuple[str, ...]:
+        """The folders that every program searches last: those of ld.so.conf and the system's."""
+        return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
+
+    @cached_property
+    def offered(self) -> tuple[str, ...]:
+        """The names that :meth:`find` finds for a program which names no folders, sorted."""
+        last = self.standard if self.index is not None else self.configured
+        lying = {
+            name
+            for folder in (*self.given, *last)
+            for name in files.names(self.tree, files.resolve(self.tree, folder) or folder)
+            if _SHARED.search(name)
+        }
+        return tuple(sorted({*(self.index or ()), *lying}))
+
+    def find(self, soname: str, *users: str) -> str | None:
+        """Return the path at which a program finds ``soname``.
+
+        ``users`` are the file that needs it, the one that loaded that, and so on to the program. The RPATH of
+        each is searched, unless the first has a RUNPATH, which is its own affair; LD_LIBRARY_PATH stands
+        between the two. Last come the index of ldconfig and the system's folders. An image without an index
+        is taken for one whose folders were not listed yet.
+        """
+        if "/" in soname:
+            return soname if self._file(soname) else None
+        own = self._elf_folders(users[0], "runpath") if users else ()
+        inherited = () if own else [p for user in users for p in self._elf_folders(user, "rpath")]
+        wanted = self.elf(users[0]) if users else None
+        if path := self._in_folders((*inherited, *self.given, *own), soname, wanted):
+            return path
+        if self.index is None:
+            return self._in_folders(self.configured, soname, wanted)
+        listed = self.index.get(soname)
+        if listed and self._file(listed):
+            return listed
+        return self._in_folders(self.standard, soname, wanted)
+
+    def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
+        """Return the first file of that name; ld.so passes over those of another architecture."""
+        for folder in dict.fromkeys(folders):
+            path = posixpath.join(folder, soname)
+            if not self._file(path):
+                continue
+            elf = self.elf(path) if user else None
+            if elf is None or user is None or elf.architecture == user.architecture:
+                return path
+        return None
+
+    def real(self, path: str) -> str | None:
+        """Return what ``path`` leads to; ``None`` if nothing is there."""
+        if path not in self._real:
+            if len(self._real) >= _MOST_PATHS:
+                self._real.clear()
+            self._real[path] = files.resolve(self.tree, path)
+        return self._real[path]
+
+    def _file(self, path: str) -> bool:
+        real = self.real(path)
+        return real is not None and self.tree.kind(real) == "file"
+
+    def elf(self, path: str) -> Elf | None:
+        """Read the ELF headers of the file that ``path`` leads to."""
+        real = self.real(path) or path
+        if real not in self._elves:
+            if len(self._elves) >= _MOST_FILES:
+                raise CheckFailed(
+                    f"the image has more than {_MOST_FILES} programs and libraries to look into"
+                )
+            pages = self.pages(real)
+            self._elves[real] = found = read_elf(pages)
+            self.listed += _weight(found) if found else 0
+            if self.listed > _MOST_NAMES:
+                raise CheckFailed("the programs and libraries of the image list more names than any have")
+            self.spent += pages.held
+        return self._elves[real]
+
+    def pages(self, path: str) -> Pages:
+        """Return the file that ``path`` leads to, of which only what is looked at is read."""
+        real = self.real(path)
+        if real is None or self.tree.kind(real) != "file":
+            return whole(b"")
+        if real not in self._pages:
+            tree = self.tree
+            sliced = tree.sliced if isinstance(tree, BoundedTree) else True
+            if isinstance(tree, Sliced) and sliced:
+                self._pages[real] = Pages(partial(tree.piece, real))
+            else:
+                content = files.read(tree, real, self.most) or b""
+                self.spent += len(content)
+                self._pages[real] = whole(content)
+        self._pages.move_to_end(real)
+        while len(self._pages) > 1 and sum(p.held for p in self._pages.values()) > _KEPT:
+            self._pages.popitem(last=False)
+        return self._pages[real]
+
+    def looked_at(self) -> dict[str, Elf]:
+        """Return all programs and libraries that were read so far, by their real paths."""
+        return {path: elf for path, elf in self._elves.items() if elf is not None}
+
+    def texts(self, path: str) -> bytes:
+        """Return the data of the library that ``path`` leads to, in which its texts stand; not its code."""
+        real = self.real(path) or path
+        if real not in self._texts:
+            self._texts[real] = data(self.pages(real))
+        self._texts.move_to_end(real)
+        while len(self._texts) > 1 and sum(map(len, self._texts.values())) > _KEPT:
+            self._texts.popitem(last=False)
+        return self._texts[real]
+
+    def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
+        """Return soname → path of all that a file needs, itself left out, and whether that is all.
+
+        ``users`` are the program that loads it and what lies between. ``None`` stands for what is missing.
+        """
+        key = (path, *users, str(most))
+        if key not in self._closures:
+            if len(self._closures) >= _MOST_CLOSURES:
+                self._closures.clear()
+            self._closures[key] = self._follow((path, *users), most)
+        return self._closures[key]
+
+    def _follow(self, start: tuple[str, ...], most: int) -> tuple[dict[str, str | None], bool]:
+        found: dict[str, str | None] = {}
+        waiting: deque[tuple[str, ...]] = deque([start])
+        while waiting and len(found) < most:
+            users = waiting.popleft()
+            elf = self.elf(users[0])
+            for soname in elf.needed if elf else ():
+                if soname not in found:
+                    where = self.find(soname, *users)
+                    if where is None and _ITSELF.match(soname):
+                        continue
+                    found[soname] = where = intern(where) if where else None
+                    if where:
+                        waiting.append((where, *users))
+        return found, not waiting
+
+    def _elf_folders(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
+        """Return the folders that a file names itself, with ``$ORIGIN`` put in."""
+        key = (path, kind)
+        if key not in self._folders:
+            if len(self._folders) >= _MOST_FOLDERS:
+                self._folders.clear()
+            self._folders[key] = self._written(path, kind)
+        return self._folders[key]
+
+    def _written(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
+        found = self.elf(path)
+        written: tuple[str, ...] = getattr(found, kind) if found else ()
+        origin = posixpath.dirname(self.real(path) or path)
+        libs = _LIB.get((found.architecture if found else None) or "", ("lib",))
+        folders = (
+            _put(_put(p, "ORIGIN", origin), "LIB", lib)
+            for p in written
+            for lib in (libs if re.search(r"\$\{?LIB", p) else libs[:1])
+        )
+        known = [posixpath.normpath(p) for p in islice(folders, _MOST_INCLUDED) if p.startswith("/")]
+        return tuple(p for p in known if len(p) <= _MOST_PATH)
+
+    def program(self, name: str) -> str | None:
+        """Return where the image's PATH finds a program."""
+        for folder in self.environment.get("PATH", _PATH).split(":"):
+            path = posixpath.join(folder, name)
+            if folder.startswith("/") and files.is_file(self.tree, path):
+                return path
+        return None
+
+
+def _weight(elf: Elf) -> int:
+    named = (*elf.needed, *elf.rpath, *elf.runpath, *elf.versions)
+    return sum(map(len, named)) + _NAME * len(named)
+
+
+def _put(text: str, name: str, value: str) -> str:
+    return text.replace(f"${{{name}}}", value).replace(f"${name}", value)
+
+
+def _of_musl(tree: FileTree, loader: str) -> tuple[str, ...]:
+    """Return the folders that musl searches: those of its file, else its own (musl:ldso/dynlink.c)."""
+    name = posixpath.basename(loader).removesuffix(".so.1")
+    written = re.split(r"[:\n]", files.text(tree, f"/etc/{name}.path", _MOST_TEXT) or "")
+    return tuple(p for p in written if p.startswith("/")) or ("/lib", "/usr/local/lib", "/usr/lib")
+
+
+def _configured(tree: FileTree, path: str, visited: set[str]) -> list[str]:
+    """Read ld.so.conf as ldconfig(8) does: an included pattern may be relative to the file's own folder."""
+    real = files.resolve(tree, path)
+    if real is None or real in visited or len(visited) >= _MOST_INCLUDED:
+        return []
+    visited.add(real)
+    folders: list[str] = []
+    for raw in (files.text(tree, real, _MOST_TEXT) or "").splitlines():
+        words = raw.partition("#")[0].split()
+        if words[:1] == ["include"]:
+            for pattern in words[1:]:
+                for included in files.glob(tree, posixpath.join(posixpath.dirname(path), pattern)):
+                    folders += _configured(tree, included, visited)
+        elif words and words[0].startswith("/"):
+            folders.append(words[0].partition("=")[0])
+    return folders
+
+
+def _is_folder(tree: FileTree, path: str) -> bool:
+    real = files.resolve(tree, path)
+    return real is not None and tree.kind(real) == "folder"

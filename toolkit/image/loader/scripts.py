@@ -1,0 +1,229 @@
+"""What the scripts of an image that Apptainer reads before a program set for it; they are read, not run."""
+
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.config import BEGINNING
+from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.activation import activated, hooked
+from toolkit.image.loader.shellwords import LONGEST, UNTOLD, commands, expand
+
+_MOST_TEXT = 1 << 16
+_MOST_SCRIPTS = 20
+_RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh"))
+"""Written by Apptainer itself and the same in every image, for what its caller asks
+(apptainer:internal/pkg/build/sources/base_environment.go)."""
+_EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
+_RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
+"""Commands that set variables by what they find when they run."""
+_SOURCING = frozenset((".", "source"))
+_ASKING = frozenset(("-e", "-f", "-r", "-s"))
+_FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
+"""What a function sets, and where it is called, is more than is read here (conda.sh, Intel's setvars.sh)."""
+_MOST_SOURCED = 10
+_NAMING = frozenset(("for", "case", "select", "function"))
+_OPENING = frozenset(("if", "while", "until", "{"))
+_CLOSING = frozenset(("fi", "done", "esac", "}"))
+_GOING_ON = frozenset(("then", "else", "elif", "do", "!", "time"))
+_PATHS = ("PATH", "LD_LIBRARY_PATH")
+_DEFAULT = re.compile(r'"?\$\{\w+:?-')
+_ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """``values`` are the variables as far as they can be told; ``untold`` says why others, or parts, are not.
+
+    Of a list of folders ``values`` has those that can be told, so that they are searched.
+    """
+
+    values: dict[str, str]
+    untold: dict[str, str] = field(default_factory=dict)
+
+
+def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Environment:
+    """Return what an image sets, by its scripts in their order; ``given`` is set before."""
+    shell = _Shell(tree, {"PATH": BEGINNING, **(given or {})})
+    found = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
+    own = (path for path in found if posixpath.basename(path) not in _RUNTIME)
+    for script in islice(own, _MOST_SCRIPTS):
+        shell.read(script, files.text(tree, script, _MOST_TEXT) or "")
+    return shell.told()
+
+
+class _Shell:
+    def __init__(self, tree: FileTree, given: dict[str, str]) -> None:
+        self.tree = tree
+        self.values = {name: value.replace(UNTOLD, "") for name, value in given.items()}
+        # Apptainer's last script exports LD_LIBRARY_PATH, whoever set it.
+        self.exported = {*given, *_PATHS}
+        self.begun = False
+        """The image has a PATH of its own, and no longer the one that Apptainer begins with."""
+        self.why: dict[str, str] = {}
+        self.script = ""
+        self.all = False
+        self.sourced = 0
+        self.conda = ""
+
+    def read(self, script: str, text: str) -> bool:
+        """Take over what a script sets, and tell whether those that come after it are read too."""
+        self.script = script
+        depth, rounds, sure = 0, 0, True
+        for before, words in commands(text):
+            rounds = max(0, rounds + (before == "(") - (before == ")"))
+            deeper, command = _inside(words)
+            depth = max(0, depth + deeper)
+            certain = not depth + rounds and (before not in {"&&", "||"} or (before == "&&" and sure))
+            if certain and command[:1] in (["exit"], ["return"]):
+                return command[0] == "return"
+            if certain and command and self._activated(command):
+                sure = True
+                continue
+            if certain and command[:1] and command[0] in _SOURCING and (inner := self._sourced(command)):
+                sure = False
+                if not self._read_in(*inner):
+                    return False
+                continue
+            sure = self._command(command, certain=certain) and certain
+        return True
+
+    def _activated(self, command: list[str]) -> bool:
+        """Take over what activating an environment sets; false for any other command."""
+        if command[0] not in _RUNNING:
+            return False
+        words = [expand(word, self.values.get) for word in command]
+        if root := hooked(self.tree, words):
+            self.conda = root
+            self._before("PATH", f"{root}/condabin")
+            return True
+        found = activated(self.tree, words, self.conda)
+        if found is None:
+            return False
+        self._before("PATH", f"{found.prefix}/bin")
+        self._set(found.variable, found.prefix, "", certain=True)
+        self.exported.add(found.variable)
+        for script in found.scripts[:_MOST_SCRIPTS]:
+            if inner := self._sourced([".", script]):
+                self._read_in(*inner)
+            elif "PATH=" in (files.text(self.tree, script, _MOST_TEXT) or "PATH="):
+                self._run(f". {script}")
+        return True
+
+    def _before(self, name: str, folder: str) -> None:
+        self._set(name, f"{folder}:{self.values.get(name, '')}", folder, certain=True)
+
+    def _sourced(self, words: list[str]) -> tuple[str, str] | None:
+        """Return the script of the image that a command reads, where it can be read here as well."""
+        path = expand(words[1], self.values.get) if len(words) == 2 else ""
+        if not path.startswith("/") or UNTOLD in path or self.sourced >= _MOST_SOURCED:
+            return None
+        text = files.text(self.tree, path, _MOST_TEXT + 1)
+        if text is None or len(text) > _MOST_TEXT or _FUNCTION.search(text):
+            return None
+        return path, text
+
+    def _read_in(self, path: str, text: str) -> bool:
+        outer, self.sourced = self.script, self.sourced + 1
+        goes_on = self.read(path, text)
+        self.script = outer
+        return goes_on
+
+    def told(self) -> Environment:
+        values: dict[str, str] = {}
+        untold: dict[str, str] = {}
+        for name in sorted(self.exported & self.values.keys()):
+            written = self.values[name].split(":")
+            parts = [part for part in written if UNTOLD not in part]
+            if len(parts) < len(written):
+                untold[name] = self.why[name]
+            if len(parts) == len(written) or any(parts):
+                values[name] = ":".join(parts)
+        return Environment({"PATH": BEGINNING, **values}, untold)
+
+    def _command(self, words: list[str], *, certain: bool) -> bool:
+        """Take over what a command sets, and tell whether it surely succeeds."""
+        place = next((n for n, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
+        if place == len(words):
+            self._assign(words, certain=certain, export=self.all)
+            return True
+        name, rest = words[place], words[place + 1 :]
+        if name in _EXPORTING:
+            self._assign([w for w in rest if not w.startswith("-")], certain=certain, export=True)
+        elif name == "unset":
+            self._unset(rest, certain=certain)
+        elif name == "set":
+            self.all = self.all or "-a" in rest or "allexport" in rest
+        elif (name in _RUNNING or name[0] in "$`") and not self._nowhere(name, rest):
+            self._run(" ".join((name, *rest)))
+        return name in _EXPORTING or (name == "[" and self._there(rest))
+
+    def _there(self, words: list[str]) -> bool:
+        """Tell whether ``[`` asks for a file that is in the image."""
+        path = expand(words[1], self.values.get) if len(words) == 3 and words[0] in _ASKING else ""
+        return path.startswith("/") and UNTOLD not in path and files.is_file(self.tree, path)
+
+    def _assign(self, words: list[str], *, certain: bool, export: bool) -> None:
+        for word in words:
+            found = _ASSIGNED.match(word)
+            name = found["name"] if found else word
+            if found:
+                value = expand(found["word"], partial(self._value, name, found["word"]))
+                if found["more"]:
+                    value = f"{self.values.get(name, '')}{value}"
+                self._set(name, value, word, certain=certain)
+            if export:
+                self.exported.add(name)
+
+    def _set(self, name: str, value: str, word: str, *, certain: bool) -> None:
+        value = value[:LONGEST]
+        if not certain:
+            self.why[name] = f"{self.script} sets {name} only under a condition"
+            value = f"{value}:{UNTOLD}"
+        elif UNTOLD in value:
+            self.why.setdefault(name, f"{self.script} sets it by what only running it tells: {word[:200]}")
+        else:
+            self.why.pop(name, None)
+        self.values[name] = value
+        self.begun = self.begun or name == "PATH"
+
+    def _value(self, assigned: str, word: str, name: str) -> str | None:
+        """Return a variable; a list that nobody began is empty, and another one may be the caller's."""
+        if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
+            return None
+        if name in self.values:
+            return self.values[name]
+        return "" if (name == assigned or name.endswith("PATH")) and not _DEFAULT.match(word) else None
+
+    def _unset(self, names: list[str], *, certain: bool) -> None:
+        for name in names:
+            if certain:
+                self.values.pop(name, None)
+            elif name in self.values:
+                self._set(name, self.values[name], "", certain=False)
+
+    def _nowhere(self, name: str, rest: list[str]) -> bool:
+        """Tell whether a command reads a script that is not in the image."""
+        path = expand(rest[0], self.values.get) if name in {".", "source"} and rest else ""
+        return path.startswith("/") and UNTOLD not in path and not files.is_file(self.tree, path)
+
+    def _run(self, command: str) -> None:
+        for name in _PATHS:
+            self.why[name] = f"{self.script} runs {command[:200]}, and only running it tells what that sets"
+            self.values[name] = f"{self.values.get(name, '')}:{UNTOLD}"
+
+
+def _inside(words: list[str]) -> tuple[int, list[str]]:
+    """Return how many blocks begin before a command, less those that end, and the command itself."""
+    depth = 0
+    for place, word in enumerate(words):
+        if word in _NAMING:
+            return depth + (word != "function"), []
+        if word not in _OPENING | _CLOSING | _GOING_ON:
+            return depth, words[place:]
+        depth += (word in _OPENING) - (word in _CLOSING)
+    return depth, []

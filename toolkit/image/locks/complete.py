@@ -1,0 +1,68 @@
+"""Complete a lock with the fields that follow from the rows of its stack; pure."""
+
+import re
+from collections.abc import Sequence
+
+from toolkit.image.locks.ingredients import AFTER, Ingredients
+from toolkit.image.locks.recipe import Named, recipe_sha256
+from toolkit.knowledge.licences import terms
+from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock, LockedBase, LockedFile, LockedStep, Stage
+from toolkit.model.recipe import MPIS, Recipe
+from toolkit.model.solution import Solution
+
+
+def complete(
+    named: Named,
+    solution: Solution,
+    needs: Ingredients,
+    *,
+    epoch: int,
+    base: LockedBase,
+    build: Stage,
+    run: Stage,
+) -> Lock:
+    """Return the lock of a solution.
+
+    Args:
+        named: the recipe.
+        solution: the versions that the solver chose.
+        needs: what the rows of these versions take to build.
+        epoch: the time of every file of the image, in seconds since 1970.
+        base: the base image.
+        build: the files that compiling needs.
+        run: the files that stay in the image.
+    """
+    return Lock(
+        recipe=named.name,
+        recipe_sha256=recipe_sha256(named.recipe),
+        title=" ".join(named.recipe.title.split()),
+        packages=tuple(re.split(r"[\[=]", package)[0] for package in needs.packages),
+        solution=solution,
+        epoch=epoch,
+        base=base,
+        steps=tuple(_step(component, needs, named.recipe, run.wheels) for component in needs.compiled),
+        environment={k: v for row in needs.rows.values() for k, v in row.environment.items()},
+        licences=terms(solution.versions),
+        build=build,
+        run=run,
+    )
+
+
+def _step(
+    component: Compiled, needs: Ingredients, recipe: Recipe, wheels: Sequence[LockedFile]
+) -> LockedStep:
+    horovod = component == "horovod"
+    return LockedStep(
+        component=component,
+        words=recipe.operations if horovod else needs.rows[component].configure,
+        after=tuple(before for before in AFTER[component] if before in needs.compiled),
+        wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, needs)),
+        # The compiler of CUDA is an archive of that step, because nothing of it stays in the image.
+        extra=needs.helpers if horovod else (),
+    )
+
+
+def _is_needed(wheel: LockedFile, component: Compiled, needs: Ingredients) -> bool:
+    """Return whether a component is compiled against a wheel: a Python package needs the MPI from PyPI."""
+    words = [word for c, row in needs.rows.items() if c in MPIS for word in row.wheels]
+    return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}

@@ -1,0 +1,225 @@
+"""Bring the files of a lock here: verified, kept, and fetched again when they are damaged.
+
+A file is at ``files/<sha256>/<name>`` of the cache, and under that name there is only ever the right one.
+What is being fetched lies beside it as ``.part`` and is continued by the next run.
+"""
+
+import errno
+import fcntl
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from toolkit.data import cache_dir
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.image.files.digest import sha256
+from toolkit.image.locks.origins import addresses
+from toolkit.model.lock import LockedFile
+from toolkit.model.lock_grammar import file_faults, shown
+from toolkit.model.progress import Tell
+from toolkit.run.folders import in_cache
+from toolkit.run.http import Body, Busy, Refused, opened, pause_before, without_login
+from toolkit.run.mirrors import Mirrors, joined, of_machine
+
+_AT_ONCE = 8
+_CHUNK = 1 << 20
+_PAUSES = (1.0, 3.0, 9.0)
+"""Seconds before an address is asked again: name servers and proxies give way when many files are wanted."""
+_PATIENCE = 0.2
+"""Seconds between two looks whether another build is done with the same file."""
+_UPGRADE = "toolkit image lock RECIPE --upgrade"
+
+
+class _Wrong(CheckFailed):
+    """A source gave other bytes than the lock names."""
+
+
+def fetched(
+    files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE", mirrors: Mirrors | None = None
+) -> dict[str, Path]:
+    """Return SHA-256 → verified file of the cache for each of ``files``; ``recipe`` is named in errors.
+
+    ``mirrors`` are those to try after the ones that this machine knows.
+
+    Raises:
+        BadInput: if the name or the digest of a file cannot become a path.
+        CheckFailed: if a source gave other bytes than it should and none gave the right ones, or the disk
+            is full.
+        Missing: if no source gave a file, or the cache takes none.
+    """
+    wanted = {file.sha256: file for file in files}
+    for file in wanted.values():  # an index names files, too, and a name becomes a path
+        for fault in file_faults(file):
+            raise BadInput(f"{shown(file.name)} {shown(file.version)}: {fault}")
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        right = dict(
+            zip(wanted, pool.map(lambda file: is_right(path_of(file), file), wanted.values()), strict=True)
+        )
+    absent = [wanted[digest] for digest, there in right.items() if not there]
+    if absent:
+        in_cache("files")
+        size = sum(file.size for file in absent)
+        tell.step(f"Fetching {len(absent)} files ({size / 1e6:.0f} MB) into {cache_dir() / 'files'}")
+        _fetch(absent, addresses(absent, joined(of_machine(), mirrors or {})), tell, recipe)
+    return {digest: path_of(file) for digest, file in wanted.items()}
+
+
+def path_of(file: LockedFile) -> Path:
+    """Return where the cache has a file, or would have it."""
+    return cache_dir() / "files" / file.sha256 / file.file
+
+
+def is_right(path: Path, file: LockedFile) -> bool:
+    """Compare a file, which need not be there, with what the lock says of it; a size of 0 is not known."""
+    try:
+        if file.size and path.stat().st_size != file.size:
+            return False
+        return sha256(path) == file.sha256
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
+    """Fetch several at a time, the largest first; the first failure, or an interrupt, ends them all."""
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
+        waiting = [
+            pool.submit(_fetch_one, file, where[file.sha256], stop, recipe)
+            for file in sorted(files, key=lambda f: -f.size)
+        ]
+        for number, future in enumerate(as_completed(waiting), start=1):
+            future.result()
+            tell.detail(f"{number} of {len(waiting)} fetched")
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, recipe: str) -> None:
+    target = path_of(file)
+    failures: list[CheckFailed | Missing] = []
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.with_name(f".{file.file}.part").open("ab") as part:
+            _take_turn(part.fileno(), stop)
+            if is_right(target, file):
+                return
+            for url in urls:
+                try:
+                    _take_in_the_end(url, file, part.fileno(), stop)
+                    Path(part.name).replace(target)
+                except (_Wrong, Missing) as error:
+                    failures.append(error)
+                else:
+                    return
+    except OSError as error:
+        raise _disk(error, target) from error
+    raise _none_gave(file, failures, recipe)
+
+
+def _take_turn(part: int, stop: threading.Event) -> None:
+    """Wait while another build fetches the same file.
+
+    Not in the kernel: nothing would tell a thread that waits there that the command was interrupted.
+    """
+    while True:
+        try:
+            return fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if stop.wait(_PATIENCE):
+                raise _ended() from None
+
+
+def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
+    """Take a file from an address, and try again where only the network is to blame."""
+    for pause in _PAUSES:
+        try:
+            return _take(url, file, part, stop)
+        except Refused:
+            raise
+        except Missing as error:
+            if stop.wait(_before_next(error, pause)):
+                raise
+    return _take(url, file, part, stop)
+
+
+def _before_next(error: Missing, pause: float) -> float:
+    """Return the seconds to wait after a failure: ours, or those that a busy server asks for."""
+    asked = error.retry_after if isinstance(error, Busy) else ""
+    return max(pause, pause_before(1, asked)) if asked else pause
+
+
+def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
+    """Write what an address sends to the end of what is there, and verify the whole."""
+    begun = os.fstat(part).st_size
+    if begun >= file.size:  # damaged; or nothing tells how long it should be
+        os.ftruncate(part, 0)
+        begun = 0
+    with opened(url, start=begun) as body:
+        if body.start != begun:
+            os.ftruncate(part, body.start)
+        for chunk in _chunks(body, stop):
+            _write(part, chunk)
+            if file.size and os.fstat(part).st_size > file.size:
+                os.ftruncate(part, 0)
+                raise _Wrong(f"{without_login(url)}: longer than the {file.size} bytes that the lock names")
+    size = os.fstat(part).st_size
+    if file.size and size < file.size:
+        raise Missing(f"{without_login(url)}: ends after {size} of {file.size} bytes")
+    found = sha256(Path(f"/proc/self/fd/{part}"))
+    if found != file.sha256:
+        os.ftruncate(part, 0)
+        if begun:  # what an earlier run left was not the beginning of this file
+            return _take(url, file, part, stop)
+        raise _Wrong(f"{without_login(url)}: SHA-256 {found} instead of {file.sha256}")
+    os.fsync(part)
+    return None
+
+
+def _write(part: int, chunk: bytes) -> None:
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[os.write(part, rest) :]
+
+
+def _chunks(body: Body, stop: threading.Event) -> Iterator[bytes]:
+    while chunk := body.read(_CHUNK):
+        if stop.is_set():
+            raise _ended()
+        yield chunk
+
+
+def _ended() -> Missing:
+    return Missing("another file failed, or the command was interrupted")
+
+
+def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:
+    """Say why there is no file; that something came and was wrong is worse than that nothing came."""
+    detail = [error.message for error in failures]
+    again = _UPGRADE.replace("RECIPE", recipe)
+    if any(isinstance(error, _Wrong) for error in failures):
+        return CheckFailed(
+            f"{file.file}: what came is not the file that the lock names; it was not kept",
+            detail=detail,
+            fix=f"find out who changed it; or lock anew and see what moved: {again}",
+        )
+    return Missing(
+        f"{file.file}: no address gave it",
+        detail=detail,
+        fix=f"connect this machine or set a proxy (https_proxy); where it is gone for good: {again}",
+    )
+
+
+def _disk(error: OSError, target: Path) -> CheckFailed:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        what, fix = (
+            f"the disk of {target.parent} is full",
+            "make room, or set TOOLKIT_CACHE_DIR to another disk",
+        )
+    else:
+        what = f"{target.parent} cannot be written to: {error.strerror or error}"
+        fix = "set TOOLKIT_CACHE_DIR to a folder of yours"
+    return CheckFailed(what, fix=fix)

@@ -1,0 +1,225 @@
+"""The lock of a recipe: where it is kept, whether it still fits, and what moved in a new one."""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from toolkit import data
+from toolkit.ambient import require_trusted
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import read_given, write_whole
+from toolkit.image.locks.origins import require_accepted
+from toolkit.image.locks.recipe import Named, recipe_sha256
+from toolkit.model import lock_grammar
+from toolkit.model.lock import SCHEMA, Lock, LockedFile, encoded
+from toolkit.model.recipe import Recipe
+from toolkit.run.mirrors import MIRROR
+
+SUFFIX = ".lock.json"
+MOST_LOCK = 32 << 20
+"""The largest lock that is read, in bytes; shipped ones have 0.2 MB."""
+_EARLIER = "toolkit.lock/1"
+_SHOWN_FAULTS = 6
+_AT = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
+_LONGEST_FAULT = 300
+
+
+class EarlierLock(BadInput):
+    """A lock that an earlier release of toolkit wrote: it lacks the steps of the build."""
+
+
+class _Head(msgspec.Struct):
+    """The field of a lock that says which other fields it has."""
+
+    schema: str = ""
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """One file, step or variable that differs between two locks.
+
+    ``old`` and ``new`` are versions, words or values; empty text if a lock has none.
+    """
+
+    where: str
+    name: str
+    old: str
+    new: str
+
+
+def lock_path(name: str) -> Path:
+    """Return where the lock of a recipe is, or is to be written: beside the recipe.
+
+    The person's own lock of a shipped recipe goes first. It is also where one is written if toolkit's folder
+    is not a checkout that this user may write to.
+    """
+    recipe = data.find("recipes", name, ".toml")
+    beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)
+    own = own_path(name)
+    if recipe.parent != data.shipped("recipes"):
+        return beside
+    if own.is_file():
+        return own
+    installed = "_data" in recipe.parent.parts
+    return own if installed and not beside.is_file() else beside
+
+
+def own_path(name: str) -> Path:
+    """Return where the person's own lock of a recipe is, which goes before one that came with toolkit."""
+    return data.config_dir() / "recipes" / (Path(name).name.removesuffix(".toml") + SUFFIX)
+
+
+def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
+    """Return the lock that a file holds, every field checked: the one place where a lock is read.
+
+    Args:
+        content: JSON text.
+        name: the file as the user knows it; it begins the message.
+        fix: what to do if the lock is refused.
+
+    Raises:
+        EarlierLock: if the lock is of an earlier schema.
+        BadInput: if the content is not a lock, or a field breaks its grammar.
+    """
+    try:
+        if msgspec.json.decode(content, type=_Head).schema == _EARLIER:
+            why = f"{name}: {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} holds"
+            raise EarlierLock(why, fix=fix or mend("RECIPE"))
+        lock = msgspec.json.decode(content, type=Lock)
+    except UNDECODABLE as error:
+        raise BadInput(f"{name}: not a lock: {_shape(error)}", fix=fix) from error
+    wrong = tuple(islice(lock_grammar.faults(lock), _SHOWN_FAULTS))
+    if wrong:
+        raise BadInput(f"{name}: {wrong[0]}", detail=wrong[1:], fix=fix)
+    return lock
+
+
+def load_lock(name: str) -> Lock | None:
+    """Return the lock of a recipe; ``None`` if it has none.
+
+    Raises:
+        BadInput: if the file is not a lock.
+    """
+    file = lock_path(name)
+    if not os.path.lexists(file):
+        return None
+    if file.parent == own_path(name).parent:
+        require_trusted(file)
+    return decode_lock(read_given(file, most=MOST_LOCK), str(file), fix=mend(name))
+
+
+def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
+    """Return the lock of a recipe that was found under the name or path ``where``.
+
+    ``accepted`` are foreign hosts that the user trusts with files.
+
+    Raises:
+        BadInput: if the file is not a lock, is of another recipe, or takes files from a foreign host.
+        Missing: if there is none.
+    """
+    lock = load_lock(where)
+    if lock is None:
+        raise Missing(f"{where} has no lock", fix=mend(where))
+    if why := stale(lock, named.recipe):
+        raise BadInput(f"{lock_path(where)}: {why}", fix=f"{mend(where)} --upgrade")
+    require_accepted(files_of(lock), str(lock_path(where)), accepted)
+    return lock
+
+
+def files_of(lock: Lock) -> tuple[LockedFile, ...]:
+    """Return all files of a lock."""
+    stages = (lock.build, lock.run)
+    return (*lock.base.packages, *(f for s in stages for f in (*s.debian, *s.wheels, *s.sources)))
+
+
+def stale(lock: Lock, recipe: Recipe) -> str:
+    """Return why a lock is not that of a recipe; empty text if it is."""
+    if lock.recipe_sha256 != recipe_sha256(recipe):
+        return "the recipe has changed since it was locked"
+    return ""
+
+
+def mend(name: str) -> str:
+    """Return the command that makes a lock."""
+    return f"toolkit image lock {name}"
+
+
+def lock_to_replace(name: str) -> tuple[Lock | None, str]:
+    """Return the lock that a new one is compared with; ``None`` and why, if what is there cannot be read."""
+    try:
+        return load_lock(name), ""
+    except BadInput as error:
+        return None, error.message
+
+
+def save_lock(lock: Lock, file: Path) -> None:
+    """Write a lock, or nothing.
+
+    Raises:
+        CheckFailed: if the folder takes no file, or a source of packages gave a field that no lock may hold.
+    """
+    if wrong := next(lock_grammar.faults(lock), ""):
+        raise CheckFailed(
+            f"{file}: not written: {wrong}",
+            fix=f"if an origin is wrong, set {MIRROR} to the mirror of Debian that the package comes from",
+        )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # a signature of the old one
+        write_whole(file, encoded(lock))
+    except OSError as error:
+        raise CheckFailed(
+            f"{file} cannot be written: {error.strerror or error}",
+            fix="copy the recipe to a folder of yours and lock it there",
+        ) from error
+
+
+def moved(old: Lock, new: Lock) -> tuple[Moved, ...]:
+    """Return what differs between two locks of a recipe, stage by stage and by name."""
+    files = (found for where, before, after in _stages(old, new) for found in _moved(where, before, after))
+    return (
+        *files,
+        *_changed("steps", _words(old), _words(new)),
+        *_changed("environment", old.environment, new.environment),
+    )
+
+
+def _words(lock: Lock) -> dict[str, str]:
+    return {step.component: " ".join(step.words) for step in lock.steps}
+
+
+def _changed(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Moved]:
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name, ""), new.get(name, "")
+        if before != after:
+            yield Moved(where=where, name=name, old=before, new=after)
+
+
+def _shape(error: Exception) -> str:
+    """Return what a decoder says, the field first, on one line."""
+    found = _AT.fullmatch(str(error))
+    what, path = (found["what"], found["path"]) if found else (str(error), "")
+    text = f"{path}: {what}" if path else what
+    return "".join(c if c.isprintable() else "\ufffd" for c in text[:_LONGEST_FAULT])
+
+
+def _stages(old: Lock, new: Lock) -> Iterator[tuple[str, tuple[LockedFile, ...], tuple[LockedFile, ...]]]:
+    yield "base", old.base.packages, new.base.packages
+    for where in ("run", "build"):
+        before, after = getattr(old, where), getattr(new, where)
+        for kind in ("debian", "wheels", "sources"):
+            yield f"{where} {kind}", getattr(before, kind), getattr(after, kind)
+
+
+def _moved(where: str, old: tuple[LockedFile, ...], new: tuple[LockedFile, ...]) -> Iterator[Moved]:
+    before, after = ({file.name: file for file in files} for files in (old, new))
+    for name in sorted(before.keys() | after.keys()):
+        one, other = before.get(name), after.get(name)
+        if one and other and one.sha256 == other.sha256:
+            continue
+        versions = (one.version if one else "", other.version if other else "")
+        yield Moved(where=where, name=name, old=versions[0], new=versions[1])

@@ -1,0 +1,65 @@
+"""Solve a recipe and resolve what was chosen: one step from what is wanted to what it is made from."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from toolkit.errors import BadInput
+from toolkit.image.locks.ingredients import ingredients
+from toolkit.image.locks.lock import fitting_lock, load_lock, lock_path, save_lock
+from toolkit.image.locks.recipe import Named
+from toolkit.image.locks.resolve import resolve
+from toolkit.image.locks.solved import solved_rows
+from toolkit.knowledge.stacks import stacks
+from toolkit.model.facts import HostFacts
+from toolkit.model.lock import Lock
+from toolkit.model.progress import Tell
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+def lock_of(
+    client: "DockerClient",
+    named: Named,
+    tell: Tell,
+    host: HostFacts | None = None,
+    *,
+    newer_base: bool = False,
+) -> Lock:
+    """Return a new lock of a recipe, for a cluster if its facts are given.
+
+    Raises:
+        BadInput: if the recipe is one that cannot be built here.
+        CheckFailed: if no stack satisfies it, or a package is not to be had.
+        Missing: if the engine or a package source does not answer.
+    """
+    if named.recipe.unbuildable:
+        raise BadInput(
+            f"{named.name} cannot be built here: {named.recipe.unbuildable}",
+            fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
+        )
+    solution, rows = solved_rows(named, host)
+    tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
+    needs = ingredients(rows, named.recipe, stacks())
+    return resolve(client, named, solution, needs, tell, newer_base=newer_base)
+
+
+def ensure_lock(
+    client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
+) -> Lock:
+    """Return the lock of the recipe ``where``, made now if there is none yet.
+
+    Raises:
+        BadInput: as :func:`~toolkit.image.locks.lock.fitting_lock` does.
+    """
+    if load_lock(where) is None:
+        lock = lock_of(client, named, tell)
+        file = lock_path(where)
+        save_lock(lock, file)
+        tell.step(f"Wrote {file}")
+        return lock
+    return fitting_lock(named, where, accepted)
+
+
+def _in_words(versions: dict[str, str]) -> str:
+    return ", ".join(f"{component} {version}" for component, version in versions.items())

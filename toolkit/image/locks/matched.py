@@ -1,0 +1,53 @@
+"""Choose a recipe for an image that fits a host, from the rows that this toolkit can build; pure."""
+
+import msgspec
+
+from toolkit.engine.solve import find
+from toolkit.image.locks.solved import pinned
+from toolkit.knowledge.stacks import Stacks, stacks
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Request
+from toolkit.model.recipe import MPIS, Recipe
+
+_PLACEHOLDER = "*"
+
+
+def matched(
+    host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
+) -> Recipe | None:
+    """Return the first recipe whose image is predicted to work, with what ``image`` is used for in it.
+
+    Its versions are pinned, so that it gives this image without the facts of the host too. ``None`` where
+    no row that can be built would work on this host.
+    """
+    rows = table or stacks()
+    request = msgspec.structs.replace(request, mode=None)
+    for mpi in MPIS:
+        for uses in _uses(image):
+            recipe = _recipe(image, {**uses, mpi: _PLACEHOLDER}, host)
+            found = find(recipe, "matched", rows, host, request)
+            if found is not None:
+                return pinned(recipe, found)
+    return None
+
+
+def _uses(image: ImageFacts) -> list[dict[str, str]]:
+    """Return wishes for what an image is used for: as it is, then any version, then without the rest."""
+    versions = {"tensorflow": image.tensorflow, "horovod": image.horovod}
+    versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)
+    there = {name: version for name, version in versions.items() if version is not None}
+    exact = {name: version or _PLACEHOLDER for name, version in there.items()}
+    tries = [exact]
+    tries += [{**exact, name: _PLACEHOLDER} for name in there]
+    tries += [dict.fromkeys(there, _PLACEHOLDER), {name: "*" for name in there if name == "mpi4py"}, {}]
+    return tries
+
+
+def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:
+    name = image.path.rpartition("/")[2] or "the image"
+    return Recipe(
+        schema="toolkit.recipe/2",
+        title=f"In place of {name}, matched to the cluster",
+        architecture=host.architecture or image.architecture or "x86_64",
+        want=want,
+    )

@@ -1,0 +1,43 @@
+"""The outline of an image that cannot be built here: a lock without its files, to render from."""
+
+from toolkit.image.locks.complete import complete
+from toolkit.image.locks.ingredients import Ingredients, ingredients
+from toolkit.image.locks.origins import of_index
+from toolkit.image.locks.recipe import Named
+from toolkit.image.locks.solved import solved_rows
+from toolkit.knowledge.stacks import stacks
+from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
+from toolkit.model.solution import Component
+
+
+def outlined(named: Named) -> Lock:
+    """Return what a recipe would be built from, as far as the rows of its stack say it.
+
+    The base is the published image by its name, as no registry told a digest; source archives have the hashes
+    of the table, source distributions none; packages and wheels are left out. Nothing can be built from it.
+    """
+    solution, rows = solved_rows(named)
+    needs = ingredients(rows, named.recipe, stacks())
+    base, components = needs.base, (*needs.helpers, *needs.compiled)
+    return complete(
+        named,
+        solution,
+        needs,
+        epoch=0,
+        base=LockedBase(name=base.name, release=base.release, image=base.image, published=base.image),
+        build=Stage(sources=tuple(_source(needs, component) for component in components)),
+        run=Stage(),
+    )
+
+
+def _source(needs: Ingredients, component: Component) -> LockedFile:
+    row = needs.rows[component]
+    archive = row.archive
+    return LockedFile(
+        name=component,
+        version=row.version,
+        file=archive.file if archive else f"{component}-{row.version}.tar.gz",
+        origin=archive.origin if archive else of_index(needs.base.python),
+        sha256=archive.sha256 if archive else "",
+        size=0,
+    )

@@ -1,0 +1,111 @@
+"""Read a ``pylock.toml``, and choose the wheel that an image's Python takes; pure."""
+
+import datetime as dt
+import tomllib
+from collections.abc import Iterator
+
+from packaging.markers import Environment
+from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock
+from packaging.tags import Tag, compatible_tags, cpython_tags
+
+from toolkit.errors import CheckFailed
+from toolkit.image.locks.origins import of_index
+from toolkit.model.lock import LockedFile
+
+_OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
+"""Second number of the first glibc that wheels were made for, where it is not 17."""
+_LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+
+Dated = tuple[LockedFile, int]
+"""A file and when it was uploaded, in seconds; 0 where the index does not tell."""
+
+
+def wheels_of(text: bytes, *, python: str, glibc: str, architecture: str) -> tuple[Dated, ...]:
+    """Return the wheels that a Python installs, one for each package; their size is not known yet.
+
+    ``python`` is a full version.
+
+    Raises:
+        CheckFailed: if a package has no wheel that fits.
+    """
+    lock = Pylock.from_dict(tomllib.loads(text.decode()))
+    chosen = lock.select(
+        environment=environment(python, architecture), tags=tags(python, glibc, architecture)
+    )
+    origin = _origin(python)
+    return tuple(_wheel(package, file, origin) for package, file in chosen)
+
+
+def sdists_of(text: bytes, *, python: str) -> tuple[Dated, ...]:
+    """Return the source distributions, as the index offers them to a ``python`` version.
+
+    Raises:
+        CheckFailed: if a package has none.
+    """
+    lock = Pylock.from_dict(tomllib.loads(text.decode()))
+    return tuple(_sdist(package, _origin(python)) for package in lock.packages)
+
+
+def environment(python: str, architecture: str) -> Environment:
+    """Return what markers are held against; ``python`` is a full version."""
+    return {
+        "implementation_name": "cpython",
+        "implementation_version": python,
+        "os_name": "posix",
+        "platform_machine": architecture,
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux",
+        "platform_version": "",
+        "python_full_version": python,
+        "python_version": ".".join(python.split(".")[:2]),
+        "sys_platform": "linux",
+    }
+
+
+def tags(python: str, glibc: str, architecture: str) -> list[Tag]:
+    """Return the tags of wheels that run, best first."""
+    number = (int(python.split(".")[0]), int(python.split(".")[1]))
+    platforms = list(_platforms(glibc, architecture))
+    interpreter = f"cp{number[0]}{number[1]}"
+    return [
+        *cpython_tags(number, [interpreter], platforms),
+        *compatible_tags(number, interpreter, platforms),
+    ]
+
+
+def _platforms(glibc: str, architecture: str) -> Iterator[str]:
+    newest = int(glibc.split(".")[1])
+    for minor in range(newest, _OLDEST_GLIBC.get(architecture, 17) - 1, -1):
+        yield f"manylinux_2_{minor}_{architecture}"
+        if minor in _LEGACY:
+            yield f"{_LEGACY[minor]}_{architecture}"
+    yield f"linux_{architecture}"
+
+
+def _origin(python: str) -> str:
+    return of_index(".".join(python.split(".")[:2]))
+
+
+def _wheel(package: Package, file: object, origin: str) -> Dated:
+    if not isinstance(file, PackageWheel):
+        raise CheckFailed(f"{package.name} {package.version} has no wheel that fits the image's Python")
+    return _dated(package, file, origin)
+
+
+def _sdist(package: Package, origin: str) -> Dated:
+    if package.sdist is None:
+        raise CheckFailed(f"{package.name} {package.version} has no source distribution")
+    return _dated(package, package.sdist, origin)
+
+
+def _dated(package: Package, file: PackageWheel | PackageSdist, origin: str) -> Dated:
+    locked = LockedFile(
+        name=package.name,
+        version=str(package.version),
+        file=file.filename,
+        origin=origin,
+        sha256=file.hashes["sha256"],
+        size=file.size or 0,
+    )
+    return locked, int(file.upload_time.astimezone(dt.UTC).timestamp()) if file.upload_time else 0

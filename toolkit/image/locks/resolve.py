@@ -1,0 +1,220 @@
+"""From a solution to a lock: ask the package manager and the package index which files it is.
+
+Nothing is installed on this machine, and no code of a package is run on it.
+"""
+
+import tarfile
+from collections.abc import Sequence
+from email.parser import Parser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from toolkit.errors import CheckFailed
+from toolkit.image.locks import pylock
+from toolkit.image.locks.complete import complete
+from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.ingredients import Ingredients
+from toolkit.image.locks.pylock import Dated
+from toolkit.image.locks.recipe import Named
+from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
+from toolkit.model.progress import Tell
+from toolkit.model.solution import Component, Solution
+from toolkit.run import wheels
+from toolkit.run.apt import ESSENTIAL, Answer, files_of
+from toolkit.run.base import ensure_base
+from toolkit.run.mirrors import Mirrors, of_image
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_UNUSED = ("libclang",)
+"""Wheels that others ask for and nothing in an image uses: TensorFlow needs it to be compiled, not to run."""
+_SAME = {"tensorflow-cpu": ("tensorflow",)}
+"""Wheels that are there under another name: tf-keras asks for the one for GPUs, three times the size."""
+
+_UV_GLIBC = (17, *range(28, 32), *range(32, 41))
+"""Second numbers of the glibc releases that uv knows by name."""
+
+
+def resolve(
+    client: "DockerClient",
+    named: Named,
+    solution: Solution,
+    needs: Ingredients,
+    tell: Tell,
+    *,
+    newer_base: bool = False,
+) -> Lock:
+    """Return the lock of a solution; its Python files are in the cache afterwards.
+
+    ``needs`` is what the solution takes to build. ``newer_base`` asks the registry for the base image again.
+
+    Raises:
+        CheckFailed: if a package or a wheel is not to be had.
+        Missing: if the engine, the package index or a way to a base image is not there.
+    """
+    base, debian = _debian(client, needs, tell, newer_base=newer_base)
+    kept = {file.sha256 for file in base.packages}
+    run = tuple(file for file in debian.sets["run"] if file.sha256 not in kept)
+    build = tuple(file for file in debian.sets["build"] if file.sha256 not in kept)
+    tell.step(f"Asking the package index for the wheels of {named.name}")
+    python = _Python(needs, solution.architecture, run, named.name, tell)
+    sdists = python.sdists()
+    installed = python.wheels((*needs.wheels, *needs.packages, *_required(sdists, python)), needs.tools)
+    tools = python.wheels(needs.tools, tuple(f"{file.name}=={file.version}" for file, _ in installed))
+    archives = tuple(_archive(needs, component) for component in (*needs.helpers, *needs.compiled))
+    sources = [f for f, _ in sdists] + [f for f in archives if f]
+    mirrors = of_image(client, base.published) if base.published else {}
+
+    def measured(files: Sequence[LockedFile]) -> tuple[LockedFile, ...]:
+        return _measured(files, tell, named.name, mirrors)
+
+    return complete(
+        named,
+        solution,
+        needs,
+        epoch=max([debian.date, *(date for _, date in (*sdists, *installed, *tools))]),
+        base=base,
+        build=Stage(debian=build, wheels=measured([f for f, _ in tools]), sources=measured(sources)),
+        run=Stage(debian=run, wheels=measured([f for f, _ in installed])),
+    )
+
+
+def _debian(
+    client: "DockerClient", needs: Ingredients, tell: Tell, *, newer_base: bool
+) -> tuple[LockedBase, Answer]:
+    row = needs.base
+    base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
+    tell.step(f"Asking the package manager of {row.name} for the packages")
+    minimal = () if base.published else ESSENTIAL
+    sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
+    if not base.published:
+        sets["base"] = minimal
+    answer = files_of(client, base.reference, row.release, sets, tell, from_nothing=not base.published)
+    locked = LockedBase(
+        name=row.name,
+        release=row.release,
+        image=row.image,
+        published=base.reference if base.published else "",
+        packages=answer.sets.get("base", ()),
+    )
+    return locked, answer
+
+
+class _Python:
+    """The package index, asked for one image's Python."""
+
+    def __init__(
+        self, needs: Ingredients, architecture: str, run: Sequence[LockedFile], name: str, tell: Tell
+    ) -> None:
+        self._needs, self._architecture, self._name, self._tell = needs, architecture, name, tell
+        self._glibc = needs.base.glibc
+        self.version = next(
+            (f.version.partition("-")[0] for f in run if f.name == "python3"), f"{needs.base.python}.0"
+        )
+
+    @property
+    def _platform(self) -> str:
+        wanted = int(self._glibc.split(".")[1])
+        return f"{self._architecture}-manylinux_2_{max(n for n in _UV_GLIBC if n <= wanted)}"
+
+    def wheels(self, requirements: Sequence[str], constraints: Sequence[str]) -> tuple[Dated, ...]:
+        if not requirements:
+            return ()
+        text = wheels.locked(
+            requirements,
+            [line for line in constraints if not Requirement(line).extras],
+            python=self._needs.base.python,
+            platform=self._platform,
+            what=f"the wheels of {self._name}",
+        )
+        found = pylock.wheels_of(
+            text, python=self.version, glibc=self._glibc, architecture=self._architecture
+        )
+        same = {other for file, _ in found for other in _SAME.get(file.name, ())}
+        return tuple(dated for dated in found if dated[0].name not in {*_UNUSED, *same})
+
+    def sdists(self) -> tuple[Dated, ...]:
+        wanted = [f"{c}=={self._needs.rows[c].version}" for c in self._needs.sdists]
+        if not wanted:
+            return ()
+        what = f"the source distributions of {self._name}"
+        text = wheels.sources(wanted, python=self._needs.base.python, what=what)
+        return pylock.sdists_of(text, python=self.version)
+
+    def required(self, sdist: Path) -> tuple[str, ...]:
+        """Return what the metadata of a source distribution says that its wheel needs."""
+        target = pylock.environment(self.version, self._architecture)
+        environment = {"extra": "", **{name: str(value) for name, value in target.items()}}
+        asked = ((text, Requirement(text).marker) for text in required_by(sdist))
+        return tuple(text for text, marker in asked if marker is None or marker.evaluate(environment))
+
+    def fetched(self, files: Sequence[LockedFile]) -> dict[str, Path]:
+        return fetched(files, self._tell, recipe=self._name)
+
+
+def _required(sdists: Sequence[Dated], python: _Python) -> tuple[str, ...]:
+    here = python.fetched([file for file, _ in sdists])
+    return tuple(text for file, _ in sdists for text in python.required(here[file.sha256]))
+
+
+def required_by(sdist: Path) -> tuple[str, ...]:
+    """Return the requirements in a source distribution's metadata, those of extras with their marker.
+
+    Old ones have them in ``requires.txt`` beside it, in sections; the first has no name.
+
+    Raises:
+        CheckFailed: if it is no source distribution.
+    """
+    try:
+        with tarfile.open(sdist) as tar:
+            names = tar.getnames()
+            top = names[0].partition("/")[0]
+            told = Parser().parsestr(_text(tar, f"{top}/PKG-INFO")).get_all("Requires-Dist", [])
+            if told:
+                return tuple(told)
+            project = canonicalize_name(top.rpartition("-")[0]).replace("-", "_")
+            old = f"{top}/{project}.egg-info/requires.txt"
+            return _sections(_text(tar, old)) if old in names else ()
+    except (tarfile.TarError, KeyError, IndexError, OSError) as error:
+        raise CheckFailed(f"{sdist.name} cannot be read as a source distribution: {error}") from error
+
+
+def _sections(text: str) -> tuple[str, ...]:
+    found, marker = [], ""
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("["):
+            extra, _, condition = line.strip("[]").partition(":")
+            marker = f"extra == '{extra}'" if extra else condition
+        else:
+            found.append(f"{line} ; {marker}" if marker else line)
+    return tuple(found)
+
+
+def _text(tar: tarfile.TarFile, name: str) -> str:
+    member = tar.extractfile(name)
+    return member.read().decode("utf-8", "replace") if member else ""
+
+
+def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
+    row = needs.rows[component]
+    if row.archive is None:
+        return None
+    return LockedFile(
+        name=component,
+        version=row.version,
+        file=row.archive.file,
+        origin=row.archive.origin,
+        sha256=row.archive.sha256,
+        size=0,
+    )
+
+
+def _measured(files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors) -> tuple[LockedFile, ...]:
+    """Return files with their sizes, which an index need not tell: they are fetched, and verified."""
+    here = fetched(files, tell, recipe=name, mirrors=mirrors)
+    return tuple(msgspec.structs.replace(f, size=here[f.sha256].stat().st_size) for f in files)

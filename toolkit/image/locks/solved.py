@@ -1,0 +1,51 @@
+"""The versions of a recipe: the solver's answer, or an error that says what contradicts what."""
+
+import msgspec
+
+from toolkit.engine.search import Taken
+from toolkit.engine.solve import Conflict, solve_rows
+from toolkit.errors import CheckFailed
+from toolkit.image.locks.recipe import Named
+from toolkit.knowledge.stacks import stacks
+from toolkit.model.facts import HostFacts
+from toolkit.model.recipe import MPIS, MpiWish, Recipe
+from toolkit.model.solution import Solution
+
+
+def solved(named: Named, host: HostFacts | None = None) -> Solution:
+    """Return what :func:`solved_rows` does, without the rows."""
+    return solved_rows(named, host)[0]
+
+
+def solved_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, Taken]:
+    """Return the stack of a recipe and its rows, for a cluster if its facts are given.
+
+    Raises:
+        CheckFailed: if no stack satisfies it, with the constraints that contradict each other.
+    """
+    found = solve_rows(named.recipe, named.name, stacks(), host)
+    if isinstance(found, Conflict):
+        raise refusal(found)
+    return found
+
+
+def pinned(recipe: Recipe, solution: Solution) -> Recipe:
+    """Return a recipe that gives the same stack without the cluster: its base and versions are pinned."""
+    versions = solution.versions
+    mpi = next(c for c in solution.chosen if c.component in MPIS)
+    return msgspec.structs.replace(
+        recipe,
+        base=versions["base"],
+        architecture=solution.architecture,
+        want={name: version for name, version in versions.items() if name in recipe.want},
+        mpi=MpiWish(provider="" if mpi.provider == "published" or mpi.provider == "base" else mpi.provider),
+    )
+
+
+def refusal(conflict: Conflict) -> CheckFailed:
+    """Return a conflict as an error: the constraints, what stands between them, what dropping each gives."""
+    return CheckFailed(
+        f"{conflict.recipe}: no stack satisfies these together: {'; '.join(conflict.constraints)}",
+        detail=(*(f"because {fact}" for fact in conflict.because), *conflict.relax),
+        fix="drop or change one of them",
+    )

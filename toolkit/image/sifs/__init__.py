@@ -1,0 +1,1 @@
+"""From an image in the Docker engine to a SIF file."""

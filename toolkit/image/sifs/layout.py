@@ -1,0 +1,161 @@
+"""Write what ``docker save`` streams as an OCI layout, whose layers Apptainer reads as they are.
+
+From a docker-archive, Apptainer first compresses every layer and then unpacks it again: 70 s for 1.5 GB of
+TensorFlow on 2 cores, where a layout takes 25 s.
+"""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.errors import CheckFailed
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.inflate import GzipSource, inflated
+from toolkit.image.files.source import FileSource
+from toolkit.model.progress import Tell
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_CHUNK = 1 << 20
+_MOST_TEXT = 16 << 20
+"""Bytes of a configuration or a list; a layer is never read as one text."""
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+_CONFIG = "application/vnd.oci.image.config.v1+json"
+_LAYER = "application/vnd.oci.image.layer.v1.tar"
+
+
+class _Blob(NamedTuple):
+    digest: str
+    size: int
+
+
+class _Layer(NamedTuple):
+    """A layer as it is kept: ``form`` is what its media type says of how it is packed."""
+
+    blob: _Blob
+    form: str
+
+
+def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
+    """Write the layout into ``folder``; the stream is read once and never held.
+
+    Layers that are compressed, as engines with containerd's image store keep them, stay as they are.
+
+    Raises:
+        CheckFailed: if the stream is not a whole archive of one image.
+    """
+    blobs = folder / "blobs" / "sha256"
+    blobs.mkdir(parents=True)
+    try:
+        files = dict(_unpack(chunks, blobs, tell))
+        (entry,) = _json(blobs, files["manifest.json"])
+        config = files[entry["Config"]]
+        kept = [files[layer] for layer in entry["Layers"]]
+        tell.detail(f"Proving {len(kept)} layers")
+        found = list(_proven(_json(blobs, config), kept, blobs))
+        layers = [_described(f"{_LAYER}{layer.form}", layer.blob) for layer in found]
+    except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
+        raise CheckFailed(
+            f"what the Docker engine saved is not an archive of one image: {error}",
+            fix="see whether the engine still runs (docker info), then run the same command again",
+        ) from error
+    manifest = {"mediaType": _MANIFEST, "config": _described(_CONFIG, config), "layers": layers}
+    written = _write(blobs, {"schemaVersion": 2, **manifest})
+    index = {"schemaVersion": 2, "manifests": [_described(_MANIFEST, written)]}
+    (folder / "index.json").write_text(json.dumps(index), "utf-8")
+    (folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}', "utf-8")
+
+
+def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
+    """Write each file under the name of its content."""
+    done = 0
+    with tarfile.open(fileobj=io.BufferedReader(_Stream(chunks), _CHUNK), mode="r|") as archive:
+        for member in archive:
+            source = archive.extractfile(member) if member.isfile() else None
+            if source is not None:
+                yield member.name, _copy(source, blobs)
+                done += member.size
+                tell.detail(f"{done >> 20} MiB")
+
+
+def _copy(source: IO[bytes], blobs: Path) -> _Blob:
+    part = blobs / ".part"
+    whole = hashlib.sha256()
+    with part.open("wb") as target:
+        while chunk := source.read(_CHUNK):
+            whole.update(chunk)
+            target.write(chunk)
+        size = target.tell()
+    part.replace(blobs / whole.hexdigest())
+    return _Blob(whole.hexdigest(), size)
+
+
+def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
+    """Hold the layers, unpacked where they are compressed, against what the configuration names."""
+    named = config["rootfs"]["diff_ids"]
+    if len(named) != len(layers):
+        raise ValueError(f"it has {len(layers)} layers, and its configuration names {len(named)}")
+    for layer, wanted in zip(layers, named, strict=True):
+        plain, form = layer.digest, ""
+        if f"sha256:{plain}" != wanted:
+            plain, form = _unpacked(blobs / layer.digest)
+        if f"sha256:{plain}" != wanted:
+            raise ValueError("its layers are not those that its configuration names")
+        yield _Layer(layer, form)
+
+
+def _unpacked(file: Path) -> tuple[str, str]:
+    """Return the digest of what a layer unpacks to, and how its media type says that it is packed."""
+    budget = Budget("a layer that the Docker engine saved")
+    budget.stored(file.stat().st_size)
+    with file.open("rb") as packed:
+        source = inflated(FileSource(packed), "a layer that the Docker engine saved", budget)
+        if source is None:
+            return "", ""
+        whole, done = hashlib.sha256(), 0
+        while piece := source.read_at(done, _CHUNK):
+            whole.update(piece)
+            done += len(piece)
+    return whole.hexdigest(), "+gzip" if isinstance(source, GzipSource) else "+zstd"
+
+
+def _json(blobs: Path, blob: _Blob) -> Any:  # noqa: ANN401 - whatever the JSON holds
+    if blob.size > _MOST_TEXT:
+        raise ValueError("its list of layers is too large")
+    return json.loads((blobs / blob.digest).read_bytes())
+
+
+def _write(blobs: Path, value: object) -> _Blob:
+    text = json.dumps(value, sort_keys=True).encode()
+    digest = hashlib.sha256(text).hexdigest()
+    (blobs / digest).write_bytes(text)
+    return _Blob(digest, len(text))
+
+
+def _described(kind: str, blob: _Blob) -> dict[str, object]:
+    return {"mediaType": kind, "digest": f"sha256:{blob.digest}", "size": blob.size}
+
+
+class _Stream(io.RawIOBase):
+    """A file to read from, over chunks of any size."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: "WriteableBuffer") -> int:
+        if not self._rest:
+            self._rest = memoryview(next(self._chunks, b""))
+        view = memoryview(room)
+        count = min(len(view), len(self._rest))
+        view[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count

@@ -1,0 +1,228 @@
+"""Turn an image of the Docker engine into one SIF file, which gets its name once it is seen to be whole.
+
+mksquashfs packs the image's files within a container of it, straight into the place where they lie in the
+SIF; what a SIF has besides is written around them. Nothing depends on the clock, the host or the folder, so
+equal images give equal files.
+"""
+
+import contextlib
+import errno
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed, Damaged, Missing
+from toolkit.folders import behind_links
+from toolkit.image.files import workspace
+from toolkit.image.files.digest import check_digest, publish, sha256
+from toolkit.image.files.siffile import read_sif
+from toolkit.image.files.sifobjects import content
+from toolkit.image.sifs import singularityd
+from toolkit.image.sifs.ociconfig import OciConfig, epoch, read_config
+from toolkit.image.sifs.packing import DEFAULT, Packing
+from toolkit.image.sifs.pseudo import pseudo_file
+from toolkit.image.sifs.sifwrite import metadata_objects, partition_offset, write_head
+from toolkit.image.sifs.trial import prevented, read_through
+from toolkit.image.trust import papers
+from toolkit.model.progress import Tell
+from toolkit.model.stack import STACK_PATH
+from toolkit.run import squash
+from toolkit.run.builder import contained
+from toolkit.run.engine import build_memory, find_image
+from toolkit.run.engine_images import size_of
+from toolkit.run.folders import check_file, writable
+from toolkit.run.singularity import Runtime, find
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.images import Image
+
+_LEAST_SHARE = 8
+"""No training image gets smaller than an eighth; less room than that is refused before any work."""
+_FULL = "no space left on device"
+_KEPT_LINES = 12
+_MOST_OF_AN_OBJECT = 1 << 20
+_SOURCE = "toolkit.source"
+"""The label of images that were built here: a digest of all that they were made from."""
+
+
+class Converted(msgspec.Struct, frozen=True, kw_only=True):
+    """A SIF that was made, or that was there and is from the same image, packed for ``packing``.
+
+    ``untried`` says why it could not be started on this machine; empty text if it was.
+    """
+
+    schema: str = "toolkit.sif/1"
+    path: str
+    image: str
+    bytes: int
+    sha256: str
+    packing: str
+    reused: bool
+    untried: str = ""
+
+
+def convert(
+    client: "DockerClient",
+    image: str,
+    target: Path,
+    tell: Tell,
+    *,
+    packing: Packing = DEFAULT,
+    fresh: bool = False,
+) -> Converted:
+    """Write the image as ``target``, and its checksum beside it, unless they are there already.
+
+    Where ``target`` is a symbolic link, the file behind it is written.
+
+    Raises:
+        CheckFailed: if the conversion fails, the disk is full or the result is not whole; nothing is left.
+        BadInput: if there is no file to be written at ``target``.
+        Missing: if the engine does not have the image.
+    """
+    source = find_image(client, image)
+    if source is None:
+        raise Missing(f"{image} is not in the Docker engine", fix="toolkit image build RECIPE")
+    check_file(target, "-o", "image.sif")
+    config, real = read_config(source), behind_links(target)
+    if not fresh and (kept := reusable(real, config, packing)):
+        tell.step(f"{target} is from this image already")
+        return Converted(
+            path=str(target),
+            image=source.id,
+            bytes=target.stat().st_size,
+            sha256=kept,
+            packing=packing.name,
+            reused=True,
+        )
+    writable(real.parent, "-o")
+    began = time.time()
+    with workspace.beside(real) as part, full_disks(real.parent):
+        write(client, image, source, part, tell, packing=packing)
+        tell.step("Checking the SIF: its table, its labels, a command inside")
+        runtime: Runtime = find() or contained(client, tell)
+        untried = verify(part, runtime, config.Labels)
+        digest = sha256(part)
+        part.chmod(0o755)
+        publish(part, target, digest)
+        versions = {"docker": str(client.version().get("Version", ""))}
+        papers.note_made(target, versions, began, time.time())
+    return Converted(
+        path=str(target),
+        image=source.id,
+        bytes=target.stat().st_size,
+        sha256=digest,
+        packing=packing.name,
+        reused=False,
+        untried=untried,
+    )
+
+
+def write(
+    client: "DockerClient", name: str, source: "Image", part: Path, tell: Tell, *, packing: Packing = DEFAULT
+) -> None:
+    """Write an image of the engine as the SIF ``part``, which nothing has looked into yet.
+
+    Raises:
+        CheckFailed: if it cannot be packed; ``part`` is left as far as it came.
+    """
+    size = size_of(source)
+    fix = "make room there, or write it elsewhere with -o"
+    workspace.require_space(part.parent, size // _LEAST_SHARE, "the SIF", fix)
+    config = read_config(source)
+    when, architecture = epoch(source, config), str(source.attrs.get("Architecture") or "")
+    definition = singularityd.definition(name)
+    labels = singularityd.labels(config, name, architecture, when, packing.name)
+    metadata = singularityd.metadata(config, labels, definition)
+    objects = metadata_objects(definition, metadata, msgspec.json.encode(config))
+    tell.step(f"Packing {name} ({size >> 20} MiB)")
+    part.touch(0o600)
+    work = squash.Squash(
+        image=source.id,
+        name=name,
+        target=part,
+        offset=partition_offset(objects),
+        added=pseudo_file(singularityd.nodes(config, labels, definition), when),
+        without=(*singularityd.MOUNTED, *singularityd.EMPTY, singularityd.ROOT),
+        epoch=when,
+        options=packing.options,
+        memory=build_memory(client),
+    )
+    try:
+        squash.pack(client, work, tell)
+    except CheckFailed as error:
+        if any(_FULL in line.lower() for line in error.detail):
+            raise _full(str(part.parent)) from error
+        raise
+    write_head(part, objects, architecture, when)
+    papers.attach(part)
+
+
+def verify(sif: Path, runtime: Runtime, labels: Mapping[str, str]) -> str:
+    """Check a SIF of an image with these labels; return why it could not be started here, else empty text.
+
+    Raises:
+        CheckFailed: if it is cut short, damaged, from another image, or does not start.
+    """
+    try:
+        read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
+    except (BadInput, Damaged) as error:  # of what was made here nobody gave a bad file
+        raise CheckFailed(error.message, fix=error.fix) from error
+    found = runtime.labels(sif)
+    if any(found.get(name) != value for name, value in labels.items()):
+        raise CheckFailed(f"{sif.name}: this is not the image that was converted")
+    done = runtime.execute(
+        sif, ("sh", "-c", "test ! -x /opt/toolkit/venv/bin/python || python -c 'import zlib'")
+    )
+    if done.status == 0:
+        return ""
+    last = done.said.strip().splitlines()[-_KEPT_LINES:]
+    # The cause is looked for and not read from what the runtime says: it says "mount" of a broken image too.
+    if why := prevented():
+        return why
+    raise CheckFailed("the SIF was made but no command runs in it", detail=last)
+
+
+def reusable(target: Path, config: OciConfig, packing: Packing) -> str:
+    """Return the checksum of ``target`` if it is whole and what would be written now, else empty text.
+
+    Images that were not built here never are: their configuration does not tell what is in them.
+    """
+    if _SOURCE not in config.Labels:
+        return ""
+    wanted = (msgspec.json.encode(config), msgspec.json.encode({singularityd.PACKING: packing.name})[1:-1])
+    try:
+        digest = check_digest(target)
+        kept = _metadata(target) if digest else b""
+    except (CheckFailed, BadInput, OSError):
+        return ""
+    return digest if all(text in kept for text in wanted) else ""
+
+
+@contextlib.contextmanager
+def full_disks(where: Path) -> Iterator[None]:
+    """Say of a full disk that it is full, and which."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise _full(error.filename or str(where)) from error
+
+
+def _metadata(sif: Path) -> bytes:
+    """Return all that a SIF holds besides its file systems: definition, labels, signatures."""
+    with sif.open("rb") as file:
+        found = read_sif(file, sif)
+        return b"".join(
+            content(file, entry, _MOST_OF_AN_OBJECT) for entry in found.table.used if entry != found.root
+        )
+
+
+def _full(where: str) -> CheckFailed:
+    return CheckFailed(
+        f"the disk is full: {where}", fix="make room there, or set TMPDIR to a larger place; nothing was left"
+    )

@@ -1,0 +1,170 @@
+"""What a SIF has that the image has not: ``/.singularity.d`` and places for a runtime to mount on.
+
+The scripts say the same as those of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a program finds
+the variables, the words to start and the labels of the image, whichever of the two wrote them.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+import msgspec
+
+from toolkit.data import shipped
+from toolkit.image.sifs.ociconfig import OciConfig
+from toolkit.image.sifs.pseudo import Node
+
+ROOT = ".singularity.d"
+EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
+"""Files that the engine mounts over, and that the runtime fills when it starts a container."""
+
+MOUNTED = ("dev", "proc", "sys")
+"""Folders of which a container shows the kernel's content, and not the image's."""
+
+_FOLDERS = ("etc", "home", "root", "var")
+_OPEN_FOLDERS = ("tmp", "var/tmp")
+_LINKS = {
+    ".exec": "actions/exec",
+    ".run": "actions/run",
+    ".shell": "actions/shell",
+    ".test": "actions/test",
+    "environment": "env/90-environment.sh",
+    "singularity": "runscript",
+}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RUNSCRIPT = """\
+#!/bin/sh
+# What this image starts, from its OCI configuration.
+OCI_ENTRYPOINT={entrypoint}
+OCI_CMD={command}
+
+# Unless it was told not to, the runtime lets a shell evaluate the caller's words.
+if [ -z "$SINGULARITY_NO_EVAL" ]; then
+    words=
+    for word in "$@"; do words="$words \\"$word\\""; done
+    eval "set -- $words"
+fi
+# They take the place of the image's command, not that of its entry point.
+if [ $# -eq 0 ]; then eval "set -- $OCI_CMD"; fi
+eval "set -- $OCI_ENTRYPOINT \\"\\$@\\""
+exec "$@"
+"""
+
+
+def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tuple[Node, ...]:
+    """Return all that is put into the file system, folders before what is in them.
+
+    What the image has already under one of these names is kept, ``.singularity.d`` and :data:`EMPTY` apart.
+    """
+    folders = (*MOUNTED, *_FOLDERS, ROOT, f"{ROOT}/actions", f"{ROOT}/env", f"{ROOT}/libs")
+    files = {
+        **dict.fromkeys(EMPTY, (0o644, b"")),
+        **{f"{ROOT}/{path}": (0o755, content) for path, content in scripts(config).items()},
+        f"{ROOT}/Singularity": (0o644, definition.encode()),
+        f"{ROOT}/labels.json": (0o644, json.dumps(dict(sorted(labels.items())), indent="\t").encode()),
+    }
+    return (
+        *(Node(path, 0o755) for path in folders),
+        *(Node(path, 0o1777) for path in _OPEN_FOLDERS),
+        *(Node(path, mode, content=content) for path, (mode, content) in files.items()),
+        *(Node(path, 0o777, target=f"{ROOT}/{target}") for path, target in _LINKS.items()),
+    )
+
+
+def scripts(config: OciConfig) -> dict[str, bytes]:
+    """Return the scripts by their path in ``.singularity.d``."""
+    folder = shipped("containers") / "singularity.d"
+    kept = {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+    return kept | {
+        "env/10-docker2singularity.sh": environment(config.Env).encode(),
+        "runscript": runscript(config).encode(),
+    }
+
+
+def environment(variables: Iterable[str]) -> str:
+    """Return the script that sets the image's variables; the caller's own values win, PATH apart."""
+    lines = ["#!/bin/sh"]
+    for name, given, value in (variable.partition("=") for variable in variables):
+        if not _NAME.fullmatch(name):
+            continue  # no shell can set it
+        if not given:
+            lines.append(f'export {name}="${{{name}:-}}"')
+        elif name == "PATH":
+            lines.append(f'export {name}="{_escaped(value)}"')
+        else:
+            lines.append(f'export {name}="${{{name}:-"{_escaped(value)}"}}"')
+    return "\n".join(lines) + "\n"
+
+
+def runscript(config: OciConfig) -> str:
+    """Return the script that starts what the image is for.
+
+    Containers start in the folder of their caller, so a program that is named relative to the image's
+    working directory is named from there.
+    """
+    entrypoint, command = _anchored(config.Entrypoint, config.WorkingDir), config.Cmd
+    if not entrypoint:
+        command = _anchored(command, config.WorkingDir)
+    return _RUNSCRIPT.format(
+        entrypoint=shlex.quote(_double_quoted(entrypoint)), command=shlex.quote(_double_quoted(command))
+    )
+
+
+def definition(image: str) -> str:
+    """Return the text that stands for the definition file of a SIF from the engine's ``image``."""
+    return f"bootstrap: docker-daemon\nfrom: {image}\n\n"
+
+
+def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing: str) -> dict[str, str]:
+    """Return the image's labels and what a SIF adds to them; ``architecture`` is Go's name for it."""
+    when = datetime.fromtimestamp(epoch, UTC)
+    schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"
+    return {
+        **config.Labels,
+        f"{schema}.build-arch": architecture,
+        f"{schema}.build-date": f"{when:%A}_{when.day}_{when:%B}_{when.year}_{when:%H:%M:%S}_UTC",
+        f"{schema}.schema-version": "1.0",
+        f"{source}.bootstrap": "docker-daemon",
+        f"{source}.from": image,
+        PACKING: packing,
+    }
+
+
+PACKING = "toolkit.sif.for"
+"""The label that tells what a SIF was packed for."""
+
+
+def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:
+    """Return the JSON that ``apptainer inspect`` reads (apptainer: pkg/inspect)."""
+    kept = scripts(config)
+
+    def text(path: str) -> str:
+        return kept[path].decode().rstrip("\n")
+
+    shown = ("env/10-docker2singularity.sh", "env/90-environment.sh")
+    attributes = {
+        "environment": {f"/{ROOT}/{path}": text(path) for path in shown},
+        "labels": dict(sorted(labels.items())),
+        "runscript": text("runscript"),
+        "deffile": definition.rstrip("\n"),
+        "startscript": text("startscript"),
+    }
+    return msgspec.json.encode({"data": {"attributes": attributes}, "type": "container"})
+
+
+def _anchored(words: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    if not words or "/" not in words[0] or not folder:
+        return words
+    return (str(PurePosixPath(folder) / words[0]), *words[1:])
+
+
+def _double_quoted(words: Iterable[str]) -> str:
+    return " ".join(f'"{_escaped(word)}"' for word in words)
+
+
+def _escaped(text: str) -> str:
+    """Escape what means something between double quotes."""
+    return re.sub(r'([\\"`$])', r"\\\1", text)

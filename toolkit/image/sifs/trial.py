@@ -1,0 +1,50 @@
+"""Try a new SIF without a runtime: read it through; and say what keeps a runtime from starting it here."""
+
+import os
+from pathlib import Path
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.image.files import tree as files
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.siffile import read_sif
+from toolkit.image.files.squash import SquashTree
+from toolkit.run.command import Command
+from toolkit.run.local import LocalRunner
+
+_FUSE = "/dev/fuse"
+_NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
+"""What a runtime starts commands with."""
+_READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
+_ASK_SECONDS = 10.0
+_LOOKS = 20_000_000
+"""More than for an image of others: this one was made here, and every folder of it is read."""
+
+
+def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
+    """Read every folder of a SIF, and the files without which nothing starts in it.
+
+    Raises:
+        CheckFailed: if one of them is not there, or the file system is damaged.
+    """
+    with sif.open("rb") as file:
+        tree = SquashTree(file, read_sif(file, sif).root.offset, sif.name, Budget(sif.name, looks=_LOOKS))
+        waiting = ["/"]
+        while waiting:
+            folder = waiting.pop()
+            paths = [f"{folder.rstrip('/')}/{name}" for name in tree.names(folder)]
+            waiting += [path for path in paths if tree.kind(path) == "folder"]
+        for path in dict.fromkeys((*_READ, *needed)):
+            if not files.read(tree, path) and path in {*_NEEDED, *needed}:
+                raise CheckFailed(f"{sif.name}: the SIF was made, but {path} is not in it, or is empty")
+
+
+def prevented() -> str:
+    """Return what keeps any container from being started on this machine, empty text if nothing does."""
+    if not os.access(_FUSE, os.R_OK | os.W_OK):
+        return f"{_FUSE} is not there or may not be used, and without it no SIF is mounted"
+    words = ("unshare", "--user", "--map-root-user", "--mount", "true")
+    try:
+        asked = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
+    except Missing:  # nothing is known then, and a fault of the image is more likely
+        return ""
+    return "" if asked.ok else f"this machine gives no user namespaces: {asked.errors.strip()}"

@@ -1,0 +1,1 @@
+"""The software in an image: MPI, PMIx, fabrics, CUDA, Python packages."""

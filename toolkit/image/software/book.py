@@ -1,0 +1,46 @@
+"""The evidence for the facts of an image, collected while they are read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from toolkit.image.software.packages import Found, Untold
+
+_SURELY = {"digest"}
+"""Absent for a reason that no file can change."""
+
+
+@dataclass
+class Book:
+    """A fact that was read is in ``evidence``; one that was not is in one of the others, with the reason."""
+
+    evidence: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+
+    def take(self, name: str, found: Found | Untold | None, looked_for: str) -> str | None:
+        """Keep a fact's evidence, or that it is not there or not told, and return its value."""
+        if isinstance(found, Untold):
+            self.unknown[name] = found.reason
+            return None
+        if found is None:
+            self.absent[name] = looked_for
+            return None
+        self.evidence[name] = found.evidence
+        return found.version
+
+    def doubt(self, unread: Mapping[str, str]) -> None:
+        """Call unknown what was not found, where it may be in something that could not be read."""
+        if not unread:
+            return
+        path, reason = next(iter(unread.items()))
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        for name in self.absent.keys() - _SURELY:
+            self.unknown[name] = f"{self.absent.pop(name)}; but {path}{more} cannot be read: {reason}"
+
+    def list(
+        self, name: str, names: tuple[str, ...] | None, line: str, *, told: bool = True
+    ) -> tuple[str, ...] | None:
+        """Keep where a list of names was read, or why there is none or it is not ``told``, and return it."""
+        book = self.evidence if names is not None else self.absent if told else self.unknown
+        book[name] = line
+        return names

@@ -1,0 +1,139 @@
+"""CUDA and its companions in an image, and what TensorFlow and PyTorch there were built for."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from toolkit.image.files import tree as files
+from toolkit.image.software.libraries import Finder
+from toolkit.image.software.packages import Found, Untold, python_package
+
+_MOST = 1 << 17
+_TOOLKITS = (
+    "/usr/local/cuda/lib64",
+    "/usr/local/cuda/targets/*/lib",
+    "/usr/local/cuda-*/lib64",
+    "/usr/local/cuda-*/targets/*/lib",
+    "/usr/lib/*-linux-gnu*",
+    "/usr/lib64",
+)
+_COMPAT = ("compat", "compat/lib", "compat/lib.real")
+"""Folders of cuda-compat: as its package has it, and as NVIDIA's images for frameworks do. Those name
+``compat/lib`` in LD_LIBRARY_PATH and make that link as they start, where a check says that it works."""
+_DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
+_WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
+"""The folder below site-packages/nvidia into which NVIDIA's wheel, ``nvidia_`` and this, puts a library."""
+_ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
+_RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
+
+
+def library(finder: Finder, name: str) -> Found | None:
+    """Return the version of a library of CUDA, by its file name or the wheel that it came in.
+
+    First what lies beside the Python packages, as they load that first, then what the loader finds.
+    """
+    part = _WHEELS[name]
+    for site in finder.places.sites:
+        here = f"{site}/nvidia/{part}/lib"
+        if path := _newest(finder, here, name):
+            for major in ("cu13", "cu12", "cu11"):
+                wheel = python_package(finder.loader.tree, (site,), f"nvidia_{part}_{major}")
+                if wheel:
+                    return wheel
+            return _by_name(finder, path)
+        for beside in (f"{site}/torch/lib", f"{site}/nvidia/cu13/lib"):
+            if (path := _newest(finder, beside, name)) and (found := _by_name(finder, path)):
+                return found
+    for folder in _folders(finder):
+        if (path := _newest(finder, folder, name)) and (found := _by_name(finder, path)):
+            return found
+    return None
+
+
+def compat(finder: Finder) -> tuple[Found | None, tuple[str, ...]]:
+    """Return the driver version of the forward-compatibility package, and every name of its folder.
+
+    The version is that of its libcuda's name. First comes what /usr/local/cuda leads to.
+    """
+    tree = finder.loader.tree
+    cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
+    folders = [f"/usr/local/{name}/{below}" for name in cuda for below in _COMPAT]
+    lying = [path for folder in folders for path in files.glob(tree, f"{folder}/libcuda.so.*")]
+    named = {path: said[1] for path in lying if (said := _DRIVER.search(path))}
+    if not named:
+        return None, ()
+    first, version = next(iter(named.items()))
+    real = files.resolve(tree, first)
+    same = (path for path in named if files.resolve(tree, path) == real)
+    return Found(version, first), tuple(posixpath.dirname(path) for path in same)
+
+
+def tensorflow(finder: Finder) -> Found | None:
+    """Find TensorFlow, whichever of its packages it came in."""
+    names = ("tensorflow", "tensorflow_cpu", "tensorflow_gpu", "intel_tensorflow", "tensorflow_rocm")
+    return python_package(finder.loader.tree, finder.places.sites, *names)
+
+
+def tensorflow_built(finder: Finder, name: str) -> Found | Untold | None:
+    """Return ``cuda_version`` or ``cudnn_version`` of TensorFlow's build; ``None`` for one without CUDA."""
+    for site in finder.places.sites:
+        path = f"{site}/tensorflow/python/platform/build_info.py"
+        content = files.text(finder.loader.tree, path, _MOST)
+        if content is None:
+            continue
+        said = dict(_ENTRY.findall(content))
+        version = said.get(name, "")
+        if _RELEASE.match(version):
+            return Found(version, f"{path}: {name} {version}")
+        if said.get("is_cuda_build") == "False":
+            return None
+        return Untold(f"{path} does not tell {name}")
+    return Untold("tensorflow/python/platform/build_info.py: not in the image")
+
+
+def pytorch(finder: Finder) -> Found | None:
+    """Find PyTorch."""
+    found = python_package(finder.loader.tree, finder.places.sites, "torch")
+    if found is None:
+        path, content = _torch(finder)
+        said = re.search(r"^__version__ *= *['\"]([\w.+]+)['\"]", content, re.MULTILINE)
+        return Found(said[1], path) if said else None
+    return found
+
+
+def pytorch_cuda(finder: Finder) -> Found | Untold | None:
+    """Return the CUDA that PyTorch was built for; ``None`` where it was built without."""
+    path, content = _torch(finder)
+    said = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
+    if said is None:
+        return Untold(f"{path or 'torch/version.py'} does not tell its CUDA")
+    return Found(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
+
+
+def _torch(finder: Finder) -> tuple[str, str]:
+    for site in finder.places.sites:
+        path = f"{site}/torch/version.py"
+        if content := files.text(finder.loader.tree, path, _MOST):
+            return path, content
+    return "", ""
+
+
+def _folders(finder: Finder) -> Iterator[str]:
+    loader = finder.loader
+    yield from dict.fromkeys((*loader.given, *loader.configured))
+    for pattern in _TOOLKITS:
+        yield from files.glob(loader.tree, pattern)
+    yield from finder.places.libraries
+
+
+def _newest(finder: Finder, folder: str, name: str) -> str | None:
+    """Return the file of a library in a folder that says most of its version."""
+    form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
+    named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]
+    return posixpath.join(folder, max(named, key=len)) if named else None
+
+
+def _by_name(finder: Finder, path: str) -> Found | None:
+    real = files.resolve(finder.loader.tree, path) or path
+    said = re.search(r"\.so\.(\d{1,3}(?:\.\d{1,4}){0,3})\Z", real)
+    return Found(said[1], real) if said else None

@@ -1,0 +1,303 @@
+"""Describe an image from its files: what is really inside, and where that differs from what it says."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.bounded import BoundedTree, Budget
+from toolkit.image.files.config import ImageConfig, settings, started
+from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.scripts import environment
+from toolkit.image.loader.search import places as walk
+from toolkit.image.software import cuda, fabric, horovod, needs, wireup
+from toolkit.image.software.agent import remote_agent
+from toolkit.image.software.book import Book
+from toolkit.image.software.libraries import Finder, glibc
+from toolkit.image.software.mpi import MpiFound, find_mpis
+from toolkit.image.software.packages import Found, Untold, debian, python_package
+from toolkit.image.software.programs import loading, of_system, otherwise, static
+from toolkit.image.software.python import python
+from toolkit.image.software.stated import Also, disagreements, labels, stack
+from toolkit.image.software.undecided import doubt, undecided, withhold
+from toolkit.model.facts import ImageFacts
+from toolkit.model.stack import STACK_PATH
+
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH")
+_KEPT_PREFIXES = (
+    "OMPI_",
+    "PMIX_",
+    "PRTE_",
+    "OPAL_",
+    "UCX_",
+    "FI_",
+    "HOROVOD_",
+    "I_MPI_",
+    "MPICH_",
+    "MPIR_",
+    "MV2_",
+    "NCCL_",
+)
+_MOST = 1 << 16
+_NOT_WHOLE = "there are more of them than are searched"
+_NO_HOROVOD = "horovod: no native library of that package"
+
+
+def describe(
+    opened: FileTree,
+    path: Path | str,
+    form: str,
+    *,
+    architecture: str | None,
+    digest: str | None,
+    budget: Budget,
+    config: ImageConfig | None = None,
+) -> ImageFacts:
+    """Read everything that the rules ask about an image; ``config`` is what stands beside its files.
+
+    Raises:
+        CheckFailed: if the image is made so that its reading would not end.
+    """
+    tree = BoundedTree(opened, budget)
+    book = Book()
+    # The image's own PATH is put in later, where Apptainer's one stands in the scripts.
+    said = environment(tree, {k: v for k, v in (config.env if config else {}).items() if k != "PATH"})
+    given = settings(config, said.values)
+    loader = Loader(tree, given)
+    packages, walked = debian(tree), walk(tree, given)
+    entrypoint = _entrypoint(tree, config, book)
+    programs = loading(loader, walked, entrypoint or ())
+    mpis = find_mpis(loader, packages, walked, programs)
+    if undecided(loader, mpis, programs, said.untold) and (more := of_system(loader)):
+        programs = {**programs, **more}
+        mpis = find_mpis(loader, packages, walked, programs)
+    first = mpis[0] if mpis else None
+    finder = Finder(loader, walked, packages, first.loads if first else {})
+    hvd = horovod.read(loader, walked.sites)
+    mpirun = _real(loader, "mpirun")
+    facts = ImageFacts(
+        path=str(path),
+        format=form,
+        digest=_digest(digest, form, book),
+        architecture=_architecture(loader, architecture, config, first, book),
+        distribution=book.take("distribution", _distribution(tree), "/etc/os-release: not in the image"),
+        glibc=book.take(
+            "glibc",
+            glibc(tree, _libc(loader, first)),
+            "libc.so.6: not in the image (musl, or no system at all)",
+        ),
+        mpi=wireup.first(first, book),
+        other_mpis=wireup.others(mpis, book),
+        programs=wireup.programs(programs, book),
+        programs_otherwise=otherwise(loader, programs),
+        pmix=wireup.pmix(first, book),
+        pmix_components=wireup.pmix_components(first, book),
+        pmix_plugins=wireup.pmix_plugins(first),
+        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", book),
+        libraries=book.list("libraries", loader.offered, f"{len(loader.offered)} on the loader's path"),
+        ssh=_path("ssh", *remote_agent(loader, mpirun), book),
+        python=book.take("python", python(loader, packages), "python3 on the image's PATH: not in the image"),
+        mpi4py=_package(tree, walked.sites, "mpi4py", book),
+        labels={**(config.labels if config else {}), **labels(tree)},
+        entrypoint=entrypoint,
+        environment=_environment(given, said.untold, book),
+        stack=_stack(tree, book),
+    )
+    facts = _fabric(facts, finder, book)
+    facts = _learning(facts, finder, hvd, book)
+    looked_at = loader.looked_at()
+    facts = msgspec.structs.replace(
+        facts,
+        glibc_needed=book.take(
+            "glibc_needed",
+            needs.glibc_needed(looked_at),
+            "no program that was looked at needs a GLIBC_ version",
+        ),
+        cpu_level=book.take(
+            "cpu_level", needs.cpu_level(looked_at), "nothing that was looked at asks for a level of x86-64"
+        ),
+    )
+    if why := undecided(loader, mpis, programs, said.untold):
+        facts = withhold(facts, mpis, why, book)
+    elif not any(programs.values()) and (inside := static(loader, walked, entrypoint or (), programs)):
+        facts = withhold(facts, mpis, "{} has {} linked into it, which cannot be read".format(*inside), book)
+    facts = doubt(facts, said.untold, book)
+    also = _also(finder, facts, hvd)
+    book.doubt(tree.unread if walked.whole else {**tree.unread, "what lies deep in folders": _NOT_WHOLE})
+    return msgspec.structs.replace(
+        facts,
+        disagreements=disagreements(facts, also),
+        evidence=book.evidence,
+        absent=book.absent,
+        unknown=book.unknown,
+    )
+
+
+def _environment(given: dict[str, str], untold: dict[str, str], book: Book) -> dict[str, str]:
+    """Return the variables of interest; one that is known in part would mislead whoever sets it."""
+    kept = {name for name in given.keys() | untold.keys() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    for name in sorted(kept & untold.keys()):
+        book.unknown[f"environment.{name}"] = untold[name]
+    return {name: value for name, value in given.items() if name in kept - untold.keys()}
+
+
+def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:
+    """Add what carries messages between nodes."""
+    mpi = facts.mpi
+    path = fabric.libfabric(finder, mpi.prefix if mpi else None)
+    lists = {
+        "ucx_transports": fabric.ucx_transports(finder),
+        "libfabric_providers": fabric.providers(finder, path, mpi),
+        "verbs_providers": fabric.verbs(finder),
+    }
+    return msgspec.structs.replace(
+        facts,
+        ucx=book.take("ucx", fabric.ucx(finder), "libucp.so.0: neither a package nor on the loader's path"),
+        libfabric=_path("libfabric", path, "libfabric.so.1 on the loader's path", book),
+        libfabric_version=book.take(
+            "libfabric_version", fabric.libfabric_version(finder, path), "libfabric.so.1: not in the image"
+        ),
+        hwloc=book.take(
+            "hwloc",
+            fabric.hwloc(finder, mpi.components.get("hwloc", ()) if mpi else ()),
+            "libhwloc: not on the loader's path, nor built into the MPI",
+        ),
+        nccl_ofi=book.take(
+            "nccl_ofi",
+            fabric.nccl_ofi(finder),
+            "libnccl-net*.so that sends through libfabric: not in the image",
+        ),
+        **{name: book.list(name, parts.names, parts.line, told=parts.told) for name, parts in lists.items()},
+    )
+
+
+def _learning(facts: ImageFacts, finder: Finder, hvd: horovod.Horovod, book: Book) -> ImageFacts:
+    """Add what trains networks, and what of CUDA is there."""
+    nothing = "no Python package of that name"
+    tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
+    built = {
+        "tensorflow_cuda": cuda.tensorflow_built(finder, "cuda_version") if tensorflow else None,
+        "tensorflow_cudnn": cuda.tensorflow_built(finder, "cudnn_version") if tensorflow else None,
+        "pytorch_cuda": cuda.pytorch_cuda(finder) if pytorch else None,
+        "horovod_tensorflow": horovod.built_for(finder.loader, hvd, "tensorflow"),
+    }
+    whose = {"tensorflow_cuda": tensorflow, "tensorflow_cudnn": tensorflow, "pytorch_cuda": pytorch}
+    without = {name: "it was built without CUDA" if has else nothing for name, has in whose.items()}
+    without["horovod_tensorflow"] = "Horovod has no native library for TensorFlow"
+    libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
+    where = f"extensions {', '.join(hvd.libraries.values())}"
+    there = bool(hvd.libraries)
+    compat, folders = cuda.compat(finder)
+    return msgspec.structs.replace(
+        facts,
+        tensorflow=book.take("tensorflow", tensorflow, f"tensorflow: {nothing}"),
+        pytorch=book.take("pytorch", pytorch, f"torch: {nothing}"),
+        horovod=_package(finder.loader.tree, finder.places.sites, "horovod", book),
+        horovod_built=book.list(
+            "horovod_built", hvd.built if there else None, where if there else _NO_HOROVOD
+        ),
+        horovod_frameworks=book.list(
+            "horovod_frameworks", tuple(hvd.libraries) if there else None, where if there else _NO_HOROVOD
+        ),
+        cuda_compat=book.take("cuda_compat", compat, "/usr/local/cuda*/compat: no libcuda.so"),
+        cuda_compat_folders=folders,
+        **{name: book.take(name, found, f"{name}: {without[name]}") for name, found in built.items()},
+        **{
+            name: book.take(name, cuda.library(finder, soname), f"{soname}.so: not in the image")
+            for name, soname in libraries.items()
+        },
+    )
+
+
+def _also(finder: Finder, facts: ImageFacts, hvd: horovod.Horovod) -> Also:
+    numpy = python_package(finder.loader.tree, finder.places.sites, "numpy")
+    whole = "hwloc" in facts.absent or facts.hwloc
+    return Also(
+        numpy=numpy.version if numpy else "" if whole else None,
+        hwloc=facts.hwloc or ("" if whole else None),
+        operations=hvd.operations,
+    )
+
+
+def _digest(digest: str | None, form: str, book: Book) -> str | None:
+    if digest is None and form == "sandbox":
+        book.absent["digest"] = "a sandbox is a folder, of which there is no digest"
+    elif digest is None:
+        book.unknown["digest"] = "the file is large, and no FILE.sha256 beside it names one"
+    return digest
+
+
+def _real(loader: Loader, name: str) -> str | None:
+    """Return what a program on the image's PATH really is."""
+    found = loader.program(name)
+    return (files.resolve(loader.tree, found) or found) if found else None
+
+
+def _libc(loader: Loader, first: MpiFound | None) -> str | None:
+    """Return the C library that the MPI loads, else the one that the shell does."""
+    loaded = first.loads.get("libc.so.6") if first else None
+    return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
+
+
+def _path(name: str, path: str | None, looked_for: str, book: Book) -> str | None:
+    book.take(name, Found(path, path) if path else None, f"{looked_for}: not in the image")
+    return path
+
+
+def _package(tree: FileTree, places: tuple[str, ...], name: str, book: Book, *others: str) -> str | None:
+    found = python_package(tree, places, name, *others)
+    return book.take(name, found, f"{name}: no Python package of that name")
+
+
+def _entrypoint(tree: FileTree, config: ImageConfig | None, book: Book) -> tuple[str, ...] | None:
+    found, where = started(tree, config)
+    if found:
+        book.evidence["entrypoint"] = where
+    else:
+        book.absent["entrypoint"] = where
+    return found or None
+
+
+def _architecture(
+    loader: Loader, stated: str | None, config: ImageConfig | None, first: MpiFound | None, book: Book
+) -> str | None:
+    if stated:
+        book.evidence["architecture"] = f"the SIF's header: {stated}"
+        return stated
+    if config and config.architecture:
+        book.evidence["architecture"] = f"{config.origin}: {config.architecture}"
+        return config.architecture
+    if loader.architecture:
+        book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
+        return loader.architecture[0]
+    # An image of Nix or Guix need not have a shell.
+    library = loader.elf(first.mpi.library) if first else None
+    if first and library and library.architecture:
+        book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"
+        return library.architecture
+    book.unknown["architecture"] = "neither the shell nor another program of the system can be read"
+    return None
+
+
+def _distribution(tree: FileTree) -> Found | Untold | None:
+    content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
+    if content is None:
+        return None
+    values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', content, re.MULTILINE))
+    shown = " ".join(w for w in (values.get("ID"), values.get("VERSION_ID")) if w)
+    if code := values.get("VERSION_CODENAME"):
+        shown += f" ({code})"
+    return Found(shown, f"/etc/os-release: {shown}") if shown else Untold("/etc/os-release has no ID")
+
+
+def _stack(tree: FileTree, book: Book) -> dict[str, object] | None:
+    found, why = stack(tree)
+    if found is not None:
+        book.evidence["stack"] = f"{STACK_PATH}: {len(found)} entries"
+    elif why:
+        book.unknown["stack"] = why
+    else:
+        book.absent["stack"] = f"{STACK_PATH}: not in the image"
+    return found

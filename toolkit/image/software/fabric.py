@@ -1,0 +1,184 @@
+"""What in an image carries messages over a network: UCX, libfabric, verbs, and hwloc, which places ranks."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from toolkit.image.files import tree as files
+from toolkit.image.software.libraries import Finder
+from toolkit.image.software.packages import Found, Untold
+from toolkit.model.facts import ImageMpi
+from toolkit.sonames import plain
+
+_UCT = re.compile(r"libuct_(\w+)\.so(?:\.\d+)?\Z")
+_UCT_BUILT_IN = re.compile(rb"\0uct_([a-z0-9]+)_tl(?=\0)")
+_PROVIDER = re.compile(r"lib(\w+)-fi\.so\Z")
+_VERBS = re.compile(r"lib(\w+?)(?:-rdmav\d+)?\.so\Z")
+_NCCL_NET = re.compile(r"libnccl-net[\w-]*\.so(?:\.\d+)*\Z")
+_FUNCTION = re.compile(rb"(?<![A-Za-z0-9_])([a-z0-9]+|fi_opx)_[a-z]\w+(?=\0)")
+_PREFIXES = {
+    "vrb": "verbs",
+    "efa": "efa",
+    "psmx": "psm",
+    "psmx2": "psm2",
+    "psmx3": "psm3",
+    "fi_opx": "opx",
+    "xnet": "tcp",
+    "tcpx": "tcp",
+    "sock": "sockets",
+    "udpx": "udp",
+    "smr": "shm",
+    "sm2": "sm2",
+    "rxm": "rxm",
+    "rxd": "rxd",
+    "mrail": "mrail",
+    "lnx": "lnx",
+    "cxip": "cxi",
+    "gnix": "gni",
+    "usdf": "usnic",
+    "ucx": "ucx",
+}
+"""What the names of a provider's functions begin with, and its own name (ofiwg/libfabric:prov); messages
+name the function that writes them, so that the names are in stripped libraries too."""
+_OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
+"""Where Intel MPI may have a libfabric of its own, in the order in which mpi4py looks (mpi4py/_mpiabi.py);
+the first two are those of its env/vars.sh."""
+_SURE = 5
+"""So many names of functions do not come from anywhere else."""
+_PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Names, and where they were read; without names, why there are none, or why they are not ``told``."""
+
+    names: tuple[str, ...] | None
+    line: str
+    told: bool = True
+
+
+def ucx(finder: Finder) -> Found | Untold | None:
+    """Find UCX by its main library, libucp."""
+    path = finder.anywhere("libucp.so.0")
+    return finder.version(path, ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
+
+
+def ucx_transports(finder: Finder) -> Parts:
+    """List what UCX can send through: what is built into libuct, and its modules."""
+    path = finder.anywhere("libuct.so.0")
+    if path is None:
+        return Parts(None, "libuct.so.0: not in the image")
+    built_in = {m.decode() for m in _UCT_BUILT_IN.findall(finder.loader.texts(path))}
+    folder = posixpath.join(finder.folder(path), "ucx")
+    modules, broken = finder.loadable(folder, _UCT)
+    names = tuple(sorted(built_in | modules.keys()))
+    line = f"{path}: {' '.join(sorted(built_in))}; {folder}: {' '.join(sorted(modules)) or 'none'}"
+    return Parts(names, f"{line}{_lacking(broken)}")
+
+
+def libfabric(finder: Finder, prefix: str | None) -> str | None:
+    """Return the libfabric that is loaded, else the one in a folder of Intel MPI's that it is found in.
+
+    Its mpirun reads env/vars.sh, which puts the folder into LD_LIBRARY_PATH, unless I_MPI_ROOT is set. mpi4py
+    for several ABIs opens it by its path. Other programs do not look there.
+    """
+    if loaded := finder.reachable("libfabric.so.1"):
+        return loaded
+    if prefix is None:
+        return None
+    tree, own = finder.loader.tree, [f"{prefix}/{below}/libfabric.so.1" for below in _OWN]
+    sites = (site for site in finder.places.sites if site.startswith(f"{prefix}/lib/"))
+    if not any(files.is_file(tree, f"{site}/mpi4py/_mpiabi.py") for site in sites):
+        told = files.is_file(tree, f"{prefix}/env/vars.sh") and "I_MPI_ROOT" not in finder.loader.environment
+        own = own[:2] if told else []
+    return next((path for path in own if files.is_file(tree, path)), None)
+
+
+def libfabric_version(finder: Finder, path: str | None) -> Found | Untold | None:
+    """Tell the version of libfabric."""
+    return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
+
+
+def carries_libfabric(mpi: ImageMpi) -> bool:
+    """Tell whether an MPICH has a libfabric in its own library: over ``ofi``, it needs none from outside.
+
+    (pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, --with-libfabric=embedded)
+    """
+    needed = (plain(soname).partition(".so")[0] for soname in (*mpi.needs, *mpi.lacks))
+    over = (mpi.device or "").partition(":")[2].split(",")
+    return mpi.implementation == "mpich" and "ofi" in over and "libfabric" not in set(needed)
+
+
+def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
+    """List the providers that are built into libfabric, and those that are plugins beside it."""
+    if mpi is not None and carries_libfabric(mpi):
+        names = tuple(sorted(_built_in(finder, mpi.library)))
+        if not names:
+            why = f"{mpi.library} has libfabric in itself, and its providers could not be told"
+            return Parts(None, why, told=False)
+        return Parts(names, f"{mpi.library}: libfabric with {' '.join(names)} built in")
+    if path is None:
+        return Parts(None, "libfabric.so.1: not in the image")
+    built_in = _built_in(finder, path)
+    folder = finder.folder(path)
+    plugins: dict[str, str] = {}
+    broken: dict[str, str] = {}
+    for below in ("libfabric", "prov", "../libfabric"):
+        good, bad = finder.loadable(posixpath.normpath(posixpath.join(folder, below)), _PROVIDER)
+        plugins, broken = {**good, **plugins}, {**bad, **broken}
+    own = {_PLUGIN_NAMES.get(name, name) for name in plugins}
+    line = f"{path}: {' '.join(sorted(built_in)) or 'none'} built in, {' '.join(sorted(own)) or 'no'} plugins"
+    return Parts(tuple(sorted(built_in | own)), f"{line}{_lacking(broken)}")
+
+
+def _built_in(finder: Finder, path: str) -> set[str]:
+    """Return the providers of which a library has functions."""
+    counted: dict[str, set[bytes]] = {}
+    for match in _FUNCTION.finditer(finder.loader.texts(path)):
+        if name := _PREFIXES.get(match[1].decode()):
+            counted.setdefault(name, set()).add(match[0])
+    return {name for name, functions in counted.items() if len(functions) >= _SURE}
+
+
+def verbs(finder: Finder) -> Parts:
+    """List the drivers of libibverbs, which lie beside it and are made for its release."""
+    path = finder.anywhere("libibverbs.so.1")
+    if path is None:
+        return Parts(None, "libibverbs.so.1: not in the image")
+    folder = posixpath.join(finder.folder(path), "libibverbs")
+    good, broken = finder.loadable(folder, _VERBS)
+    line = f"{folder}: {' '.join(sorted(good)) or 'no drivers'}"
+    return Parts(tuple(sorted(good)), f"{line}{_lacking(broken)}")
+
+
+def nccl_ofi(finder: Finder) -> Found | None:
+    """Find the plugin by which NCCL sends through libfabric (aws-ofi-nccl), wherever it lies.
+
+    Plugins for other networks have the same names: HPC-X's for InfiniBand is a libnccl-net.so too.
+    """
+    loader = finder.loader
+    for folder in dict.fromkeys((*loader.given, *loader.configured, *finder.places.libraries)):
+        for name in files.names(loader.tree, folder):
+            path = posixpath.join(folder, name)
+            if not _NCCL_NET.match(name) or not files.is_file(loader.tree, path):
+                continue
+            elf = loader.elf(path)
+            if (elf and "libfabric.so.1" in elf.needed) or b"NET/OFI" in loader.texts(path):
+                return Found(path, f"{path}: it sends through libfabric")
+    return None
+
+
+def hwloc(finder: Finder, built_in: tuple[str, ...]) -> Found | Untold | None:
+    """Find the hwloc that programs load, or the one that Open MPI carries (component ``hwloc201``)."""
+    path = finder.reachable("libhwloc.so.15") or finder.reachable("libhwloc.so.5")
+    found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
+    if found is None:
+        for name in built_in:
+            if number := re.fullmatch(r"hwloc(\d)(\d{1,2}?)(\d)", name):
+                return Found(".".join(number.groups()), f"Open MPI carries it as its component {name}")
+    return found
+
+
+def _lacking(broken: dict[str, str]) -> str:
+    shown = [f"{name} lacks {why}" for name, why in sorted(broken.items())]
+    return f"; not loadable: {', '.join(shown)}"[:400] if shown else ""

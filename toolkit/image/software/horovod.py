@@ -1,0 +1,85 @@
+"""Horovod in an image: what its native libraries were built with, and for."""
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.image.files import tree as files
+from toolkit.image.loader.loader import Loader
+from toolkit.image.software.packages import Found, Untold
+
+_FRAMEWORKS = ("tensorflow", "torch", "mxnet")
+_METADATA = 1 << 16
+_BUILT = {
+    "mpi": (b"MPIAllreduce", b"MPI_Allreduce"),
+    "gloo": (b"GlooAllreduce", b"gloo_"),
+    "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
+    "cuda": (b"cudaGetDevice", b"libcudart.so"),
+    "rocm": (b"hipGetDevice",),
+    "ccl": (b"12CCLAllreduce",),  # with the length that the compiler writes before it: NCCL ends the same
+}
+"""What each part of Horovod leaves in its library: names of classes for the compiler's type information, and
+of the functions that it calls (horovod/horovod:horovod/common/ops)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Horovod:
+    """``libraries`` are its extensions by framework."""
+
+    libraries: dict[str, str]
+    built: tuple[str, ...]
+    operations: frozenset[str] | None
+
+
+def read(loader: Loader, places: tuple[str, ...]) -> Horovod:
+    """Read the extensions of the first Horovod that has any."""
+    for site in places:
+        libraries = {
+            framework: path
+            for framework in _FRAMEWORKS
+            if (path := next(files.glob(loader.tree, f"{site}/horovod/{framework}/mpi_lib*.so"), None))
+        }
+        if libraries:
+            built = {name for path in libraries.values() for name in _built(loader, path)}
+            classes = {"mpi", "gloo", "nccl"} & {n for p in libraries.values() for n in _classes(loader, p)}
+            return Horovod(libraries, tuple(n for n in _BUILT if n in built), frozenset(classes) or None)
+    return Horovod({}, (), None)
+
+
+def built_for(loader: Loader, found: Horovod, framework: str) -> Found | Untold | None:
+    """Return the release of a framework that Horovod was built with, which its build writes down.
+
+    (horovod/horovod:horovod/tensorflow/CMakeLists.txt appends it to metadata.json, which is compared when
+    an import fails.)
+    """
+    library = found.libraries.get(framework)
+    if library is None:
+        return None
+    path = f"{library.rpartition(f'/{framework}/')[0]}/metadata.json"
+    content = files.read(loader.tree, path, _METADATA)
+    if content is None:
+        return Untold(f"{path}: not in the image; this Horovod does not say what it was built with")
+    try:
+        said = msgspec.json.decode(content)
+    except UNDECODABLE as error:
+        return Untold(f"{path}: no JSON: {error}")
+    version = said.get(framework) if isinstance(said, dict) else None
+    if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):
+        return Found(version, f"{path}: {framework} {version}")
+    return Untold(f"{path} does not name {framework}")
+
+
+def _built(loader: Loader, path: str) -> set[str]:
+    content = loader.texts(path)
+    needed = loader.elf(path)
+    sonames = " ".join(needed.needed if needed else ())
+    found = {name for name, texts in _BUILT.items() if any(t in content for t in texts)}
+    linked = {"mpi": "libmpi", "nccl": "libnccl", "cuda": "libcudart", "rocm": "libamdhip"}
+    return found | {name for name, library in linked.items() if library in sonames}
+
+
+def _classes(loader: Loader, path: str) -> set[str]:
+    content = loader.texts(path)
+    return {name.lower() for name in ("MPI", "Gloo", "NCCL") if f"{name}Allreduce".encode() in content}

@@ -1,0 +1,95 @@
+"""Libraries as the programs of an image find them, and their versions, whichever packager put them there."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+from itertools import chain
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.search import Places
+from toolkit.image.software.packages import Found, Untold
+
+_LIBC = (
+    "/lib/*-linux-gnu*/libc.so.6",
+    "/usr/lib/*-linux-gnu*/libc.so.6",
+    "/lib64/libc.so.6",
+    "/usr/lib64/libc.so.6",
+    "/lib/libc.so.6",
+    "/usr/lib/libc.so.6",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """``loads`` are the libraries that the MPI or its plugins load: soname → path."""
+
+    loader: Loader
+    places: Places
+    packages: dict[str, str]
+    loads: dict[str, str]
+
+    def reachable(self, soname: str) -> str | None:
+        """Return the library that the MPI loads, else the one that any program would."""
+        return self.loads.get(soname) or self.loader.find(soname)
+
+    def anywhere(self, soname: str) -> str | None:
+        """Return a library that can be loaded, else one that only lies in the image."""
+        lying = (f"{folder}/{soname}" for folder in self.places.libraries)
+        return self.reachable(soname) or next((p for p in lying if files.is_file(self.loader.tree, p)), None)
+
+    def version(self, path: str | None, names: tuple[str, ...], form: bytes) -> Found | Untold | None:
+        """Tell a library's version by its package, else by the only number in it that can be it."""
+        package = next((name for name in names if name in self.packages), None)
+        if package and (path is None or _of_system(self.loader, path)):
+            return Found(self.packages[package], f"dpkg: {package} {self.packages[package]}")
+        if path is None:
+            return None
+        # Best it stands alone; but the compiler may put what is no text right before it.
+        for before in (rb"\0", rb"(?<![\d.])"):
+            said = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
+            if len(said) == 1:
+                return Found(version := said.pop().decode(), f"{path} says {version}")
+        return Untold(f"{path} does not tell its version")
+
+    def folder(self, path: str) -> str:
+        """Return the folder that a library really lies in."""
+        return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
+
+    def loadable(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
+        """Return name → path of the plugins in a folder, and of those that cannot be loaded what they lack.
+
+        ``form`` matches a file name and has one group, the name of the plugin.
+        """
+        good: dict[str, str] = {}
+        bad: dict[str, str] = {}
+        for file in files.names(self.loader.tree, folder):
+            named = form.match(file)
+            path = posixpath.join(folder, file)
+            if named is None or named[1] in good or not files.is_file(self.loader.tree, path):
+                continue
+            lacks = [s for s, where in self.loader.closure(path)[0].items() if where is None]
+            if lacks:
+                bad[named[1]] = " ".join(lacks)
+            else:
+                good[named[1]] = path
+        return good, {name: why for name, why in bad.items() if name not in good}
+
+
+def glibc(tree: FileTree, loaded: str | None) -> Found | Untold | None:
+    """Read the release from the text of the system's C library, else of the one that is ``loaded``.
+
+    Nix and Guix have none where a system has it.
+    """
+    seen = None
+    lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))
+    for path in chain(lying, filter(None, (loaded,))):
+        seen = path
+        if said := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
+            return Found(said[1].decode(), f"{path}: release version {said[1].decode()}")
+    return Untold(f"{seen} does not tell its release") if seen else None
+
+
+def _of_system(loader: Loader, path: str) -> bool:
+    return (files.resolve(loader.tree, path) or path).startswith(("/usr/lib", "/lib"))

@@ -1,0 +1,39 @@
+"""``/opt/toolkit/manifest.json``: what ``containers/manifest.py`` wrote at the end of an image's build."""
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import CheckFailed
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+
+MANIFEST_PATH = "/opt/toolkit/manifest.json"
+_MOST = 48 << 20
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Path → SHA-256 of every file under /opt and of every program and library.
+
+    ``changed`` are files of wheels that the build changed (it strips libraries), ``gone`` says how many of
+    each wheel it left out (tests, headers).
+    """
+
+    schema: str
+    files: dict[str, str]
+    changed: tuple[str, ...] = ()
+    gone: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+def read_manifest(tree: FileTree) -> Manifest | None:
+    """Return the manifest of an image, ``None`` if it has none.
+
+    Raises:
+        CheckFailed: if it cannot be read.
+    """
+    content = files.read(tree, MANIFEST_PATH, _MOST)
+    if content is None:
+        return None
+    try:
+        return msgspec.json.decode(content, type=Manifest)
+    except UNDECODABLE as error:
+        raise CheckFailed(f"{MANIFEST_PATH} in the image cannot be read: {error}") from error

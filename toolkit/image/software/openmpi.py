@@ -1,0 +1,237 @@
+"""Open MPI: its components, built in or in files, and what its libraries say of themselves."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from toolkit.image.files import tree as files
+from toolkit.image.loader import mca
+from toolkit.image.loader.loader import Loader
+from toolkit.sonames import plain, unhashed
+
+_INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
+"""The libraries of which an Open MPI consists: since 6.0 what is not the interface is in libopen_mpi."""
+_FRAMEWORKS = (
+    "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
+)  # fmt: skip
+"""Those that carry messages, and those that start ranks."""
+_PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
+_PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
+_OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
+_SLURM = {"s1": "pmi1", "s2": "pmi2"}
+_SUFFIX = r"(?:rc|a|b)\d{1,2}"
+_MOST_PLUGINS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMpi:
+    """``files`` are the plugins that can be loaded, by framework and name; ``broken`` what others lack."""
+
+    release: str | None
+    components: dict[str, tuple[str, ...]]
+    files: dict[tuple[str, str], str]
+    broken: dict[str, str]
+    pmix: str | None
+    pmix_components: tuple[mca.Component, ...]
+    text: str | None
+
+
+def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) -> OpenMpi:
+    """Read an Open MPI from its main library, the inner ones that are loaded with it, and its plugins."""
+    inner = [p for soname, p in needed.items() if p and _INNER.match(unhashed(soname))]
+    contents = [loader.texts(p) for p in dict.fromkeys((real, *inner))]
+    built_in = tuple(c for content in contents for c in mca.components(content))
+    plugins, broken = _plugins(loader, path, real)
+    if not built_in:
+        sample = next((p for (framework, _), p in plugins.items() if framework in {"pml", "btl"}), None)
+        base = mca.components(loader.texts(sample)) if sample else ()
+    else:
+        base = built_in
+    number = mca.release(base, "ompi", "opal")
+    release = _full(number, contents) if number else None
+    own = tuple(c for c in built_in if c.project in {"ompi", "opal", "orte"})
+    client = tuple(c for c in built_in if c.project == "pmix") or _client(loader, plugins)
+    return OpenMpi(
+        release=release,
+        components=_merged(mca.by_framework(own, *_FRAMEWORKS), plugins, number),
+        files=plugins,
+        broken=broken,
+        pmix=mca.release(client, "pmix"),
+        pmix_components=client,
+        text=_text(release, contents) if release else None,
+    )
+
+
+def interfaces(
+    loader: Loader, found: OpenMpi, needed: dict[str, str | None]
+) -> tuple[dict[str, str] | None, str]:
+    """Return the launch interfaces, how it came by each, and the line that tells it, or why none does."""
+    how, seen = _seen(loader, found, needed)
+    lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(unhashed(s)))
+    if lost and "pmix" not in how:
+        return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
+    return how, seen
+
+
+def _seen(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> tuple[dict[str, str], str]:
+    how: dict[str, str] = {}
+    names = found.components.get("pmix", ())
+    for name in names:
+        face = "pmix" if _PMIX.match(name) else _SLURM.get(name)
+        if face:
+            how[face] = f"component {name}" if ("pmix", name) in found.files else "linked"
+    if not names and (plugin := found.files.get(("ess", "pmi"))):
+        # Before 2.0 components were linked with Slurm's libraries themselves.
+        linked = {plain(soname).partition(".so")[0] for soname in loader.closure(plugin)[0]}
+        how |= {face: "component ess_pmi" for face, lib in _OLD.items() if lib in linked}
+    if names:
+        return dict(sorted(how.items())), f"components {' '.join(names)}{_not_loading(found)}"
+    if how:
+        return dict(sorted(how.items())), "component ess_pmi"
+    if any(plain(soname).startswith("libpmix.so") for soname in needed):
+        return {"pmix": "linked"}, "it needs libpmix.so.2"
+    if found.pmix:
+        return {"pmix": "linked"}, f"PMIx {found.pmix} is built in"
+    return {}, f"no PMIx and no PMI was found in it{_not_loading(found)}"
+
+
+_OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """``built_for`` is the folder in which ``library`` says that its plugins are, and ``led_by`` what names
+    the one in which they lie.
+    """
+
+    library: str
+    built_for: str
+    led_by: dict[str, str]
+
+
+def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Moved | None:
+    """Tell of an Open MPI that looks for its plugins where none is; nor does the image name another folder.
+
+    (open-mpi/ompi:opal/mca/installdirs.) HPC-X is built for a folder that is nowhere, and a conda package
+    whose prefix was not replaced (conda/conda#10284). It does not start then if its ways to share memory are
+    plugins; another gets on without its plugins.
+    """
+    pal = next((p for soname, p in needed.items() if p and unhashed(soname).startswith("libopen-pal.")), None)
+    files = [file for (framework, _), file in found.files.items() if framework == "shmem"]
+    if pal is None or not files or any(loader.environment.get(name) for name in _LEADING):
+        return None
+    content = loader.texts(pal)
+    end = content.find(_AFTER_PREFIX)
+    prefix = _PREFIX.search(content[max(0, end - _LONGEST) : end]) if end >= 0 else None
+    below, name = _LIBRARIES.findall(content), _PLUGINS.search(content)
+    if not (prefix and below and name):
+        return None
+    built, folder = prefix[1].decode("utf-8", "replace"), posixpath.dirname(files[0])
+    inner = [(one + name[1]).decode("utf-8", "replace") for one in dict.fromkeys(below)]
+    if any(loader.real(built + one) == (loader.real(folder) or folder) for one in inner):
+        return None
+    root = next((folder.removesuffix(one) for one in inner if folder.endswith(one)), None)
+    return Moved(pal, built + inner[0], {"OPAL_PREFIX": root} if root else {"OPAL_PKGLIBDIR": folder})
+
+
+_LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
+_AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
+_PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
+"""The first two of its folders, as configure has them; conda fills up with zeros what it makes shorter."""
+_LIBRARIES = re.compile(
+    rb"(?<=\0)\$\{(?:exec_)?prefix\}((?:/[^\0/]{1,60}){0,5}/(?:lib(?!exec)\w{0,20}|[\w.]{1,20}-linux-gnu\w{0,9}))(?=\0)"
+)
+"""Folders for libraries: its own, and where a PMIx or hwloc that is part of it would lie."""
+_PLUGINS = re.compile(rb"\0\$\{libdir\}(/openmpi[^\0/]{0,20})\0")
+_LONGEST = 2048
+
+
+def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.Component, ...]:
+    """Return the components of the PMIx that is part of a plugin, as ``mca_pmix_pmix3x.so`` has one."""
+    own = (
+        path for (framework, name), path in plugins.items() if framework == "pmix" and _OWN_PMIX.match(name)
+    )
+    return tuple(c for path in own for c in mca.components(loader.texts(path)) if c.project == "pmix")
+
+
+def _not_loading(found: OpenMpi) -> str:
+    lost = [f"{name} lacks {why}" for name, why in found.broken.items() if name.startswith(("pmix_", "ess_"))]
+    return f"; not loadable: {', '.join(lost)}" if lost else ""
+
+
+def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
+    """Return the component files that can be loaded, and of the others what they lack."""
+    loading: dict[tuple[str, str], str] = {}
+    broken: dict[str, str] = {}
+    for file in _files(loader, path, real)[:_MOST_PLUGINS]:
+        named = _PLUGIN.match(file)
+        if named is None or named[1] not in _FRAMEWORKS:
+            continue
+        lacks = [soname for soname, where in loader.closure(file)[0].items() if where is None]
+        if lacks:
+            broken[f"{named[1]}_{named[2]}"] = " ".join(lacks)
+        else:
+            loading.setdefault((named[1], named[2]), file)
+    return loading, broken
+
+
+def plugin_files(loader: Loader, path: str, real: str) -> bool:
+    """Tell whether it has components that are files of their own."""
+    return bool(_files(loader, path, real))
+
+
+def _files(loader: Loader, path: str, real: str) -> list[str]:
+    folders = {posixpath.dirname(path), posixpath.dirname(real)}
+    patterns = [
+        f"{folder}/{below}/mca_*.so"
+        for folder in sorted(folders)
+        for below in ("openmpi", "openmpi*", "openmpi/lib/openmpi*", "lib/openmpi*")
+    ]
+    return list(dict.fromkeys(p for pattern in patterns for p in files.glob(loader.tree, pattern)))
+
+
+def _merged(
+    built_in: dict[str, tuple[str, ...]], plugins: dict[tuple[str, str], str], number: str | None
+) -> dict[str, tuple[str, ...]]:
+    found = {framework: set(names) for framework, names in built_in.items()}
+    for framework, name in plugins:
+        found.setdefault(framework, set()).add(name)
+    if number and int(number.partition(".")[0]) < 5 and "vader" in found.get("btl", set()):
+        # In Open MPI 3 and 4 the component of that name only says that vader has its place
+        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1); ompi_info does not list it either.
+        found["btl"].discard("sm")
+    return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
+
+
+def _full(number: str, contents: list[bytes]) -> str:
+    """Add ``rc2`` and the like, where the libraries have the version only so."""
+    pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
+    said = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
+    return number + said.pop() if len(said) == 1 else number
+
+
+def _text(release: str, contents: list[bytes]) -> str | None:
+    """Put together what MPI_Get_library_version returns (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
+
+    ``None`` where one of its pieces cannot be told from other texts.
+    """
+    content = next((c for c in contents if b"Open MPI v%d.%d.%d\0" in c and b", package: %s\0" in c), b"")
+    number = re.match(r"\d+\.\d+\.\d+", release)
+    if not content or number is None:
+        return None
+    whole = b"\0".join(contents)
+    package = _only(rb"\0(Open MPI [^\0 ]{1,80}@[^\0 ]{1,80} Distribution)(?=\0)", whole) or _only(
+        rb"\0((?!, )[^\0]{0,40}Open ?MPI[^\0]{0,40})\0, package: %s(?=\0)", content
+    )
+    revision = _only(
+        rb"\0(v" + re.escape(number[0]).encode() + rb"(?:[-a-z0-9.]{0,40}))(?=\0)", whole
+    )  # a tag of its repository
+    date = _only(rb"\0((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d, 20\d\d)(?=\0)", whole)
+    if not (package and revision and date):
+        return None
+    return f"Open MPI v{release}, package: {package}, ident: {release}, repo rev: {revision}, {date}"
+
+
+def _only(pattern: bytes, content: bytes) -> str | None:
+    said = set(re.findall(pattern, content))
+    return said.pop().decode("utf-8", "replace") if len(said) == 1 else None

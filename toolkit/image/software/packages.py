@@ -1,0 +1,66 @@
+"""What packagers wrote down in an image: dpkg's status and Python's dist-info."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+
+_MOST_TEXT = 8 << 20
+"""Bytes: some 8,000 packages. As text they may take four times as much."""
+_BLOCK = 1 << 16
+"""Bytes of one package's entry that are read."""
+_LONGEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A version and where it was read."""
+
+    version: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """What is in the image and does not tell its version."""
+
+    reason: str
+
+
+def debian(tree: FileTree) -> dict[str, str]:
+    """Return package → version of every package that dpkg has installed; removed ones are in its list too."""
+    found: dict[str, str] = {}
+    for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
+        # A line that begins with a space goes on with the field above it.
+        fields = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row and row[0] != " ")
+        name, version = fields.get("Package", ""), fields.get("Version", "")
+        if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):
+            found[name] = version
+    return found
+
+
+def _blocks(content: bytes) -> Iterator[str]:
+    """Yield what stands between empty lines, one at a time."""
+    at = 0
+    while at < len(content):
+        end = content.find(b"\n\n", at)
+        end = len(content) if end < 0 else end
+        yield content[at : min(end, at + _BLOCK)].decode("utf-8", "replace")
+        at = end + 2
+
+
+def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Found | None:
+    """Find the version of the first of ``names`` that is installed."""
+    for folder in folders:
+        listed = files.names(tree, folder)
+        for name in names:
+            pattern = re.compile(
+                rf"^{re.escape(name)}-([0-9][0-9A-Za-z.+!_]*)\.(?:dist|egg)-info$", re.IGNORECASE
+            )
+            for entry in listed:
+                if found := pattern.match(entry):
+                    return Found(found[1], posixpath.join(folder, entry))
+    return None

@@ -1,0 +1,104 @@
+"""The PMIx client that an MPI opens: its version and its components."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from toolkit import knowledge
+from toolkit.image.files import tree as files
+from toolkit.image.loader import mca
+from toolkit.image.loader.loader import Loader
+from toolkit.image.software.packages import Found
+
+_FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
+"""Security, storage and transport of data: those on which client and server have to agree."""
+_VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
+"""Without a component of each a client does not start."""
+_PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
+_MOST = 100
+_ASKED = 10
+"""Plugins of one build name one release."""
+_NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Pmix:
+    """``library`` is empty where it is built into the MPI.
+
+    ``plugins`` tells whether it has components as files that it cannot do without.
+    """
+
+    found: Found | None
+    library: str
+    components: dict[str, tuple[str, ...]]
+    plugins: bool
+
+
+def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
+    """Read a libpmix and the plugins beside it."""
+    real = files.resolve(loader.tree, library) or library
+    content = loader.texts(real)
+    built_in = mca.components(content)
+    components = _components(loader, real, built_in)
+    return Pmix(_version(real, content, built_in, packages), real, components, _plugged(components, built_in))
+
+
+def built_in(
+    loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.Component, ...]
+) -> Pmix:
+    """Describe the PMIx that an Open MPI carries inside itself; its plugins lie in ``lib/pmix``.
+
+    A pre-release of Open MPI (4.1.7a1) carries what the release did, where nothing in it says otherwise.
+    """
+    real = files.resolve(loader.tree, where) or where
+    if release := release or _of_plugins(loader, real):
+        said: Found | None = Found(release, f"{where}: PMIx {release} is built in, by its components")
+    elif bundled := knowledge.bundled_pmix(_NUMBER.sub(r"\1", mpi)):
+        said = Found(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
+    else:
+        said = None
+    components = _components(loader, real, found)
+    return Pmix(said, "", components, _plugged(components, found))
+
+
+def _plugged(components: dict[str, tuple[str, ...]], built_in: tuple[mca.Component, ...]) -> bool:
+    inside = mca.by_framework(built_in, *_VITAL)
+    return any(framework not in inside for framework in components if framework in _VITAL)
+
+
+def _of_plugins(loader: Loader, real: str) -> str | None:
+    """Return the release that the plugins beside an Open MPI name."""
+    listed = _plugins(loader, real)[:_ASKED]
+    return mca.release(tuple(c for file in listed for c in mca.components(loader.texts(file))), "pmix")
+
+
+def _plugins(loader: Loader, real: str) -> list[str]:
+    return list(files.glob(loader.tree, f"{posixpath.dirname(real)}/pmix*/*mca_*.so"))
+
+
+def _version(
+    real: str, content: bytes, found: tuple[mca.Component, ...], packages: dict[str, str]
+) -> Found | None:
+    said = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
+    by_itself = Found(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
+    # A distribution's libpmix may still call itself a release candidate, and be patched to the release.
+    if by_itself and not real.startswith("/usr/lib/"):
+        return by_itself
+    if by_name := knowledge.pmix_of_file(real):
+        return Found(by_name, f"{real} is PMIx {by_name}, by its file name")
+    if real.startswith("/usr/lib/") and (package := packages.get("libpmix2") or packages.get("libpmix2t64")):
+        return Found(package, f"{real}: dpkg has libpmix2 {package}")
+    if by_itself:
+        return by_itself
+    release = mca.release(found, "pmix")
+    return Found(release, f"{real}: its components are of PMIx {release}") if release else None
+
+
+def _components(loader: Loader, real: str, found: tuple[mca.Component, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the components by framework; a plugin that lacks a library cannot be loaded and is left out."""
+    names = {framework: set(own) for framework, own in mca.by_framework(found, *_FRAMEWORKS).items()}
+    for file in _plugins(loader, real)[:_MOST]:
+        named = _PLUGIN.match(file)
+        if named and named[1] in _FRAMEWORKS and None not in loader.closure(file)[0].values():
+            names.setdefault(named[1], set()).add(named[2])
+    return {framework: tuple(sorted(own)) for framework, own in sorted(names.items())}

@@ -1,0 +1,157 @@
+"""Programs and extensions of Python in an image that load an MPI, and the library that each really gets."""
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+
+from toolkit.errors import CheckFailed
+from toolkit.image.files import tree as files
+from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.search import Places, forgiving
+from toolkit.image.software.mpi4py import chosen, variants
+
+MPI_SONAME = re.compile(
+    r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
+    r"(-[0-9a-f]{8})?\.so(\.\d+)*\Z"
+)
+"""A library that implements MPI, and not one of its bindings for a language; auditwheel puts a part of its
+hash into the name of one that it takes into a wheel (pypa/auditwheel:src/auditwheel/repair.py)."""
+_MPI4PY = "mpi4py/MPI.*so"
+_EXTENSIONS = (
+    "horovod/tensorflow/mpi_lib*.so",
+    "horovod/torch/mpi_lib*.so",
+    "horovod/mxnet/mpi_lib*.so",
+)
+_OF_R = (
+    "/usr/lib/R/site-library",
+    "/usr/local/lib/R/site-library",
+    "/usr/lib64/R/library",
+    "/usr/local/lib/R/library",
+)
+"""Where Debian, rocker and Fedora have packages of R; conda has them beside its Python."""
+_RMPI = ("Rmpi/libs/Rmpi.so", "pbdMPI/libs/pbdMPI.so")
+_OWN = re.compile(
+    r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
+    r"|mpi-\w+|ompi[-_].*|orte.*|opal.*|osh.*|shmem.*|prte.*|prun.*|pterm.*|pmix.*|hydra.*|impi_.*|IMB-.*)\Z"
+)
+"""Programs that come with an MPI and tell of nothing but that."""
+_MAGIC = b"\x7fELF"
+_SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
+_MOST = 600
+_MOST_OF_SYSTEM = 3000
+_HEAD = 4 << 20
+_ALL = 96 << 20
+"""Bytes that are read to find programs; the tables of each take some hundred thousand."""
+_STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
+"""Texts of a program that has an MPI linked into it; Hydra and Slurm have some of those, for debuggers."""
+_MOST_READ = 48 << 20
+
+
+def loading(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> dict[str, str]:
+    """Return path → real path of the MPI that it loads, or nothing where the image's loader finds none."""
+    found = dict(filter(None, (chosen(loader, site) for site in places.sites)))
+    return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
+
+
+def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
+    """Return the programs that load another MPI, or none, where LD_LIBRARY_PATH is not the image's."""
+    if not loader.given:
+        return {}
+    rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
+    bare = Loader(loader.tree, rest, most=_HEAD)
+    found: dict[str, str] = {}
+    with suppress(CheckFailed):  # what was found is true; the rest is not looked at
+        for path, library in programs.items():
+            if bare.spent > _ALL:
+                break
+            if (other := _loaded(bare, path) or "") != library:
+                found[path] = other
+    return found
+
+
+def of_system(loader: Loader) -> dict[str, str]:
+    """Return the same of programs in the system's folders, of which there are many."""
+    with forgiving(loader.tree):
+        return _all_loading(loader, _programs(loader, _SYSTEM), _MOST_OF_SYSTEM)
+
+
+def static(
+    loader: Loader, places: Places, entrypoint: tuple[str, ...], programs: dict[str, str]
+) -> tuple[str, str] | None:
+    """Return a program that an MPI is linked into, and which that is; ``programs`` need one as a library."""
+    left = _MOST_READ
+    others = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
+    for path in _elves(loader, others):
+        content = files.read(loader.tree, path, left) or b""
+        left -= len(content)
+        for name, texts in _STATIC:
+            if all(text in content for text in texts):
+                return path, name
+        if left <= 0:
+            break
+    return None
+
+
+def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
+    # Another loader looks first: what it reads tells nothing of what the image needs.
+    scout = Loader(loader.tree, loader.environment, most=_HEAD)
+    found: dict[str, str] = {}
+    with suppress(CheckFailed):  # more files than are read: the rest is not looked at
+        for path in _elves(loader, candidates, most):
+            if scout.spent > _ALL:
+                break
+            if _loaded(scout, path) is not None:
+                library = _loaded(loader, path)
+                found[path] = library or ""
+    return found
+
+
+def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
+    """Yield those of the files that are programs or libraries, each once."""
+    seen: set[str] = set()
+    for path in islice(candidates, most):
+        real = files.resolve(loader.tree, path)
+        if real is None or real in seen or _OWN.match(posixpath.basename(real)):
+            continue
+        seen.add(real)
+        if files.read(loader.tree, real, len(_MAGIC)) == _MAGIC:
+            yield path
+
+
+def favourite(programs: dict[str, str]) -> list[str]:
+    """Return the libraries that programs load, the one that most load first."""
+    return [library for library, _ in Counter(v for v in programs.values() if v).most_common()]
+
+
+def _candidates(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> Iterator[str]:
+    for site in places.sites:
+        for pattern in _EXTENSIONS if variants(loader, site) else (_MPI4PY, *_EXTENSIONS):
+            yield from files.glob(loader.tree, f"{site}/{pattern}")
+    beside = (site.partition("/lib/python")[0] for site in places.sites)
+    for folder in dict.fromkeys((*_OF_R, *(f"{prefix}/lib/R/library" for prefix in beside))):
+        yield from (own for name in _RMPI if files.is_file(loader.tree, own := f"{folder}/{name}"))
+    if entrypoint:
+        first = entrypoint[0]
+        path = first if first.startswith("/") else loader.program(first)
+        yield from [path] if path else []
+    yield from places.loose
+    yield from _programs(loader, places.programs)
+
+
+def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
+    for folder in folders:
+        for name in files.names(loader.tree, folder):
+            if not _OWN.match(name):
+                yield posixpath.join(folder, name)
+
+
+def _loaded(loader: Loader, path: str) -> str | None:
+    """Return the MPI that a file loads, itself or through a library; ``None`` if it loads none."""
+    closure, _ = loader.closure(path)
+    for soname, library in closure.items():
+        if MPI_SONAME.match(soname):
+            return (files.resolve(loader.tree, library) or library) if library else ""
+    return None

@@ -1,0 +1,46 @@
+"""The Python of an image, and the packages in it."""
+
+import re
+
+from toolkit.image.files import tree as files
+from toolkit.image.loader.loader import Loader
+from toolkit.image.software.packages import Found, Untold
+
+_MOST = 1 << 16
+_VERSION = re.compile(r"^version(?:_info)?[ \t]*=[ \t]*(\d{1,2}\.\d{1,3}\.\d{1,3})", re.MULTILINE)
+
+
+def python(loader: Loader, packages: dict[str, str]) -> Found | Untold | None:
+    """Read the version of the first python3 on PATH.
+
+    From pyvenv.cfg beside it, from its package, from its own text or that of its library; the minor release
+    alone where only its real name tells.
+    """
+    program = loader.program("python3") or loader.program("python")
+    if program is None:
+        return None
+    settings = f"{re.sub(r'/bin/python3?$', '', program)}/pyvenv.cfg"
+    if said := _VERSION.search(files.text(loader.tree, settings, _MOST) or ""):
+        return Found(said[1], f"{settings}: version = {said[1]}")
+    real = files.resolve(loader.tree, program) or program
+    minor = re.search(r"python(\d{1,2}\.\d{1,3})$", real)
+    if minor is None:
+        return _of_text(loader, real, r"3\.\d{1,3}") or Untold(f"{program} does not tell its version")
+    if real.startswith("/usr/bin/"):
+        for name in (f"python{minor[1]}-minimal", f"python{minor[1]}"):
+            release = re.match(r"\d+\.\d+\.\d+", packages.get(name, ""))
+            if release and release[0].startswith(f"{minor[1]}."):
+                return Found(release[0], f"dpkg: {name} {packages[name]}")
+    if told := _of_text(loader, real, re.escape(minor[1])):
+        return told
+    return Found(minor[1], f"{program} is {real}")
+
+
+def _of_text(loader: Loader, real: str, minor: str) -> Found | None:
+    """Return the release that stands alone in the interpreter or in its library."""
+    libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
+    for path in (real, *libraries):
+        said = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))
+        if len(said) == 1:
+            return Found(version := said.pop().decode(), f"{path} says {version}")
+    return None

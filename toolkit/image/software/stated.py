@@ -1,0 +1,118 @@
+"""What an image says of itself, and where that differs from what is in it."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+from toolkit.model.facts import ImageFacts
+from toolkit.model.stack import STACK_PATH, Stack
+from toolkit.versions import same, upstream
+
+_LABELS = "/.singularity.d/labels.json"
+_MOST = 1 << 20
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Also:
+    """What is read for the comparison alone; ``None`` where it could not be, empty where it is not there."""
+
+    numpy: str | None = None
+    hwloc: str | None = None
+    operations: frozenset[str] | None = None
+
+
+def labels(tree: FileTree) -> dict[str, str]:
+    """Return the labels of an image; none if they cannot be read."""
+    found, _ = _json(tree, _LABELS)
+    values = found.items() if isinstance(found, dict) else ()
+    return {str(k): str(v) for k, v in values if isinstance(v, str | int | float)}
+
+
+def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
+    """Return the image's description of itself, or ``None`` and why: nothing where it has none."""
+    found, why = _json(tree, STACK_PATH)
+    if isinstance(found, dict):
+        return found, ""
+    return None, why or (f"{STACK_PATH}: not an object" if files.is_file(tree, STACK_PATH) else "")
+
+
+def disagreements(facts: ImageFacts, also: Also) -> tuple[str, ...]:
+    """Compare what the image says with what was found; what was not read is not compared."""
+    if facts.stack is None:
+        return ()
+    try:
+        said = msgspec.convert(facts.stack, Stack)
+    except msgspec.ValidationError as error:
+        return (f"{STACK_PATH} cannot be read as a stack: {error}",)
+    mpi = facts.mpi
+    found = {
+        "mpi": mpi.implementation if mpi else "",
+        "mpi_version": (mpi.version if mpi else "") or "",
+        "pmix": facts.pmix,
+        "ucx": facts.ucx,
+        "glibc": facts.glibc,
+        "python": facts.python,
+        "architecture": facts.architecture,
+        "tensorflow": facts.tensorflow,
+        "horovod": facts.horovod,
+        "mpi4py": facts.mpi4py,
+    }
+    pairs = [(n, getattr(said, n), v or "") for n, v in found.items() if not _unread(n, facts)]
+    pairs += [("numpy", said.numpy, also.numpy)] if also.numpy is not None else []
+    pairs += [("hwloc", said.hwloc, also.hwloc)] if also.hwloc is not None else []
+    lines = [_line(name, a, b) for name, a, b in pairs if not _agree(name, a[:_LONGEST], b)]
+    return (*lines, *_distribution(said, facts), *_operations(said, also))
+
+
+def _unread(name: str, facts: ImageFacts) -> bool:
+    return name in facts.unknown or f"mpi.{name.removeprefix('mpi_')}" in facts.unknown
+
+
+def _agree(name: str, said: str, found: str) -> bool:
+    if name == "python" and found.count(".") == 1:
+        # All that can be told of an interpreter outside a virtual environment is its minor release.
+        return said == found or said.startswith(f"{found}.")
+    return said == found or (bool(said and found) and same(said, found))
+
+
+def _line(name: str, said: str, found: str) -> str:
+    return (
+        f"stack.json says {name} {said[:_LONGEST] or 'is not there'}, "
+        f"found was {upstream(found) if found else 'none'}"
+    )
+
+
+def _distribution(said: Stack, facts: ImageFacts) -> list[str]:
+    if facts.distribution is None:
+        return []
+    # os-release names the release in words too, which the stack leaves out.
+    found = facts.distribution.partition(" (")[0]
+    return [] if said.distribution == found else [_line("distribution", said.distribution, found)]
+
+
+def _operations(said: Stack, also: Also) -> list[str]:
+    """Compare the operations that can be seen in Horovod's library; others leave no sign that is sure."""
+    if also.operations is None:
+        return []
+    listed = {o for o in said.horovod_operations if o in {"mpi", "gloo", "nccl"}}
+    if listed == also.operations:
+        return []
+    return [_line("horovod_operations", " ".join(sorted(listed)), " ".join(sorted(also.operations)))]
+
+
+def _json(tree: FileTree, path: str) -> tuple[object, str]:
+    """Return what a file holds, or why it cannot be read; nothing and no reason if there is no file."""
+    content = files.read(tree, path, _MOST)
+    if content is None:
+        return None, ""
+    try:
+        found: object = msgspec.json.decode(content)
+        # What could be read can be nested too deeply to be written again.
+        msgspec.json.encode(found)
+    except UNDECODABLE as error:
+        return None, f"{path}: no JSON: {error}"
+    return found, ""

@@ -1,0 +1,83 @@
+"""Leave unknown what an image does not decide: which of its MPIs is loaded, and what variables lead to."""
+
+import msgspec
+
+from toolkit.image.loader.loader import Loader
+from toolkit.image.software import wireup
+from toolkit.image.software.book import Book
+from toolkit.image.software.mpi import MpiFound
+from toolkit.model.facts import ImageFacts
+
+_OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components", "pmix_plugins"))
+_LEADING = frozenset(("LD_LIBRARY_PATH", "PATH"))
+_OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
+_ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
+"""Facts that are found by PATH."""
+
+
+def undecided(
+    loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]
+) -> str | None:
+    """Say why it cannot be told which MPI is loaded; ``None`` where it can."""
+    kinds = sorted({found.mpi.implementation for found in mpis})
+    if len(kinds) > 1 and not any(programs.values()) and (untold.keys() & _LEADING or not _led(loader, mpis)):
+        return f"the image has {' and '.join(kinds)}, and no program in it tells which is loaded"
+    alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
+    if why := untold.get("LD_LIBRARY_PATH"):
+        return f"it may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
+    return None
+
+
+def _led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
+    """Tell whether both variables of the image lead to the first MPI, and the loader to no other."""
+    first, *others = (found.mpi for found in mpis)
+    reached = {loader.real(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
+    launcher = loader.program("mpirun")
+    return (
+        any(loader.real(f"{folder}/{first.soname}") == first.library for folder in loader.given)
+        and not any(o.library in reached for o in others if o.implementation != first.implementation)
+        and launcher is not None
+        and loader.real(launcher) == first.launcher
+    )
+
+
+def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book) -> ImageFacts:
+    """Return the facts with no MPI that is loaded; all of them are among the others."""
+    for kept in (book.evidence, book.absent, book.unknown):
+        for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
+            del kept[name]
+    others = wireup.others((*mpis[:1], *mpis), book)
+    book.unknown |= dict.fromkeys(sorted(_OF_MPI - {"other_mpis"}), why)
+    return msgspec.structs.replace(
+        facts, mpi=None, other_mpis=others, pmix=None, pmix_components={}, pmix_plugins=None
+    )
+
+
+def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> ImageFacts:
+    """Call unknown what was not found by variables that are not wholly known."""
+    if why := untold.get("PATH"):
+        for name in _ON_PATH:
+            if name in book.absent:
+                book.unknown[name] = f"{book.absent.pop(name)}; but {why}"
+    if why := untold.get("LD_LIBRARY_PATH"):
+        if not all(facts.programs.values()):
+            book.unknown["programs"] = f"{book.evidence.pop('programs')}; but {why}"
+        if facts.mpi and facts.mpi.lacks:
+            book.unknown["mpi.lacks"] = f"{book.evidence.pop('mpi.lacks')}; but {why}"
+        return _interfaces(facts, why, book)
+    return facts
+
+
+def _interfaces(facts: ImageFacts, why: str, book: Book) -> ImageFacts:
+    """Call the interfaces unknown where components for them were not found to be loadable."""
+    mpi = facts.mpi
+    if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
+        return facts
+    line = book.evidence["mpi.interfaces"]
+    if "not loadable" not in line:
+        return facts
+    for kept in (book.evidence, book.absent, book.unknown):
+        for name in ("mpi.interfaces", *_OF_PMIX):
+            kept.pop(name, None)
+    book.unknown |= dict.fromkeys(("mpi.interfaces", *_OF_PMIX), f"{line}; but {why}")
+    return msgspec.structs.replace(facts, mpi=msgspec.structs.replace(mpi, interfaces=None, how={}))

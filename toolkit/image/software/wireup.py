@@ -1,0 +1,83 @@
+"""The facts about the MPIs of an image, as :mod:`.mpi` found them, with their evidence."""
+
+import msgspec
+
+from toolkit.image.software.book import Book
+from toolkit.image.software.mpi import MpiFound
+from toolkit.image.software.packages import Found
+from toolkit.model.facts import ImageMpi
+
+_COMPONENTS = ("pmix_components", "pmix_plugins")
+
+
+def programs(found: dict[str, str], book: Book) -> dict[str, str]:
+    if found:
+        shown = [f"{path} loads {library or 'an MPI that is not there'}" for path, library in found.items()]
+        more = f", and {len(shown) - 5} more" if len(shown) > 5 else ""
+        book.evidence["programs"] = f"{', '.join(shown[:5])}{more}"
+    else:
+        book.absent["programs"] = "no program outside the system's folders, and no mpi4py, needs an MPI"
+    return found
+
+
+def first(found: MpiFound | None, book: Book) -> ImageMpi | None:
+    if found is None:
+        book.absent["mpi"] = "libmpi, libmpich: neither on the loader's path nor in the usual places"
+        return None
+    book.evidence.update(found.evidence)
+    book.absent.update(found.absent)
+    book.unknown.update(found.unknown)
+    return found.mpi
+
+
+def others(found: tuple[MpiFound, ...], book: Book) -> tuple[ImageMpi, ...]:
+    for number, other in enumerate(found[1:]):
+        for name, line in other.evidence.items():
+            book.evidence[name.replace("mpi", f"other_mpis.{number}", 1)] = line
+        for name, line in other.unknown.items():
+            book.unknown[name.replace("mpi", f"other_mpis.{number}", 1)] = line
+    return tuple(_with_client(other) for other in found[1:])
+
+
+def _with_client(found: MpiFound) -> ImageMpi:
+    client = found.pmix.found if found.pmix else None
+    return msgspec.structs.replace(found.mpi, pmix=client.version if isinstance(client, Found) else None)
+
+
+def pmix(found: MpiFound | None, book: Book) -> str | None:
+    if found is not None and found.mpi.interfaces is None:
+        book.unknown["pmix"] = found.unknown["mpi.interfaces"]
+        return None
+    client = found.pmix if found else None
+    if (
+        found is not None
+        and "pmix" in (found.mpi.interfaces or ())
+        and (client is None or client.found is None)
+    ):
+        book.unknown["pmix"] = f"{found.mpi.library} speaks PMIx, of which release could not be told"
+        return None
+    return book.take("pmix", client.found if client else None, "the MPI in the image has no PMIx client")
+
+
+def pmix_components(found: MpiFound | None, book: Book) -> dict[str, tuple[str, ...]]:
+    client = found.pmix if found else None
+    if found is None or client is None:
+        book.absent |= dict.fromkeys(_COMPONENTS, "the MPI in the image has no PMIx client")
+        return {}
+    where = client.library or found.mpi.library
+    if not client.components:
+        book.unknown |= dict.fromkeys(_COMPONENTS, f"{where} describes no components")
+        return {}
+    shown = "; ".join(f"{k} {' '.join(v)}" for k, v in client.components.items())
+    book.evidence["pmix_components"] = f"{where} and plugins beside it: {shown}"
+    needed = (
+        "some that it cannot do without are files" if client.plugins else "all that it needs are built in"
+    )
+    book.evidence["pmix_plugins"] = f"{where}: of its components {needed}"
+    return client.components
+
+
+def pmix_plugins(found: MpiFound | None) -> bool | None:
+    """Tell whether components that it needs are files; what is said of that stands with the components."""
+    client = found.pmix if found else None
+    return client.plugins if client and client.components else None

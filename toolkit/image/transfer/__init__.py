@@ -1,0 +1,1 @@
+"""Registries and bundles: take an image to another machine."""

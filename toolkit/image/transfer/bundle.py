@@ -1,0 +1,220 @@
+"""One archive with all that a machine without a network needs to install toolkit and to build its images."""
+
+import contextlib
+import platform
+import re
+import tarfile
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.data import shipped
+from toolkit.errors import BadInput
+from toolkit.image.builds.based import ensure_locked_base
+from toolkit.image.files import workspace
+from toolkit.image.files.digest import check_digest, digest_file, sha256
+from toolkit.image.files.siffile import read_sif
+from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.lock import files_of, fitting_lock, lock_path
+from toolkit.image.locks.recipe import load
+from toolkit.image.sifs.sif import full_disks
+from toolkit.image.transfer.bundle_format import INDEX, INSTALL, NAME, SUMS, BundledImage, Index
+from toolkit.image.trust.detached import signature_file
+from toolkit.model.lock import Lock
+from toolkit.model.progress import Tell
+from toolkit.run.builder import ensure_builder
+from toolkit.run.engine_images import named_image, save
+from toolkit.run.folders import check_file, in_cache, writable
+from toolkit.run.wheelhouse import gather
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_EXECUTABLE = 0o755
+_PLAIN = 0o644
+
+
+class Bundled(msgspec.Struct, frozen=True, kw_only=True):
+    """A bundle that was written."""
+
+    schema: str = "toolkit.bundled/1"
+    path: str
+    sha256: str
+    bytes: int
+    files: int
+    index: Index
+
+
+def bundle(
+    client: "DockerClient",
+    recipes: tuple[str, ...],
+    target: Path,
+    tell: Tell,
+    *,
+    sifs: tuple[Path, ...] = (),
+    pythons: tuple[str, ...] = (),
+    builder: bool = True,
+    accepted: Collection[str] = (),
+) -> Bundled:
+    """Write the bundle of some recipes to ``target``, and its checksum beside it.
+
+    ``pythons`` are the versions that toolkit will run with there; this one's where none is named.
+    ``accepted`` are foreign hosts that the user trusts with files.
+
+    Raises:
+        BadInput: if a recipe has no lock that fits it, a file is not what it should be, or two have one name.
+        Missing: if something of it cannot be fetched.
+        CheckFailed: if the disk is full; nothing is left.
+    """
+    check_file(target, "-o", "toolkit.tar")
+    writable(target.parent, "-o")
+    pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
+    sifs = tuple(dict.fromkeys(sifs))
+    known = {place: load(place) for place in recipes}
+    _require_names("--sif", tuple(sif.name for sif in sifs))
+    _require_names("RECIPES", tuple(named.name for named in known.values()))
+    locks = {place: (named, fitting_lock(named, place, accepted)) for place, named in known.items()}
+    for place, (_, lock) in locks.items():
+        if lock.base.published:
+            raise BadInput(
+                f"{place}: its lock starts from {lock.base.published}, which no file can bring by that name",
+                fix="pull that image where the bundle goes, by a registry there, and build from the lock",
+            )
+    kept = in_cache()
+    with (
+        tempfile.TemporaryDirectory(prefix="bundle.", dir=kept) as work,
+        full_disks(kept),
+        workspace.beside(target) as part,
+    ):
+        files: dict[str, Path] = {INSTALL: shipped("containers") / INSTALL}
+        images: list[BundledImage] = []
+        for place, (named, lock) in locks.items():
+            files |= _of_lock(named.name, place, lock, tell)
+            base = ensure_locked_base(client, lock, fetched(files_of(lock), tell, recipe=named.name), tell)
+            images.append(_saved(client, base, Path(work), tell))
+        if builder and locks:
+            images.append(_saved(client, ensure_builder(client, tell), Path(work), tell))
+        images = list({image.name: image for image in images}.values())
+        files |= {image.path: Path(work) / image.path for image in images}
+        files |= {f"sif/{sif.name}": _checked(sif) for sif in sifs}
+        files |= {f"sif/{n.name}": n for n in map(digest_file, sifs) if n.is_file()}
+        wheels = Path(work) / "wheels"
+        wheels.mkdir()
+        machine = platform.machine()
+        files |= {f"wheels/{wheel.name}": wheel for wheel in gather(wheels, pythons, machine, tell)}
+        index = Index(
+            toolkit=__version__,
+            pythons=pythons,
+            machine=machine,
+            recipes=tuple(sorted(named.name for named, _ in locks.values())),
+            images=tuple(sorted(images, key=lambda image: image.name)),
+            sifs=tuple(sorted(f"sif/{sif.name}" for sif in sifs)),
+        )
+        said = Path(work) / INDEX
+        said.write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
+        files[INDEX] = said
+        tell.step(f"Writing {target.name} ({sum(f.stat().st_size for f in files.values()) / 1e6:.0f} MB)")
+        with full_disks(target.parent):
+            write(part, files, tell)
+            digest = sha256(part)
+            digest_file(target).unlink(missing_ok=True)
+            signature_file(target).unlink(missing_ok=True)
+            part.replace(target)
+            digest_file(target).write_text(f"{digest}  {target.name}\n", "utf-8")
+    return Bundled(
+        path=str(target), sha256=digest, bytes=target.stat().st_size, files=len(files) + 1, index=index
+    )
+
+
+def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
+    """Write a tar whose bytes depend on nothing but the files; the list of their hashes is at its front."""
+    sums = {name: sha256(path) for name, path in files.items()}
+    listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:
+        lines.write(listed.encode())
+        lines.flush()
+        with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
+            for name, path in ((SUMS, Path(lines.name)), *sorted(files.items())):
+                tell.detail(name)
+                with path.open("rb") as file:
+                    archive.addfile(_entry(name, file), file)
+
+
+def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size = file.seek(0, 2)
+    file.seek(0)
+    entry.mode = _EXECUTABLE if name == INSTALL or name.endswith(".sif") else _PLAIN
+    return entry
+
+
+def _require_names(option: str, names: tuple[str, ...]) -> None:
+    """Refuse, before any work, what could not be unpacked, or would be written over another.
+
+    Raises:
+        BadInput: naming the first.
+    """
+    for number, name in enumerate(names):
+        if not NAME.fullmatch(name):
+            raise BadInput(
+                f"{option}: {name!r} is no name that a bundle can hold: letters (of ASCII), digits and "
+                "._+~:%@=- only, and a letter or digit first",
+                fix="rename the file",
+            )
+        if name.casefold() in map(str.casefold, names[:number]):
+            raise BadInput(
+                f"{option}: two of them are called {name} or differ from it by case, and a bundle holds one",
+                fix="leave one out, or rename its file",
+            )
+
+
+def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
+    """Return the files of a recipe: what it is, its lock, and all that the lock names."""
+    from toolkit.data import find
+
+    have = fetched(files_of(lock), tell, recipe=name)
+    files = {f"files/{digest}/{path.name}": path for digest, path in have.items()}
+    locked = lock_path(place)
+    files[f"recipes/{name}.toml"] = find("recipes", place, ".toml")
+    files[f"recipes/{locked.name}"] = locked
+    if (signature := signature_file(locked)).is_file():
+        files[f"recipes/{signature.name}"] = signature
+    return files
+
+
+def _saved(client: "DockerClient", name: str, work: Path, tell: Tell) -> BundledImage:
+    image = named_image(client, name)
+    path = f"images/{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.tar"
+    if not (work / path).exists():
+        (work / "images").mkdir(exist_ok=True)
+        tell.step(f"Taking {name} out of the Docker engine")
+        with (work / path).open("wb") as file:
+            save(client, image, file)
+    return BundledImage(name=name, id=str(image.id), path=path)
+
+
+def _checked(sif: Path) -> Path:
+    """Return a SIF that is whole, and the one that its checksum names.
+
+    Raises:
+        BadInput: if it is none.
+        CheckFailed: if it is damaged.
+    """
+    with _opened(sif) as file:
+        read_sif(file, sif)
+    check_digest(sif)
+    return sif
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise BadInput(f"--sif {path}: {error.strerror}") from error
+    with file:
+        yield file

@@ -1,0 +1,156 @@
+"""The format of a bundle: its list of hashes, its index, and the names that a file in it may have."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import BadInput
+from toolkit.image.locks.lock import SUFFIX
+from toolkit.image.locks.recipe import NAME as RECIPE_NAME
+
+SUMS = "SHA256SUMS"
+INDEX = "bundle.json"
+INSTALL = "install.sh"
+MOST_TEXT = 16 << 20
+"""Bytes of the list, the index, a recipe or a lock; the largest shipped lock has 0.2 MB."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,254}")
+"""The name of a file in a bundle. 255 bytes are the longest name that Linux file systems take."""
+_PATH = re.compile(
+    rf"{re.escape(INDEX)}|{re.escape(INSTALL)}"
+    rf"|files/(?P<digest>[0-9a-f]{{64}})/{NAME.pattern}"
+    rf"|(?:images|sif|wheels)/{NAME.pattern}"
+    rf"|recipes/{RECIPE_NAME.pattern}(?:\.toml|{re.escape(SUFFIX)}(?:\.asc)?)"
+)
+_LONGEST_PATH = 400
+_LONGEST_VALUE = 260
+"""Letters of a field of the index; a file's name in a folder has the most."""
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+_MOST_FILES = 20_000
+"""Lines of the list; a bundle of one recipe has about 400."""
+_NOT_A_BUNDLE = "is it a bundle of toolkit image bundle?"
+
+
+class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
+    """An image of the Docker engine: its name there, its id there, and the archive that has it.
+
+    Another engine may give it another id.
+    """
+
+    name: str
+    id: str
+    path: str
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a bundle, as ``bundle.json`` says it; paths are within it."""
+
+    schema: str = "toolkit.bundle/1"
+    toolkit: str
+    pythons: tuple[str, ...]
+    machine: str
+    recipes: tuple[str, ...]
+    images: tuple[BundledImage, ...]
+    sifs: tuple[str, ...]
+
+
+def read_sums(text: bytes, source: Path) -> dict[str, str]:
+    """Return path → SHA-256 from the list of a bundle.
+
+    Raises:
+        BadInput: if the text is not such a list, or names a path that a bundle cannot have.
+    """
+    lines = text.decode("utf-8", "replace").splitlines()
+    if len(lines) > _MOST_FILES:
+        raise BadInput(f"{source}: {SUMS} lists {len(lines)} files; a bundle has at most {_MOST_FILES}")
+    found: dict[str, str] = {}
+    folded = set()
+    for line in lines:
+        match = _LINE.fullmatch(line)
+        path = match and is_path(match[2])
+        if not match or not path:
+            raise BadInput(f"{source}: {SUMS}: {line[:120]!r} does not name a file of a bundle")
+        if (path["digest"] or match[1]) != match[1]:
+            raise BadInput(f"{source}: {SUMS}: the folder of {match[2]} is not the file's SHA-256")
+        # Two names that differ by case are one file on some file systems.
+        if match[2].casefold() in folded:
+            raise BadInput(f"{source}: {SUMS} names {match[2]} twice, or two names that differ only by case")
+        folded.add(match[2].casefold())
+        found[match[2]] = match[1]
+    if INDEX not in found:
+        raise BadInput(f"{source}: {SUMS} does not name {INDEX}", fix=_NOT_A_BUNDLE)
+    return found
+
+
+def is_path(name: str) -> re.Match[str] | None:
+    """Return the match of a path that a bundle may have; ``None`` for any other."""
+    return _PATH.fullmatch(name) if len(name) <= _LONGEST_PATH else None
+
+
+_FIELDS = {
+    "toolkit": re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}"),
+    "machine": re.compile(r"[0-9A-Za-z_]{1,32}"),
+    "pythons": re.compile(r"\d\.\d{1,2}"),
+    "recipes": RECIPE_NAME,
+    "sifs": re.compile(rf"sif/{NAME.pattern}"),
+    # Other names would let a bundle replace any image of the engine.
+    "images.name": re.compile(r"toolkit-(?:base|builder):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"),
+    "images.id": re.compile(r"sha256:[0-9a-f]{64}"),
+    "images.path": re.compile(rf"images/{NAME.pattern}"),
+}
+"""What the fields of an index look like."""
+
+
+def read_index(text: bytes, source: Path) -> Index:
+    """Return what a bundle says is in it.
+
+    Raises:
+        BadInput: if it has another schema, is damaged, or a field has a value that it cannot have.
+    """
+    try:
+        index = msgspec.json.decode(text, type=Index)
+    except UNDECODABLE as error:
+        raise BadInput(f"{source}: {INDEX} cannot be read: {error}") from error
+    if index.schema != Index(toolkit="", pythons=(), machine="", recipes=(), images=(), sifs=()).schema:
+        raise BadInput(f"{source}: {INDEX} has the schema {index.schema[:80]!r}; toolkit.bundle/1 is read")
+    for field, value in _values(index):
+        if len(value) > _LONGEST_VALUE or not _FIELDS[field].fullmatch(value):
+            raise BadInput(f"{source}: {INDEX}: {field}: {value[:120]!r} is not allowed here")
+    return index
+
+
+def _values(index: Index) -> Iterator[tuple[str, str]]:
+    yield "toolkit", index.toolkit
+    yield "machine", index.machine
+    for field in ("pythons", "recipes", "sifs"):
+        yield from ((field, value) for value in getattr(index, field))
+    for image in index.images:
+        yield from ((f"images.{field}", getattr(image, field)) for field in ("name", "id", "path"))
+
+
+def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
+    """Require that the index and the list of hashes name the same recipes, images and SIF files.
+
+    Raises:
+        BadInput: naming the first file that only one of them has.
+    """
+    needed = {
+        *(f"recipes/{name}{ending}" for name in index.recipes for ending in (".toml", SUFFIX)),
+        *(image.path for image in index.images),
+        *index.sifs,
+    }
+    allowed = {f"recipes/{name}{SUFFIX}.asc" for name in index.recipes}
+    allowed |= {f"{name}.sha256" for name in index.sifs}
+    for path in sorted(needed - sums.keys()):
+        raise BadInput(
+            f"{source}: {INDEX} names {path}, and {SUMS} does not",
+            fix="make the bundle again: toolkit image bundle",
+        )
+    listed = {path for path in sums if path.startswith(("recipes/", "images/", "sif/"))}
+    for path in sorted(listed - needed - allowed):
+        raise BadInput(
+            f"{source}: {SUMS} names {path}, and {INDEX} does not",
+            fix="make the bundle again: toolkit image bundle",
+        )

@@ -1,0 +1,216 @@
+"""Read a bundle once, compare every byte with its list of hashes, and keep what is to be installed.
+
+The names in an archive decide nothing: files are written into a new, private folder, as numbers. Python's
+``TarFile.extractall`` is not used: its ``filter`` is missing in Python 3.11.2, and could be passed by in
+later releases (CVE-2025-4517).
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from toolkit.errors import BadInput, CheckFailed, Damaged
+from toolkit.files import open_given
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.source import FileSource, Hashed, Source
+from toolkit.image.files.tar import Entry, entries, padded
+from toolkit.image.transfer.bundle_format import (
+    INDEX,
+    MOST_TEXT,
+    SUMS,
+    Index,
+    is_path,
+    read_index,
+    read_sums,
+    require_listed,
+)
+from toolkit.model.progress import Tell
+
+_CHUNK = 1 << 20
+_INSTALLED = ("files/", "images/", "recipes/")
+"""What ``unbundle`` installs; the rest is for ``install.sh`` and is compared only."""
+_COPY_AGAIN = "copy the bundle again, and compare its .sha256"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A bundle whose every file was compared with its hash.
+
+    ``files`` are path in the bundle → copy in the private folder. ``sha256`` is the hash of the archive,
+    empty for a folder.
+    """
+
+    sums: Mapping[str, str]
+    index: Index
+    files: Mapping[str, Path]
+    sha256: str = ""
+
+
+def stage(source: Path, folder: Path, tell: Tell) -> Staged:
+    """Compare all files of a bundle with its hashes, and copy those that are installed into ``folder``.
+
+    Args:
+        source: the archive, or the folder that it was unpacked into, where files that it does not list are
+            not read.
+        folder: an empty folder that only this user can write to.
+
+    Raises:
+        BadInput: if it is not a bundle, or has files that it does not list.
+        Damaged: if a file is missing, or its content is not what its hash says.
+    """
+    tell.step(f"Checking the files of {source.name or source}")
+    return _folder(source, folder) if source.is_dir() else _archive(source, folder)
+
+
+def _archive(source: Path, folder: Path) -> Staged:
+    with open_given(source) as file:
+        whole = Hashed(FileSource(file), "sha256:", str(source))
+        members = _members(whole, source, os.fstat(file.fileno()).st_size)
+        sums = read_sums(_text(whole, _next(members, SUMS, source), source), source)
+        about = _text(whole, _next(members, INDEX, source), source)
+        index = _index(about, sums, source)
+        seen, kept = {INDEX}, dict[str, Path]()
+        for entry in members:
+            if entry.name not in sums or entry.name in seen:
+                raise BadInput(f"{source}: {entry.name} is in it twice, or is not listed in {SUMS}")
+            seen.add(entry.name)
+            target = _target(entry.name, folder, len(seen))
+            _compare(_data(whole, entry), sums[entry.name], target, f"{source}: {entry.name}")
+            if target is not None:
+                kept[entry.name] = target
+        if missing := sums.keys() - seen:
+            raise Damaged(f"{source}: {min(missing)} is missing", fix=_COPY_AGAIN)
+        return Staged(sums, index, kept, whole.finish())
+
+
+def _members(whole: Source, source: Path, size: int) -> Iterator[Entry]:
+    """Yield the members of an archive: ordinary files with a name that a bundle may have.
+
+    Raises:
+        BadInput: for any other member, and for an archive that cannot be read or was cut short.
+    """
+    try:
+        for entry in entries(whole, str(source), Budget(str(source))):
+            if entry.kind != "file" or entry.hard or entry.sparse:
+                raise BadInput(f"{source}: {entry.name[:120]!r} is not an ordinary file")
+            if entry.name != SUMS and not is_path(entry.name):
+                raise BadInput(f"{source}: {entry.name[:120]!r} does not name a file of a bundle")
+            if entry.offset + entry.size > size:
+                raise Damaged(f"{source}: it was cut short within {entry.name}", fix=_COPY_AGAIN)
+            yield entry
+    except CheckFailed as error:
+        reason = error.message.removeprefix(f"{source}: ").removeprefix("the image is damaged: ")
+        raise BadInput(f"{source}: not a bundle, or damaged: {reason}", fix=_COPY_AGAIN) from error
+
+
+def _next(members: Iterator[Entry], name: str, source: Path) -> Entry:
+    entry = next(members, None)
+    if entry is None or entry.name != name:
+        raise BadInput(
+            f"{source}: not a bundle: its first members are not {SUMS} and {INDEX}",
+            fix="make it with: toolkit image bundle",
+        )
+    return entry
+
+
+def _text(whole: Source, entry: Entry, source: Path) -> bytes:
+    if entry.size > MOST_TEXT:
+        raise BadInput(f"{source}: {entry.name} is larger than {MOST_TEXT >> 20} MiB")
+    return b"".join(_data(whole, entry))
+
+
+def _data(whole: Source, entry: Entry) -> Iterator[bytes]:
+    """Yield the bytes of a member; its padding is read too, for the hash of the archive."""
+    end, last = entry.offset + entry.size, entry.offset + padded(entry.size)
+    for at in range(entry.offset, last, _CHUNK):
+        piece = whole.read_at(at, min(_CHUNK, last - at))
+        yield piece[: max(0, end - at)]
+
+
+def _folder(source: Path, folder: Path) -> Staged:
+    sums = read_sums(_read(source / SUMS), source)
+    index = _index(_read(source / INDEX), sums, source)
+    kept = {}
+    for number, (name, digest) in enumerate(sums.items()):
+        target = _target(name, folder, number)
+        _compare(_pieces(source / name), digest, target, str(source / name))
+        if target is not None:
+            kept[name] = target
+    return Staged(sums, index, kept)
+
+
+def _read(path: Path) -> bytes:
+    found = bytearray()
+    for piece in _pieces(path):
+        found += piece
+        if len(found) > MOST_TEXT:
+            raise BadInput(f"{path}: larger than {MOST_TEXT >> 20} MiB")
+    return bytes(found)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    if path.is_symlink():
+        raise Damaged(f"{path}: a symbolic link, not a file of the bundle", fix="unpack the bundle again")
+    with open_given(path, fix="is it a bundle of toolkit image bundle?") as file:
+        while piece := file.read(_CHUNK):
+            yield piece
+
+
+def _index(text: bytes, sums: Mapping[str, str], source: Path) -> Index:
+    if hashlib.sha256(text).hexdigest() != sums[INDEX]:
+        raise _differs(f"{source}: {INDEX}")
+    index = read_index(text, source)
+    require_listed(index, sums, source)
+    return index
+
+
+def _target(name: str, folder: Path, number: int) -> Path | None:
+    return folder / str(number) if name.startswith(_INSTALLED) else None
+
+
+def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
+    """Compare a file with its hash; copy it to ``target``, which must not be there."""
+    found = hashlib.sha256()
+    with contextlib.nullcontext() if target is None else _new(target) as copy:
+        for piece in pieces:
+            found.update(piece)
+            if copy is not None:
+                copy.write(piece)
+    if found.hexdigest() != digest:
+        raise _differs(name)
+
+
+def _differs(name: str) -> Damaged:
+    return Damaged(f"{name}: its content is not what {SUMS} says", fix=_COPY_AGAIN)
+
+
+def _new(path: Path) -> BinaryIO:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
+
+
+def install(copy: Path, target: Path) -> None:
+    """Rename a copy that :func:`stage` made to its place, across file systems too.
+
+    Raises:
+        OSError: if the folder takes no file, or the disk is full.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        copy.replace(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        part = target.parent / f".{os.urandom(6).hex()}.part"
+        try:
+            with copy.open("rb") as reading, _new(part) as writing:
+                shutil.copyfileobj(reading, writing, _CHUNK)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)

@@ -1,0 +1,125 @@
+"""The recipes and locks of a bundle: read before they are installed, and never in place of others unasked."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolkit.data import config_dir, shipped
+from toolkit.errors import BadInput
+from toolkit.image.files.digest import sha256
+from toolkit.image.locks.lock import SUFFIX, decode_lock, files_of, mend, stale
+from toolkit.image.locks.recipe import parse
+from toolkit.image.transfer.bundle_format import MOST_TEXT
+from toolkit.image.transfer.bundle_reader import Staged, install
+from toolkit.image.trust.detached import signature_file
+from toolkit.model.lock import Lock
+
+
+def require_recipes(staged: Staged, source: Path) -> None:
+    """Require that every recipe can be read, that its lock fits it, and that all files belong to locks.
+
+    Raises:
+        BadInput: naming the recipe or the file.
+    """
+    named = set()
+    for name in staged.index.recipes:
+        lock = _lock(staged, name, source)
+        named |= {f"files/{file.sha256}/{file.file}" for file in files_of(lock)}
+    there = {path for path in staged.sums if path.startswith("files/")}
+    if absent := named - there:
+        raise BadInput(f"{source}: a lock in it names {min(absent)[:300]!r}, which it does not hold")
+    if stray := there - named:
+        raise BadInput(f"{source}: it holds {min(stray)}, which no lock in it names")
+
+
+def _lock(staged: Staged, name: str, source: Path) -> Lock:
+    """Return the lock of a recipe of the bundle, which fits it."""
+    place = f"{source}: recipes/{name}{SUFFIX}"
+    text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
+    try:
+        recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
+    except ValueError as error:
+        raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_shown(str(error))}") from error
+    lock = decode_lock(locked, place, fix=f"{mend(name)}, and make the bundle again")
+    if why := stale(lock, recipe):
+        raise BadInput(f"{place}: {_shown(why)}")
+    return lock
+
+
+def _shown(text: str) -> str:
+    """Return the beginning of a text that quotes the bundle, without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
+
+
+def _content(path: Path, source: Path) -> bytes:
+    if path.stat().st_size > MOST_TEXT:
+        raise BadInput(f"{source}: a recipe or lock in it is larger than {MOST_TEXT >> 20} MiB")
+    return path.read_bytes()
+
+
+def require_unused_names(staged: Staged, source: Path) -> None:
+    """Require that no recipe of the bundle would be used in place of another one that is here.
+
+    Raises:
+        BadInput: naming the recipes and the file that differs.
+    """
+    found = [f"{name} (differs from {file})" for name, file in others(staged)]
+    if found:
+        raise BadInput(
+            f"{source}: not installed, because it would replace recipes: {', '.join(found[:5])}",
+            fix="compare them; --replace installs those of the bundle",
+        )
+
+
+def others(staged: Staged) -> Iterator[tuple[str, Path]]:
+    """Yield each recipe of a bundle that would be used in place of another, with a file that differs."""
+    for name in staged.index.recipes:
+        for ending in (".toml", SUFFIX):
+            path = f"recipes/{name}{ending}"
+            known = (config_dir() / path, shipped("recipes") / f"{name}{ending}")
+            differs = [file for file in known if os.path.lexists(file) and not _same(file, staged.sums[path])]
+            if differs:
+                yield name, differs[0]
+                break
+
+
+def install_recipes(staged: Staged) -> tuple[str, ...]:
+    """Put recipes and locks among the user's own, except those that came with toolkit or are there.
+
+    Returns:
+        the names of the files that were written.
+    """
+    return tuple(Path(path).name for name in staged.index.recipes for path in _installed(staged, name))
+
+
+def _installed(staged: Staged, name: str) -> Iterator[str]:
+    """Write the files of a recipe, and yield the paths of those that were not there."""
+    toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
+    # Beside a recipe of the user's own, toolkit does not look for the shipped lock.
+    own = not _is_shipped(toml, staged)
+    if own and _written(toml, staged):
+        yield toml
+    if (own or not _is_shipped(lock, staged)) and _written(lock, staged):
+        signature_file(config_dir() / lock).unlink(missing_ok=True)  # of the lock that was replaced
+        yield lock
+    if os.path.lexists(config_dir() / lock) and signature in staged.sums and _written(signature, staged):
+        yield signature
+
+
+def _is_shipped(path: str, staged: Staged) -> bool:
+    """Tell whether toolkit brings this file, and the user has no own one of its name."""
+    return not os.path.lexists(config_dir() / path) and _same(
+        shipped("recipes") / Path(path).name, staged.sums[path]
+    )
+
+
+def _written(path: str, staged: Staged) -> bool:
+    target = config_dir() / path
+    if _same(target, staged.sums[path]):
+        return False
+    install(staged.files[path], target)
+    return True
+
+
+def _same(file: Path, digest: str) -> bool:
+    return file.is_file() and sha256(file) == digest

@@ -1,0 +1,206 @@
+"""What is sent of an image: the parts that a registry keeps, and the manifest that names them."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from toolkit.errors import BadInput, CheckFailed, Damaged
+from toolkit.files import open_given
+from toolkit.image.files import oci, workspace
+from toolkit.image.files.blobs import ArchiveBlobs, Blobs, FolderBlobs, content
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.digest import check_digest, sha256
+from toolkit.image.files.dockersave import MANIFEST
+from toolkit.image.files.inflate import is_packed
+from toolkit.image.files.reference import Reference, refer
+from toolkit.image.files.siffile import is_sif, read_sif
+from toolkit.image.files.source import FileSource
+from toolkit.image.files.tar import is_tar
+from toolkit.image.sifs.layout import write_layout
+from toolkit.image.sifs.sif import full_disks
+from toolkit.image.transfer.shrink import shrunk
+from toolkit.model.progress import Tell
+from toolkit.run.registry.manifest import (
+    OCI_CONFIG,
+    OCI_LAYER,
+    OCI_MANIFEST,
+    SIF_CONFIG,
+    SIF_LAYER,
+    TITLE,
+    Descriptor,
+    digest_of,
+    for_image,
+    for_sif,
+    read_manifest,
+)
+from toolkit.run.registry.upload import Blob
+
+_HEAD = 512
+_CHUNK = 1 << 20
+_EMPTY = b"{}"
+_SPARE = 256 << 20
+
+Present = Callable[[str], bool]
+"""Tells whether the registry has a blob of that digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cargo:
+    """``blobs`` are sent first, then the manifest, by which the image appears whole or not at all."""
+
+    form: str
+    manifest: bytes
+    media_type: str
+    blobs: tuple[Blob, ...]
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.manifest)
+
+
+class Bytes:
+    """A small blob in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        return self._data[offset : offset + count]
+
+
+@contextlib.contextmanager
+def loaded(image: str, platform: str, present: Present, tell: Tell) -> Iterator[Cargo]:
+    """Lend what is to be sent of an image: a SIF, an OCI layout or archive, or what docker has or saved.
+
+    ``platform`` chooses in an image for several (``linux/arm64``).
+
+    Raises:
+        BadInput: if it is no such image, or there are several and none is chosen.
+        CheckFailed: if it is damaged.
+        Missing: if the Docker engine is asked and does not answer.
+    """
+    reference = refer(image)
+    with ExitStack() as stack:
+        try:
+            yield _loaded(reference, platform, present, tell, stack)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise CheckFailed(f"{error.filename}: {error.strerror}") from error
+
+
+def _loaded(ref: Reference, platform: str, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
+    if ref.transport == "docker-daemon":
+        return _of_engine(ref, present, tell, stack)
+    if ref.path.is_dir():
+        blobs = FolderBlobs(ref.path, ref.shown, Budget(ref.shown), stack)
+        return _of_layout(blobs, ref, platform, "oci-layout")
+    file = stack.enter_context(open_given(ref.path))
+    head = file.read(_HEAD)
+    if is_sif(head):
+        return _of_sif(file, ref.path, tell)
+    if not is_tar(head) and not is_packed(head):
+        raise BadInput(
+            f"{ref.shown}: neither a SIF nor an OCI layout or archive, nor an image that docker saved",
+            fix="see what it is: toolkit image inspect",
+        )
+    check_digest(ref.path)
+    archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, Budget(ref.shown))
+    if archive.part(oci.INDEX):
+        found = _of_layout(archive, ref, platform, "oci-archive")
+        if archive.packed or not archive.part(MANIFEST):
+            return found
+        return _compressed(found, stack.enter_context(workspace.folder()), present, tell, stack)
+    if not archive.part(MANIFEST) or archive.packed:
+        raise BadInput(
+            f"{ref.shown}: not an archive that can be sent",
+            fix="docker load it, then push docker-daemon:NAME:TAG",
+        )
+    file.seek(0)
+    return _of_save(iter(lambda: file.read(_CHUNK), b""), ref, present, tell, stack)
+
+
+def _of_sif(file: BinaryIO, path: Path, tell: Tell) -> Cargo:
+    read_sif(file, path)
+    tell.step(f"Reading {path.name}")
+    digest = f"sha256:{check_digest(path) or sha256(path)}"
+    size = path.stat().st_size
+    layer = Descriptor(SIF_LAYER, digest, size, {TITLE: path.name})
+    config = Descriptor(SIF_CONFIG, digest_of(_EMPTY), len(_EMPTY))
+    blobs = (Blob(config.digest, config.size, Bytes(_EMPTY)), Blob(digest, size, FileSource(file)))
+    return Cargo("sif", for_sif(layer, config), OCI_MANIFEST, blobs)
+
+
+def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> Cargo:
+    chosen = oci.choose(blobs, ref.tag, platform)
+    text = content(blobs, f"blobs/{chosen.digest.replace(':', '/')}") or b""
+    manifest = read_manifest(text, ref.shown)
+    parts = []
+    for found in manifest.blobs:
+        part = blobs.part(f"blobs/{found.digest.replace(':', '/')}")
+        if part is None or part.size != found.size:
+            raise Damaged(
+                f"{ref.shown}: the image is not whole: {found.digest[:19]}… is missing or cut short",
+                fix="copy or save it again",
+            )
+        parts.append(Blob(found.digest, found.size, part))
+    return Cargo(form, text, manifest.media_type or OCI_MANIFEST, tuple(parts))
+
+
+def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
+    from toolkit.run.engine import connect, saved
+    from toolkit.run.engine_images import named_image, size_of
+
+    client = stack.enter_context(contextlib.closing(connect()))
+    image = named_image(client, ref.tag)
+    size = size_of(image)
+    root = workspace.temporary_root()
+    workspace.require_space(
+        root, size + _SPARE, "the image", "make room there, or set TMPDIR to another folder"
+    )
+    tell.step(f"Taking {ref.tag} out of the Docker engine ({size >> 20} MiB)")
+    return _of_save(saved(client, str(image.id)), ref, present, tell, stack)
+
+
+def _of_save(
+    chunks: Iterator[bytes], ref: Reference, present: Present, tell: Tell, stack: ExitStack
+) -> Cargo:
+    """Give the layers of what docker save wrote the form in which registries keep them."""
+    work = stack.enter_context(workspace.folder())
+    with full_disks(work):
+        write_layout(chunks, work / "layout", tell)
+    kept = FolderBlobs(work / "layout", ref.shown, Budget(ref.shown), stack)
+    saved = _of_layout(
+        kept, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
+    )
+    return _compressed(saved, work, present, tell, stack)
+
+
+def _compressed(saved: Cargo, work: Path, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
+    """Return the cargo with its plain layers compressed; if all are compressed already, just as it is.
+
+    So what an engine pulled has layers that its registry knows, and they are not sent again.
+    """
+    layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
+    plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))
+    if not plain:
+        return saved
+    tell.step(f"Compressing {len(plain)} layers")
+    with full_disks(work):
+        packed = shrunk(plain, work, present, tell)
+    made = {blob.digest: one for blob, one in zip(plain, packed, strict=True)}
+    for one in packed:
+        source = FileSource(stack.enter_context(one.file.open("rb"))) if one.file else Bytes(b"")
+        have[one.described.digest] = Blob(one.described.digest, one.described.size, source)
+    described = tuple(made[d.digest].described if d.digest in made else d for d in layers)
+    config = saved.blobs[0]
+    text = for_image(Descriptor(OCI_CONFIG, config.digest, config.size), described)
+    parts = dict.fromkeys((config.digest, *(d.digest for d in described)))
+    return Cargo(saved.form, text, OCI_MANIFEST, tuple(have[digest] for digest in parts))
+
+
+def _is_plain(layer: Descriptor) -> bool:
+    return layer.media_type == OCI_LAYER

@@ -1,0 +1,205 @@
+"""Fetch an image from a registry into one file, which gets its name when every byte was checked."""
+
+import contextlib
+import fcntl
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import behind_links
+from toolkit.image.files import oci, workspace
+from toolkit.image.files.digest import digest_file, note, publish, sha256
+from toolkit.image.sifs.ociarchive import write_archive
+from toolkit.image.sifs.sif import full_disks
+from toolkit.model.progress import Tell
+from toolkit.run.folders import check_file, writable
+from toolkit.run.registry.download import fetch_blob
+from toolkit.run.registry.images import fetch_manifest
+from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, Manifest, Platform, digest_of
+from toolkit.run.registry.name import RegistryName
+from toolkit.run.registry.session import Access, Session, opened
+
+_SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
+"""The second, misspelt, is what Singularity wrote before 3.7."""
+_PULLED = "pulled"
+
+
+class Pulled(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was fetched, or that was there; ``digest`` is the image's in the registry."""
+
+    schema: str = "toolkit.pulled/1"
+    source: str
+    path: str
+    form: str
+    digest: str
+    sha256: str
+    bytes: int
+    reused: bool
+
+
+def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, platform: str = "") -> Pulled:
+    """Write an image to ``target``: a SIF where it is one, else an archive that docker loads.
+
+    Where ``target`` is a symbolic link, the file behind it is written.
+
+    Raises:
+        Missing: if there is no such image, or the registry cannot be reached; the next call goes on.
+        CheckFailed: if what came is not what was asked for, or the disk is full; ``target`` stays as it was.
+        BadInput: if ``target`` cannot be written.
+    """
+    check_file(target, "-o", "image.sif")
+    real = behind_links(target)
+    writable(real.parent, "-o")
+    tell.step(f"Asking {source.host} for {source}")
+    with opened(source, access) as session:
+        text, manifest = _one(session, source, platform)
+        layer = next((d for d in manifest.layers if d.media_type in _SIF_LAYERS), None)
+        if layer is None and not manifest.config:
+            raise CheckFailed(
+                f"{source}: it is neither a SIF nor an image: {manifest.media_type or 'no media type'}"
+            )
+        with _room(real) as room, full_disks(real.parent):
+            if layer is not None:
+                reused = _pull_sif(session, source, layer, target, room, tell)
+            else:
+                reused = _pull_image(session, source, (text, manifest), target, room, tell)
+    return Pulled(
+        source=str(source),
+        path=str(target),
+        form="sif" if layer else "oci-archive",
+        digest=digest_of(text),
+        sha256=digest_file(real).read_text("utf-8").partition(" ")[0],
+        bytes=target.stat().st_size,
+        reused=reused,
+    )
+
+
+def choose(manifest: Manifest, name: str, platform: str) -> Descriptor:
+    """Return the image of an index that is for ``platform`` (``linux/arm64``), or for this machine.
+
+    Raises:
+        BadInput: if there is none, naming those that there are.
+    """
+    asked = Platform(*(platform or oci.this_platform()).split("/")[:3])
+    fits = [d for d in manifest.manifests if d.platform and _fits(d.platform, asked)]
+    if not fits and len(manifest.manifests) == 1 and not platform:
+        return manifest.manifests[0]
+    if not fits:
+        there = sorted(
+            {str(d.platform) for d in manifest.manifests if d.platform and d.platform.os != "unknown"}
+        )
+        shown = ", ".join(re.sub(r"[^\w/.-]", "?", one) for one in there[:20]) or "none that says"
+        raise BadInput(
+            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with --platform"
+        )
+    return fits[0]
+
+
+def _fits(found: Platform, asked: Platform) -> bool:
+    same = found.os == asked.os and found.architecture == asked.architecture
+    return same and asked.variant in {"", found.variant}
+
+
+def _one(session: Session, source: RegistryName, platform: str) -> tuple[bytes, Manifest]:
+    text, manifest = fetch_manifest(session, source, source.wanted)
+    if manifest.manifests:
+        chosen = choose(manifest, str(source), platform)
+        text, manifest = fetch_manifest(session, source, chosen.digest)
+        if manifest.manifests:
+            raise CheckFailed(f"{source}: its index names another index")
+    return text, manifest
+
+
+@contextlib.contextmanager
+def _room(target: Path) -> Iterator[Path]:
+    """Lend the folder beside ``target`` that keeps what came until all of it is there.
+
+    Raises:
+        BadInput: if another process fetches to the same name.
+    """
+    room = target.with_name(f".{target.name}.pull")
+    room.mkdir(exist_ok=True)
+    with (room / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BadInput(f"{target}: another process is fetching it just now", fix="wait for it") from error
+        try:
+            yield room
+        except BaseException:
+            # What came stays for the next run; where nothing did, nothing is left.
+            if [file.name for file in room.iterdir()] == ["lock"]:
+                shutil.rmtree(room, ignore_errors=True)
+            raise
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _pull_sif(
+    session: Session, source: RegistryName, layer: Descriptor, target: Path, room: Path, tell: Tell
+) -> bool:
+    wanted = layer.digest.removeprefix("sha256:")
+    if target.is_file() and target.stat().st_size == layer.size and sha256(target) == wanted:
+        tell.step(f"{target} is this image already")
+        note(target, wanted)
+        return True
+    _fetch(session, source, (layer,), room, tell)
+    part = room / wanted
+    part.chmod(0o755)
+    publish(part, target, wanted)
+    return False
+
+
+def _pull_image(
+    session: Session,
+    source: RegistryName,
+    found: tuple[bytes, Manifest],
+    target: Path,
+    room: Path,
+    tell: Tell,
+) -> bool:
+    text, manifest = found
+    _fetch(session, source, manifest.blobs, room, tell, copies=2)
+    tell.step(f"Writing {target.name}")
+    part = room / _PULLED
+    with full_disks(room.parent):
+        write_archive(
+            part, text, manifest, room, f"{source.host}/{source.repository}:{source.tag or 'pulled'}"
+        )
+    publish(part, target, sha256(part))
+    return False
+
+
+def _fetch(
+    session: Session,
+    source: RegistryName,
+    blobs: tuple[Descriptor, ...],
+    room: Path,
+    tell: Tell,
+    copies: int = 1,
+) -> None:
+    """Bring blobs into ``room``; ``copies`` is how often all of them will be on its disk in the end."""
+    total = sum(blob.size for blob in blobs)
+    here = sum(file.stat().st_size for file in room.iterdir())
+    workspace.require_space(
+        room,
+        max(0, copies * total - here),
+        f"{source}",
+        "make room there, or write it elsewhere with -o; what came is kept",
+    )
+    tell.step(f"Fetching {source} ({total / 1e6:.0f} MB)")
+    before = 0
+    for blob in blobs:
+
+        def on_got(done: int, before: int = before) -> None:
+            tell.detail(f"{(before + done) / max(total, 1):.0%}")
+
+        whole = room / blob.digest.removeprefix("sha256:")
+        if not whole.exists():
+            part = room / f"{whole.name}.part"
+            fetch_blob(session, source, blob, part, on_got)
+            part.replace(whole)
+        before += blob.size

@@ -1,0 +1,98 @@
+"""Send an image to a registry: what it has is not sent again, and the name appears when all is there."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.image.transfer.cargo import Cargo, loaded
+from toolkit.model.progress import Tell
+from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
+from toolkit.run.registry.name import RegistryName
+from toolkit.run.registry.session import Access, Session, opened
+from toolkit.run.registry.upload import Blob, send_blob
+
+
+class Pushed(msgspec.Struct, frozen=True, kw_only=True):
+    """An image that a registry has now; ``sent`` and ``bytes`` are of what it had not before."""
+
+    schema: str = "toolkit.pushed/1"
+    image: str
+    target: str
+    digest: str
+    form: str
+    parts: int
+    sent: int
+    bytes: int
+
+
+def push(image: str, target: RegistryName, access: Access, tell: Tell, *, platform: str = "") -> Pushed:
+    """Bring an image to ``target``.
+
+    Raises:
+        BadInput: if there is no such image, or the target cannot be.
+        Missing: if the registry cannot be reached or does not let us in; the next call goes on.
+        CheckFailed: if the image is damaged, or the registry does not take it.
+    """
+    if target.digest:
+        raise BadInput(f"{target}: an image is pushed to a tag; its digest is what it is")
+    with ExitStack() as stack:
+
+        @cache
+        def session() -> Session:
+            """Open the session when it is first needed: a file that is no image is refused before."""
+            tell.step(f"Asking {target.host}")
+            return stack.enter_context(opened(target, access))
+
+        with loaded(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
+            if has_manifest(session(), target, cargo.digest):
+                tell.step(f"{target} is this image already")
+                return _told(image, target, cargo, ())
+            sent = _send(session(), target, cargo, tell)
+            put_manifest(session(), target, cargo.manifest, cargo.media_type)
+            return _told(image, target, cargo, sent)
+
+
+def _send(session: Session, target: RegistryName, cargo: Cargo, tell: Tell) -> tuple[Blob, ...]:
+    """Send the parts in a thread of its own, so that an interrupt ends it between two chunks.
+
+    Within one, old registries would give up what they have.
+    """
+    total = sum(blob.size for blob in cargo.blobs)
+    tell.step(f"Sending {len(cargo.blobs)} parts ({total / 1e6:.0f} MB) to {target}")
+    stopped = threading.Event()
+
+    def work() -> tuple[Blob, ...]:
+        before, sent = 0, []
+        for blob in cargo.blobs:
+
+            def on_sent(done: int, before: int = before) -> None:
+                if stopped.is_set():
+                    raise KeyboardInterrupt
+                tell.detail(f"{(before + done) / max(total, 1):.0%}")
+
+            if send_blob(session, target, blob, on_sent):
+                sent.append(blob)
+            before += blob.size
+        return tuple(sent)
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            return pool.submit(work).result()
+        finally:
+            stopped.set()
+
+
+def _told(image: str, target: RegistryName, cargo: Cargo, sent: tuple[Blob, ...]) -> Pushed:
+    return Pushed(
+        image=image,
+        target=str(target),
+        digest=cargo.digest,
+        form=cargo.form,
+        parts=len(cargo.blobs),
+        sent=len(sent),
+        bytes=sum(blob.size for blob in sent),
+    )

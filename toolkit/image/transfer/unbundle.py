@@ -1,0 +1,131 @@
+"""Install a bundle: files into the cache, recipes and locks among the user's own, images into the engine."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.data import cache_dir
+from toolkit.errors import BadInput
+from toolkit.files import check_given
+from toolkit.image.files.digest import sha256
+from toolkit.image.sifs.sif import full_disks
+from toolkit.image.transfer.bundle_format import BundledImage
+from toolkit.image.transfer.bundle_reader import Staged, install, stage
+from toolkit.image.transfer.bundled_recipes import (
+    install_recipes,
+    others,
+    require_recipes,
+    require_unused_names,
+)
+from toolkit.image.trust.detached import require_signed, signature_of
+from toolkit.model.progress import Tell
+from toolkit.model.signature import FileSignature
+from toolkit.run.folders import in_cache
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
+    """What was installed; ``waiting`` are images for which no engine answered.
+
+    ``recipes`` are the files that were written. ``replaced`` are the recipes that now stand in place of
+    others. ``sifs`` are the SIF files in the bundle, which stay there.
+    """
+
+    schema: str = "toolkit.unbundled/1"
+    source: str
+    signature: FileSignature
+    files: int
+    recipes: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
+    images: tuple[str, ...]
+    waiting: tuple[str, ...]
+    sifs: tuple[str, ...]
+
+
+def unbundle(
+    source: Path,
+    connect: "Callable[[], DockerClient | None]",
+    tell: Tell,
+    *,
+    keyring: Path | None = None,
+    replace: bool = False,
+) -> Unbundled:
+    """Install a bundle from its archive, or from the folder that it was unpacked into.
+
+    Everything is compared with its hash first, in a private folder; before that nothing is installed and no
+    engine is asked. Files that are here already stay, so that the call can be repeated.
+
+    Args:
+        source: the archive or the folder.
+        connect: returns the Docker engine; ``None`` if no engine answers.
+        tell: hears the progress.
+        keyring: a file of public keys; a bundle that no key in it has signed is refused.
+        replace: install recipes that would be used in place of others.
+
+    Raises:
+        BadInput: if it is not a bundle, or its recipes would replace others and ``replace`` is false.
+        CheckFailed: if a file is not what the list of the bundle says, its signature is wrong, or the disk
+            is full.
+    """
+    if not source.is_dir():
+        check_given(source)
+    signature = _signature(source, keyring)
+    kept = in_cache()
+    with tempfile.TemporaryDirectory(prefix="unbundle.", dir=kept) as work, full_disks(kept):
+        staged = stage(source, Path(work), tell)
+        require_signed(source, signature, staged.sha256)
+        require_recipes(staged, source)
+        if not replace:
+            require_unused_names(staged, source)
+        replaced = tuple(name for name, _ in others(staged))
+        files = _install_files(staged, tell)
+        recipes = install_recipes(staged)
+        client = connect() if staged.index.images else None
+        images = [_load(client, staged, image, tell) for image in staged.index.images] if client else []
+    return Unbundled(
+        source=str(source),
+        signature=signature,
+        files=files,
+        recipes=recipes,
+        replaced=replaced,
+        images=tuple(images),
+        waiting=() if client else tuple(image.name for image in staged.index.images),
+        sifs=tuple(str(source / name) if source.is_dir() else name for name in staged.index.sifs),
+    )
+
+
+def _signature(source: Path, keyring: Path | None) -> FileSignature:
+    """Return who signed a bundle; a folder that one was unpacked into is not signed."""
+    if not source.is_dir():
+        return signature_of(source, keyring)
+    if keyring is not None:
+        raise BadInput(
+            f"--verify-key: {source} is a folder, and the archive is what is signed",
+            fix="toolkit image unbundle BUNDLE.tar --verify-key FILE",
+        )
+    return FileSignature()
+
+
+def _install_files(staged: Staged, tell: Tell) -> int:
+    """Put the files of the locks into the cache; return their number."""
+    names = [name for name in staged.files if name.startswith("files/")]
+    tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
+    for number, name in enumerate(names, 1):
+        target = cache_dir() / name
+        if not (target.is_file() and sha256(target) == staged.sums[name]):
+            install(staged.files[name], target)
+        tell.detail(f"{number} of {len(names)}")
+    return len(names)
+
+
+def _load(client: "DockerClient", staged: Staged, image: BundledImage, tell: Tell) -> str:
+    from toolkit.run.engine_images import load
+
+    tell.step(f"Loading {image.name} into the Docker engine")
+    load(client, staged.files[image.path], image.id, image.name)
+    return image.name

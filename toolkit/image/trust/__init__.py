@@ -1,0 +1,1 @@
+"""Signatures, bills of materials and the comparison of an image with its lock."""

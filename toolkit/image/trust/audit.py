@@ -1,0 +1,175 @@
+"""Hold what is inside an image against its lock and its manifest; pure, and the image is never started."""
+
+import base64
+import binascii
+import csv
+import io
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.contents import regular, sha256
+from toolkit.image.files.tree import FileTree
+from toolkit.image.software.manifest import Manifest
+from toolkit.image.software.packages import debian
+from toolkit.model.facts import ImageFacts
+from toolkit.model.lock import PYTHON_PACKAGES, Lock
+from toolkit.model.solution import Component
+from toolkit.model.verified import Check, CheckName
+from toolkit.versions import same
+
+_SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
+_RECORD = 8 << 20
+_OWN = "/opt"
+"""Where an image has what a build put there; the rest is Debian's."""
+_SHOWN = 20
+
+
+def packages(tree: FileTree, lock: Lock) -> Check:
+    """Compare every Debian package with the lock: those that are missing, of another version, or too many."""
+    wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
+    found = debian(tree)
+    wrong = [
+        f"{name} {version} is locked, {found.get(name, 'none')} is there"
+        for name, version in sorted(wanted.items())
+        if found.get(name) != version
+    ]
+    # What a published base brings is in its digest and not in the lock.
+    more = [] if lock.base.published else sorted(set(found) - set(wanted))
+    wrong += [f"{name} {found[name]} is there and not locked" for name in more]
+    return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
+
+
+def wheels(tree: FileTree, lock: Lock, manifest: Manifest | None, hashes: Mapping[str, str]) -> Check:
+    """Compare every wheel with the lock, and each of its files with the list that the wheel brought.
+
+    ``hashes`` are those that were found, by path. What the build changed or left out stands in the manifest;
+    without one nobody can tell that from damage, and files are not compared.
+    """
+    installed = _installed(tree)
+    compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
+    wanted = {_name(file.name): file.version for file in (*lock.run.wheels, *compiled)}
+    wrong = [
+        f"{name} {version} is locked, {installed[name][0] if name in installed else 'none'} is there"
+        for name, version in sorted(wanted.items())
+        if name not in installed or not same(installed[name][0], version)
+    ]
+    wrong += [
+        f"{n} {v} is there and not locked" for n, (v, _) in sorted(installed.items()) if n not in wanted
+    ]
+    told = f"{len(wanted)} wheels have the locked versions"
+    if manifest is None:
+        return _check("wheels", wrong, f"{told}; their files are not compared, as the image has no manifest")
+    for name, (version, folder) in sorted(installed.items()):
+        wrong += _brought(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
+    left = f", but for {len(manifest.changed)} that the build changed" if manifest.changed else ""
+    return _check("wheels", wrong, f"{told} and the files that they brought{left}")
+
+
+def _brought(
+    wheel: str,
+    record: tuple[tuple[str, str], ...],
+    folder: str,
+    manifest: Manifest,
+    hashes: Mapping[str, str],
+) -> Iterator[str]:
+    """Say which files of a wheel are not those of its record, nor what the build made of them."""
+    changed = set(manifest.changed)
+    for path, digest in record:
+        if hashes.get(path, digest) != digest and path not in changed:
+            yield f"{path} is not what {wheel} brought"
+    gone = sum(path not in hashes for path, _ in record)
+    left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
+    if gone != left_out:
+        yield f"{wheel}: {gone} of its files are gone, {left_out} were left out by the build"
+
+
+def contents(manifest: Manifest, hashes: Mapping[str, str], own: str) -> Check:
+    """Compare every file that the build wrote down, and look for such that it did not."""
+    wrong = [
+        f"{path} {'has changed since the build' if hashes.get(path) else 'is gone'}"
+        for path, digest in sorted(manifest.files.items())
+        if hashes.get(path, "") != digest
+    ]
+    more = sorted(p for p in hashes if p.startswith(f"{_OWN}/") and p not in manifest.files and p != own)
+    wrong += [f"{path} was added since the build" for path in more]
+    return _check("files", wrong, f"{len(manifest.files)} files have the bytes that the build wrote")
+
+
+def versions(facts: ImageFacts, lock: Lock) -> Check:
+    """Compare what is found in libraries and programs with what the solver chose."""
+    chosen = lock.solution.versions
+    found = _found(facts)
+    wrong = [
+        f"{name} {chosen[name]} is locked, {seen or 'none'} is there"
+        for name, seen in found.items()
+        if name in chosen and not _is(seen or "", chosen[name])
+    ]
+    told = ", ".join(f"{name} {seen}" for name, seen in found.items() if name in chosen and seen)
+    return _check("versions", wrong, told or "nothing is locked that the inspector could look for")
+
+
+def hashed(tree: FileTree, manifest: Manifest | None) -> dict[str, str]:
+    """Hash all under /opt, and what else the manifest lists."""
+    found = {path: sha256(tree, path) for path in regular(tree, _OWN)}
+    for path in sorted(manifest.files) if manifest else ():
+        if path not in found and (digest := sha256(tree, path)):
+            found[path] = digest
+    return found
+
+
+def _is(seen: str, chosen: str) -> bool:
+    # Of the Python that a base brings only the minor release is chosen.
+    return same(seen, chosen) or seen.startswith(f"{chosen}.")
+
+
+def _found(facts: ImageFacts) -> dict[Component, str | None]:
+    mpi = facts.mpi
+    return {
+        "python": facts.python,
+        "openmpi": mpi.version if mpi and mpi.implementation == "openmpi" else None,
+        "mpich": mpi.version if mpi and mpi.implementation == "mpich" else None,
+        "pmix": facts.pmix,
+        "ucx": facts.ucx,
+        "mpi4py": facts.mpi4py,
+        "tensorflow": facts.tensorflow,
+        "horovod": facts.horovod,
+        "nccl": facts.nccl,
+    }
+
+
+def _installed(tree: FileTree) -> dict[str, tuple[str, str]]:
+    """Return name → version and folder of every wheel in the virtual environment."""
+    found = {}
+    for site in _SITES:
+        for folder in files.glob(tree, f"{site}/*.dist-info"):
+            name, _, version = posixpath.basename(folder).removesuffix(".dist-info").rpartition("-")
+            if name:
+                found[_name(name)] = (version, files.resolve(tree, folder) or folder)
+    return found
+
+
+def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:
+    """Yield path and hash of what a wheel's RECORD lists (PyPA: recording-installed-packages)."""
+    text = files.text(tree, f"{folder}/RECORD", _RECORD) or ""
+    site = posixpath.dirname(folder)
+    try:
+        for row in csv.reader(io.StringIO(text)):
+            if len(row) > 1 and row[1].startswith("sha256="):
+                coded = row[1].removeprefix("sha256=")
+                digest = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4))
+                yield posixpath.normpath(posixpath.join(site, row[0])), digest.hex()
+    except (csv.Error, binascii.Error, ValueError):
+        yield f"{folder}/RECORD", "cannot be read"
+
+
+def _name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _check(name: CheckName, wrong: list[str], told: str) -> Check:
+    if not wrong:
+        return Check(name=name, outcome="ok", told=told)
+    more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    return Check(name=name, outcome="failed", told=f"{wrong[0]}{more}", detail=tuple(wrong[:_SHOWN]))

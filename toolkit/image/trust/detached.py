@@ -1,0 +1,135 @@
+"""PGP signatures of bundles and locks: a clear-signed file beside them, over their SHA-256.
+
+The signed text is a line of ``sha256sum``, so that gpg and coreutils check it without toolkit.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from toolkit.data import shipped
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import read_given, require_own, write_whole
+from toolkit.image.files.digest import sha256
+from toolkit.image.locks.lock import lock_path
+from toolkit.image.trust.signing import SignedFile
+from toolkit.image.trust.verify import WORDS
+from toolkit.model.signature import FileSignature
+from toolkit.run.gpg import clearsign, signing_key, verifier
+
+_BEGINS = "-----BEGIN PGP SIGNED MESSAGE-----"
+_MOST = 1 << 20
+"""Bytes of a signature; one has about 300."""
+_LINE = re.compile(rb"([0-9a-f]{64})  [^\n]+\n?")
+
+
+def signature_file(path: Path) -> Path:
+    """Return where the signature of a bundle or a lock is: beside it, with ``.asc`` appended."""
+    return path.with_name(f"{path.name}.asc")
+
+
+def sign_file(path: Path, key: str) -> SignedFile:
+    """Sign the SHA-256 of a file, and write the signature beside it; an earlier signature is replaced.
+
+    Raises:
+        BadInput: if what is beside it is not a signature.
+        CheckFailed: if gpg does not sign, or the folder takes no file.
+        Missing: if gpg does not have the key.
+    """
+    target = signature_file(path)
+    require_own(target, _BEGINS, f"move {target.name} away: the signature is written there")
+    maker = signing_key(key)
+    digest = sha256(path)
+    message = clearsign(maker, f"{digest}  {path.name}\n".encode())
+    try:
+        write_whole(target, message)
+    except OSError as error:
+        raise CheckFailed(
+            f"{target} cannot be written: {error.strerror}", fix="sign a copy in a folder of yours"
+        ) from error
+    return SignedFile(
+        path=str(path),
+        bytes=path.stat().st_size,
+        sha256=digest,
+        fingerprint=maker.fingerprint,
+        user=maker.user,
+    )
+
+
+def signature_of(path: Path, keyring: Path | None) -> FileSignature:
+    """Return who signed a file, and of which SHA-256; :func:`require_signed` compares that with the file.
+
+    Args:
+        path: the bundle or lock; only the file beside it is read.
+        keyring: a file of public keys that are trusted, in place of the user's own. It demands a signature.
+
+    Raises:
+        CheckFailed: if the signature is wrong, expired or revoked, or the one that ``keyring`` demands is not
+            there.
+        BadInput: if the signature file cannot be read, or ``keyring`` has no keys.
+        Missing: if ``keyring`` is given and gpg is not installed.
+    """
+    file = signature_file(path)
+    if not os.path.lexists(file):
+        if keyring is not None:
+            raise CheckFailed(
+                f"{path}: it is not signed, and --verify-key demands a signature",
+                fix=f"get {file.name} from where {path.name} is from",
+            )
+        return FileSignature()
+    message = read_given(file, most=_MOST)
+    try:
+        with verifier(keyring) as keys:
+            found = keys.check(message)
+    except Missing:
+        if keyring is not None:
+            raise
+        return FileSignature(state="no-gpg")
+    text = _LINE.fullmatch(found.text.replace(b"\r\n", b"\n"))
+    wrong = found.state != "good" and (found.state != "unknown-key" or keyring is not None)
+    if wrong or text is None:
+        why = WORDS[found.state].format(found.signer) if wrong else "what was signed is not a SHA-256"
+        raise CheckFailed(
+            f"{file}: {why}",
+            fix=f"get {path.name} and its signature again from where they are from",
+        )
+    return FileSignature(
+        state="good" if found.state == "good" else "unknown-key",
+        user=found.user,
+        fingerprint=found.fingerprint,
+        sha256=text[1].decode(),
+    )
+
+
+def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
+    """Require that a file, whose SHA-256 is ``digest``, is the one that was signed.
+
+    Raises:
+        CheckFailed: if another was.
+    """
+    if signature.sha256 and signature.sha256 != digest:
+        raise CheckFailed(
+            f"{path}: its content is not what was signed: its sha256 is {digest[:12]}…, "
+            f"{signature_file(path).name} was made for {signature.sha256[:12]}…",
+            fix=f"get {path.name} and its signature again from where they are from",
+        )
+
+
+def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
+    """Return who signed the lock of a recipe; ``None`` if it came with toolkit, or is not there yet.
+
+    Args:
+        recipe: its name or path.
+        keyring: as for :func:`signature_of`; then a lock that came with toolkit needs a signature too.
+
+    Raises:
+        CheckFailed, BadInput, Missing: as :func:`signature_of` does.
+    """
+    file = lock_path(recipe)
+    if keyring is None and (not file.is_file() or file.parent == shipped("recipes")):
+        return None
+    if not file.is_file():
+        raise BadInput(f"{recipe} has no lock, and --verify-key demands a signed one")
+    found = signature_of(file, keyring)
+    require_signed(file, found, sha256(file))
+    return found

@@ -1,0 +1,119 @@
+"""The text that a signature in a SIF signs: digests of its header, descriptors and objects.
+
+It is that of Apptainer (apptainer/sif: pkg/integrity), so each verifies what the other signed. Sizes, kinds,
+names and contents are covered; where an object lies in the file, and when it was changed, are not.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import CheckFailed
+from toolkit.image.files.sifobjects import SIGNATURE, Entry, Table, pieces
+
+_ALGORITHMS = frozenset({"sha224", "sha256", "sha384", "sha512", "sha512_224", "sha512_256"})
+_MOST = 1024
+
+
+class _Header(msgspec.Struct, frozen=True):
+    digest: str
+
+
+class _Object(msgspec.Struct, frozen=True, rename="camel"):
+    relative_id: int
+    descriptor_digest: str
+    object_digest: str
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """What is signed for one group; numbers of objects are relative to the lowest in it."""
+
+    version: int
+    header: _Header
+    objects: tuple[_Object, ...]
+
+
+def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
+    """Return the text to sign for all objects of a group."""
+    entries = table.in_group(group)
+    first = entries[0].number
+    objects = tuple(
+        _Object(e.number - first, _sha256(e.fixed(first)), _digest(file, e, "sha256")) for e in entries
+    )
+    return msgspec.json.encode(Metadata(1, _Header(_sha256(table.header.fixed)), objects))
+
+
+def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
+    """Return the groups that signatures have to cover: those of all objects but the signatures.
+
+    Raises:
+        CheckFailed: if an object is in no group, so that no signature can cover it.
+    """
+    for entry in table.used:
+        if not entry.group and entry.kind != SIGNATURE:
+            raise CheckFailed(
+                f"{path}: {entry.shown} is in no group, so no signature covers it",
+                fix="build the image again",
+            )
+    return tuple(sorted({entry.group for entry in table.used if entry.kind != SIGNATURE}))
+
+
+def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterator[str]:
+    """Say where a group differs from a text that was signed for it; nothing if it is the same.
+
+    A text that is not of the known kind is a difference too: whoever wrote it may not wish well.
+    """
+    try:
+        said = msgspec.json.decode(text, type=Metadata)
+    except UNDECODABLE as error:
+        yield f"what was signed is no list of digests: {error}"
+        return
+    if said.version != 1 or len(said.objects) > _MOST:
+        yield f"what was signed is of a kind that is not known here (version {said.version})"
+        return
+    entries = table.in_group(group)
+    first = entries[0].number if entries else 0
+    listed = {first + item.relative_id: item for item in said.objects}
+    if len(listed) != len(said.objects):
+        yield "what was signed lists an object twice"
+        return
+    if not _is(said.header.digest, table.header.fixed):
+        yield "the header is not the one that was signed"
+    for entry in entries:
+        if entry.number not in listed:
+            yield f"{entry.shown} was added after signing"
+        else:
+            yield from _changed(file, entry, first, listed.pop(entry.number))
+    for number in sorted(listed):
+        yield f"object {number} was signed and is not there any more"
+
+
+def _changed(file: BinaryIO, entry: Entry, first: int, item: _Object) -> Iterator[str]:
+    if not _is(item.descriptor_digest, entry.fixed(first)):
+        yield f"{entry.shown}: its descriptor is not the one that was signed"
+    algorithm = item.object_digest.partition(":")[0]
+    if algorithm not in _ALGORITHMS or _digest(file, entry, algorithm) != item.object_digest.lower():
+        yield f"{entry.shown}: its content is not what was signed"
+
+
+def _is(wanted: str, content: bytes) -> bool:
+    algorithm = wanted.partition(":")[0]
+    if algorithm not in _ALGORITHMS:
+        return False
+    found = hashlib.new(algorithm, content).hexdigest()
+    return f"{algorithm}:{found}" == wanted.lower()
+
+
+def _sha256(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _digest(file: BinaryIO, entry: Entry, algorithm: str) -> str:
+    state = hashlib.new(algorithm)
+    for chunk in pieces(file, entry):
+        state.update(chunk)
+    return f"{algorithm}:{state.hexdigest()}"

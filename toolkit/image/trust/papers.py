@@ -1,0 +1,144 @@
+"""The papers of an image, attached to its SIF as objects: bill of materials and provenance.
+
+Both are copied from the image, so that equal images get equal papers; where an image has none, nothing is
+attached. They are found by their name and kind, by people too: ``apptainer sif list``.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import check_given, read_given, write_whole
+from toolkit.image.builds import provenance
+from toolkit.image.builds.sbom import SBOM_PATH
+from toolkit.image.files import tree as files
+from toolkit.image.files.siffile import is_sif, read_sif
+from toolkit.image.files.sifobjects import (
+    CYCLONEDX_JSON,
+    JSON,
+    SBOM,
+    SIGNATURE,
+    Object,
+    add,
+    content,
+    pieces,
+    read_table,
+)
+from toolkit.image.files.squash import SquashTree
+from toolkit.image.inspect import opened
+from toolkit.image.trust.listed import listed
+from toolkit.model.progress import Tell
+from toolkit.run.checkout import commit
+
+SBOM_NAME = "sbom.cdx.json"
+PROVENANCE_NAME = "provenance.intoto.json"
+FULL_NAME = "provenance-full.intoto.json"
+_MOST = 64 << 20
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    digest: dict[str, str]
+
+
+class _Statement(msgspec.Struct, frozen=True):
+    subject: tuple[_Subject, ...]
+
+
+def attach(sif: Path) -> tuple[str, ...]:
+    """Attach the papers to a SIF that is being made; return the names of what was attached.
+
+    Raises:
+        CheckFailed: if it has papers or a signature already, which would then not hold any more.
+    """
+    with sif.open("r+b") as file:
+        found = read_sif(file, sif)
+        if any(entry.kind in {SBOM, SIGNATURE} for entry in found.table.used):
+            raise CheckFailed(f"{sif}: it has its papers already", fix="build the SIF again")
+        tree = SquashTree(file, found.root.offset, str(sif))
+        objects = []
+        if listed := files.read(tree, SBOM_PATH, _MOST):
+            objects.append(Object(SBOM, listed, SBOM_NAME, extra=CYCLONEDX_JSON))
+        if predicate := files.read(tree, provenance.PROVENANCE_PATH, _MOST):
+            text = provenance.statement(predicate, {"rootfs.squashfs": rootfs_sha256(file, sif)})
+            objects.append(Object(JSON, text, PROVENANCE_NAME))
+        add(file, sif, *objects)
+    return tuple(thing.name for thing in objects)
+
+
+def note_made(sif: Path, versions: Mapping[str, str], started: float, ended: float) -> Path | None:
+    """Write beside a SIF what differs by machine: ``versions`` of programs, the commit, times (Unix seconds).
+
+    Nothing is written for an image that does not say what it was made from.
+    """
+    with sif.open("rb") as file:
+        tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
+        predicate = files.read(tree, provenance.PROVENANCE_PATH, _MOST)
+        if predicate is None:
+            return None
+        subjects = {"rootfs.squashfs": rootfs_sha256(file, sif)}
+    text = provenance.full(
+        predicate, subjects, versions=versions, commit=commit(), started=started, ended=ended
+    )
+    write_whole(full_file(sif), text)
+    return full_file(sif)
+
+
+def full_file(sif: Path) -> Path:
+    """Return where the statement stands that says by whom, with what and when a SIF was made."""
+    return sif.with_name(f"{sif.name}.provenance.json")
+
+
+def full_object(sif: Path) -> Object:
+    """Return that statement as an object, after seeing that it is about this SIF.
+
+    Raises:
+        BadInput: if there is none beside the SIF, or it is about another.
+    """
+    path = full_file(sif)
+    text = read_given(path, most=_MOST, label="--provenance full:", fix="toolkit image sif --fresh writes it")
+    try:
+        said = msgspec.json.decode(text, type=_Statement)
+    except UNDECODABLE as error:
+        raise BadInput(f"--provenance full: {path}: no statement: {error}") from error
+    with sif.open("rb") as file:
+        digest = rootfs_sha256(file, sif)
+    if digest not in {subject.digest.get("sha256") for subject in said.subject}:
+        raise BadInput(f"--provenance full: {path} is about another image", fix="toolkit image sif --fresh")
+    return Object(JSON, text, FULL_NAME)
+
+
+def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
+    """Return the hash of the partition that a container starts from."""
+    state = hashlib.sha256()
+    for chunk in pieces(file, read_sif(file, sif).root):
+        state.update(chunk)
+    return state.hexdigest()
+
+
+def sbom_of(image: str, tell: Tell) -> bytes:
+    """Return the bill of materials that an image of any form carries, else one of what is found in it.
+
+    Raises:
+        BadInput, CheckFailed, Missing: if it cannot be looked into.
+    """
+    if Path(image).is_file():
+        check_given(Path(image))
+        if own := _sbom_object(Path(image)):
+            return own
+    with opened(image, tell=tell) as (tree, facts):
+        return files.read(tree, SBOM_PATH, _MOST) or listed(tree, facts)
+
+
+def _sbom_object(sif: Path) -> bytes | None:
+    with sif.open("rb") as file:
+        if not is_sif(file.read(64)):
+            return None
+        for entry in read_table(file, sif).used:
+            if entry.kind == SBOM and entry.extra[:4] == CYCLONEDX_JSON:
+                return content(file, entry, _MOST)
+    return None

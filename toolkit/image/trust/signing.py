@@ -1,0 +1,187 @@
+"""Put a signature into a SIF, and say what those in it are worth."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from toolkit.errors import CheckFailed
+from toolkit.files import open_given
+from toolkit.folders import behind_links
+from toolkit.image.files import workspace
+from toolkit.image.files.digest import check_digest, publish, sha256
+from toolkit.image.files.filelock import held, identity
+from toolkit.image.files.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
+from toolkit.image.trust.integrity import differences, metadata, signed_groups
+from toolkit.model.progress import Tell
+from toolkit.model.signature import Signature
+from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifier
+
+_SHA256_SIGNED = (1).to_bytes(4, "little")
+_LONGEST = 1 << 20
+"""Bytes of a signature; one of a thousand objects takes 250 kB."""
+
+
+class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was signed: by whom, and its checksum since."""
+
+    schema: str = "toolkit.signed/1"
+    path: str
+    bytes: int
+    sha256: str
+    fingerprint: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A signature of a SIF, the group that it is about, and where the file differs from what was signed."""
+
+    signature: Signature
+    group: int
+    differences: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return self.signature.state == "good" and not self.differences
+
+
+def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedFile:
+    """Sign all that is in a SIF; ``extra`` objects are added before, and are signed too.
+
+    Signatures that it has go on to hold: what is added to a signed SIF is in a group of its own. Behind a
+    symbolic link the file itself is signed.
+
+    A copy is signed, checked and then renamed to the SIF: whatever happens, at its name there is the old file
+    or the new one, whole. What runs from the old one meanwhile keeps it. Processes that sign one SIF at the
+    same time take turns.
+
+    Raises:
+        CheckFailed: if the SIF is damaged or is not what the checksum beside it says, or gpg does not sign.
+        BadInput, Missing: if the file or the key is not there.
+    """
+    with open_given(sif) as file:
+        signed_groups(read_table(file, sif), sif)  # a wrong file is reported before gpg is asked for a key
+    real, maker = behind_links(sif), signing_key(key)
+
+    def waiting() -> None:
+        tell.step(f"{sif.name} is being signed by another process; waiting for its end")
+
+    with held(real, waiting):
+        digest = _signed(sif, real, maker, tell, extra)
+    return SignedFile(
+        path=str(sif),
+        bytes=sif.stat().st_size,
+        sha256=digest,
+        fingerprint=maker.fingerprint,
+        user=maker.user,
+    )
+
+
+def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]) -> str:
+    """Replace ``real``, the file behind ``sif``, by a signed copy; return the checksum of that.
+
+    The caller holds the lock of ``real``: the copy has every signature that was made before.
+    """
+    check_digest(sif)
+    if sif.is_symlink():
+        check_digest(real)
+    before_copy = identity(real)
+    with sif.open("rb") as file:
+        signed_groups(read_table(file, sif), sif)
+    workspace.require_space(
+        real.parent, sif.stat().st_size, "the signed copy", "make room there; the old one goes at the end"
+    )
+    with _untouched(real), workspace.beside(real) as part:
+        tell.step(f"Signing {sif.name} as {maker.user}")
+        shutil.copyfile(sif, part)
+        with part.open("r+b") as file:
+            add(file, sif, *_apart(read_table(file, sif), extra))
+            before = {entry.number for entry in read_table(file, sif).used}
+            add(file, sif, *_signatures(file, sif, maker))
+            os.fsync(file.fileno())
+        with part.open("rb") as file, verifier(None) as keys:
+            made = [*_signatures_but(file, read_table(file, sif), keys, before)]
+        if not made or not all(checked.holds for checked in made):
+            raise CheckFailed(f"{sif}: the signature was made and does not hold", fix="sign it again")
+        digest = sha256(part)
+        shutil.copymode(sif, part)
+        if identity(real) != before_copy:
+            raise CheckFailed(f"{sif}: another program changed it while it was signed", fix="sign it again")
+        # Its lock goes with it: a process that finds the new file waits until the checksum is there too.
+        with held(part, lambda: None):
+            publish(part, sif, digest)
+    return digest
+
+
+@contextlib.contextmanager
+def _untouched(sif: Path) -> Iterator[None]:
+    """Say of a folder that takes no file, or of a full disk, that the old file is still there."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckFailed(
+            f"{error.filename or sif.parent}: {error.strerror}",
+            fix=f"{sif.name} is as it was; make room there, or sign a copy in a folder of yours",
+        ) from error
+
+
+def is_signed(sif: Path) -> bool:
+    """Tell whether a SIF has a signature, of whatever worth."""
+    with sif.open("rb") as file:
+        return any(entry.kind == SIGNATURE for entry in read_table(file, sif).used)
+
+
+def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
+    """Check every signature of a SIF against a key and against the bytes."""
+    yield from _signatures_but(file, read_table(file, path), keys, frozenset())
+
+
+def uncovered(file: BinaryIO, path: Path, covered: set[int]) -> str:
+    """Return why signatures about some groups do not cover the whole file, empty text if they do."""
+    left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
+    return f"no signature that holds covers group {left[0]} of its objects" if left else ""
+
+
+def _apart(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
+    """Put objects into a group of their own if the SIF is signed: a signature speaks for whole groups."""
+    if not any(entry.kind == SIGNATURE for entry in table.used):
+        return extra
+    group = 1 + max(entry.group for entry in table.used)
+    return tuple(replace(thing, group=group) for thing in extra)
+
+
+def _signatures_but(
+    file: BinaryIO, table: Table, keys: Verifier, known: Collection[int]
+) -> Iterator[Checked]:
+    """Check the signatures whose objects' numbers are not among ``known``."""
+    for entry in table.used:
+        if entry.kind == SIGNATURE and entry.number not in known:
+            yield _checked(file, table, entry, keys)
+
+
+def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object]:
+    table = read_table(file, sif)
+    for group in signed_groups(table, sif):
+        yield Object(
+            SIGNATURE,
+            clearsign(maker, metadata(file, table, group)),
+            group=0,
+            about=group,
+            extra=_SHA256_SIGNED + bytes.fromhex(maker.fingerprint),
+        )
+
+
+def _checked(file: BinaryIO, table: Table, entry: Entry, keys: Verifier) -> Checked:
+    group = entry.linked_group
+    found = keys.check(content(file, entry, _LONGEST))
+    if found.state in {"bad", "unreadable"}:
+        return Checked(found, group, ())
+    if not table.in_group(group):
+        return Checked(found, group, ("it is about objects that are not there",))
+    return Checked(found, group, tuple(differences(found.text, file, table, group)))

@@ -1,0 +1,241 @@
+"""Check a SIF before it is trusted: its bytes, whose they are, and what is inside against its lock."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import check_given
+from toolkit.image.files import tree as files
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.digest import digest_file, noted_digest, sha256
+from toolkit.image.files.siffile import read_sif
+from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.tree import FileTree
+from toolkit.image.locks.lock import MOST_LOCK, EarlierLock, decode_lock
+from toolkit.image.software.describe import describe
+from toolkit.image.software.manifest import MANIFEST_PATH, read_manifest
+from toolkit.image.trust import audit
+from toolkit.image.trust.signing import Checked, is_signed, signatures, uncovered
+from toolkit.model.job import ImageCheck
+from toolkit.model.lock import Lock, encoded
+from toolkit.model.progress import Tell
+from toolkit.model.signature import SignatureState
+from toolkit.model.verified import Check, CheckName, Verified
+from toolkit.run.gpg import is_installed, verifier
+
+LOCK_PATH = "/opt/toolkit/lock.json"
+"""Where an image built by this toolkit has its lock."""
+
+_NO_LOCK = f"the image has no {LOCK_PATH}"
+_EARLIER_LOCK = f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again to compare it"
+
+UNSIGNED = "it has no signature"
+"""What is told of a file that nobody signed."""
+
+_UNPACKED = 64 << 30
+"""Bytes that are unpacked for the comparison at most; every file once or twice."""
+
+_INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
+
+WORDS: dict[SignatureState, str] = {
+    "bad": "the signature by {} is not of this text: it was changed after signing",
+    "expired-key": "signed by {}, whose key has expired",
+    "expired": "signed by {}, and that signature has expired",
+    "revoked": "signed by {}, whose key was revoked",
+    "unknown-key": "signed with the key {}, which is not among the keys that are trusted here",
+    "unreadable": "it has a signature that gpg cannot read (another kind than PGP, or damaged)",
+}
+"""What each state of a signature means; ``{}`` is who signed."""
+
+
+def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
+    """Make every check that can be made, and say what came of each; nothing is started.
+
+    ``keyring`` holds the trusted keys, in place of the person's own; ``lock`` is held against the image's own
+    lock. ``unsigned`` accepts a file without a signature, or with one by a key that is not here, which is no
+    worse.
+
+    Raises:
+        Damaged: if nothing in the file can be read.
+        BadInput: if there is no such file, it is no SIF, or its checksum file holds no checksum of it.
+    """
+    check_given(sif)
+    tell.step(f"Reading {sif.name} for its checksum")
+    digest = sha256(sif)
+    checks = [_digest(sif, digest)]
+    with sif.open("rb") as file:
+        tell.step("Checking its signatures")
+        found = _signatures(file, sif, keyring)
+        unknown = _unknown(file, sif, found)
+        checks.append(_signed(found, _left(file, sif, found)))
+        if unsigned and (unknown or not found):
+            checks[-1] = msgspec.structs.replace(checks[-1], outcome="not-checked")
+        if checks[0].outcome == "failed" or any(map(_is_wrong, found)):
+            checks += [_unchecked(name, "the file itself is not as it was made") for name in _INSIDE]
+        else:
+            tell.step("Comparing what is inside with its lock")
+            checks += _inside(file, sif, lock)
+    signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
+    return Verified(path=str(sif), sha256=digest, signers=signers, unknown_keys=unknown, checks=tuple(checks))
+
+
+def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
+    """Check the signatures of a SIF that is to run; ``keyring`` demands one by a key in it.
+
+    Without it, a file that has no signature may run, and one by a key that nobody here has if its bytes are
+    those that were signed; the record tells.
+
+    Raises:
+        CheckFailed: if a signature is wrong, or the one that is demanded is not there.
+        Missing: if gpg is there and cannot check, or a key is demanded and gpg is not installed.
+    """
+    if keyring is None and not is_signed(sif):
+        return ImageCheck(signature="none")
+    if keyring is None and not is_installed():
+        return ImageCheck(signature="no-gpg")
+    with sif.open("rb") as file:
+        found = _signatures(file, sif, keyring)
+        check = _signed(found, _left(file, sif, found))
+        unknown = _unknown(file, sif, found)
+    signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
+    if check.outcome == "ok":
+        return ImageCheck(signature="good", signers=signers)
+    if keyring is None and unknown:
+        return ImageCheck(signature="unknown-key", signers=unknown)
+    raise CheckFailed(f"{sif}: {check.told}", fix=_way_out(found, keyring), detail=check.detail)
+
+
+def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
+    """Return what to do about a file that may not run.
+
+    To leave the check out is advice only where no byte speaks against the file and no key is demanded.
+    """
+    if keyring is None and found and not any(map(_is_wrong, found)):
+        states = {one.signature.state for one in found if not one.holds}
+        if states and states <= {"expired", "expired-key", "unreadable"}:
+            return (
+                "ask the signer for a new signature; --no-verify starts it unchecked, and the record says so"
+            )
+    return "use an image with a signature that holds, from whom you have the key"
+
+
+def _digest(sif: Path, digest: str) -> Check:
+    noted = digest_file(sif)
+    if not noted.is_file():
+        return _unchecked("digest", f"sha256:{digest}; {noted.name} is not there to compare it with")
+    wanted = noted_digest(sif, digest)
+    if wanted == digest:
+        return Check(name="digest", outcome="ok", told=f"sha256:{digest}, as {noted.name} says")
+    return Check(
+        name="digest", outcome="failed", told=f"sha256:{digest}, and {noted.name} says {wanted[:64]}"
+    )
+
+
+def _signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Checked, ...]:
+    with verifier(keyring) as keys:
+        return tuple(signatures(file, sif, keys))
+
+
+def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
+    """Return what the signatures that hold leave uncovered, empty text if that is nothing."""
+    try:
+        return uncovered(file, sif, {one.group for one in found if one.holds})
+    except CheckFailed as error:
+        return error.message.removeprefix(f"{sif}: ")
+
+
+def _signed(found: tuple[Checked, ...], left: str) -> Check:
+    """Judge all signatures together: none may be wrong, and those that hold have to cover everything."""
+    if not found:
+        return Check(name="signature", outcome="failed", told=UNSIGNED)
+    lines = [_said(one) for one in found if not one.holds]
+    wrong = [
+        line for one, line in zip((o for o in found if not o.holds), lines, strict=True) if _is_wrong(one)
+    ]
+    if wrong or left:
+        first = (wrong or lines or [left])[0]
+        return Check(
+            name="signature", outcome="failed", told=first, detail=tuple(lines) if len(lines) > 1 else ()
+        )
+    signers = ", ".join(sorted({one.signature.signer for one in found if one.holds}))
+    return Check(name="signature", outcome="ok", told=f"signed by {signers}", detail=tuple(lines))
+
+
+def _unknown(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
+    """Return the keys that are missing, if that is all that is wrong: every byte is as it was signed."""
+    if any(one.differences or one.signature.state != "unknown-key" for one in found):
+        return ()
+    if uncovered(file, sif, {one.group for one in found}):
+        return ()
+    return tuple(sorted({one.signature.fingerprint for one in found}))
+
+
+def _is_wrong(one: Checked) -> bool:
+    """Tell whether a signature speaks against the file; others only say nothing for it."""
+    return one.signature.state == "bad" or bool(one.differences)
+
+
+def _said(one: Checked) -> str:
+    if one.differences:
+        more = f", and {len(one.differences) - 1} more" if len(one.differences) > 1 else ""
+        return f"{one.differences[0]}{more} (signed by {one.signature.signer})"
+    return WORDS[one.signature.state].format(one.signature.signer)
+
+
+def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
+    root = read_sif(file, sif)
+    budget = Budget(str(sif), size=_UNPACKED)
+    tree = SquashTree(file, root.root.offset, str(sif), budget)
+    own, why = _own_lock(tree)
+    lock, manifest = given or own, read_manifest(tree)
+    hashes = audit.hashed(tree, manifest) if lock or manifest else {}
+    written = (
+        audit.contents(manifest, hashes, MANIFEST_PATH)
+        if manifest
+        else _unchecked("files", f"the image has no {MANIFEST_PATH}")
+    )
+    if lock is None:
+        return [
+            _lock(own, given, why),
+            written,
+            *(_unchecked(name, "there is no lock to compare with") for name in _INSIDE[2:]),
+        ]
+    facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
+    return [
+        _lock(own, given, why),
+        written,
+        audit.packages(tree, lock),
+        audit.wheels(tree, lock, manifest, hashes),
+        audit.versions(facts, lock),
+    ]
+
+
+def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
+    """Return the lock in an image; ``None`` and why, if there is none that can be read."""
+    text = files.read(tree, LOCK_PATH, MOST_LOCK)
+    if text is None:
+        return None, _NO_LOCK
+    try:
+        return decode_lock(text, LOCK_PATH), ""
+    except EarlierLock:
+        return None, _EARLIER_LOCK
+    except BadInput as error:
+        return None, error.message
+
+
+def _lock(own: Lock | None, given: Lock | None, why: str) -> Check:
+    if own is None:
+        absent = why in (_NO_LOCK, _EARLIER_LOCK) and given is None
+        return Check(name="lock", outcome="not-checked" if absent else "failed", told=why)
+    if given is not None and encoded(given) != encoded(own):
+        return Check(
+            name="lock", outcome="failed", told=f"the image was built from another lock of {own.recipe}"
+        )
+    told = f"built from the lock of {own.recipe}"
+    return Check(name="lock", outcome="ok", told=f"{told}, the one that was given" if given else told)
+
+
+def _unchecked(name: CheckName, told: str) -> Check:
+    return Check(name=name, outcome="not-checked", told=told)
