@@ -113,8 +113,9 @@ class Case:
         facts = self._side(side)
         value: object = facts
         for depth, part in enumerate(parts, start=1):
-            # ``host.mpis.soname`` is the soname of the first MPI in ``host.mpis``.
-            value = getattr(value[0] if isinstance(value, tuple) and value else value, part, None)
+            if depth > 1 and isinstance(value, tuple) and value:
+                value = value[0]  # ``host.mpis.soname`` is the soname of the first MPI in ``host.mpis``
+            value = getattr(value, part, None)
             dotted = ".".join(parts[:depth])
             if dotted in facts.unknown:
                 return "unknown"

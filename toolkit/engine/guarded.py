@@ -53,7 +53,7 @@ _OPTIONAL: dict[type, Collection[str]] = {
     ContainerRuntime: frozenset({"version", "settings"}),
 }
 """Fields in which ``None`` is an answer: there is none, or each rule knows what to do without it."""
-_PARTS = (ImageMpi, HostMpi, SlurmFacts, ContainerRuntime)
+_PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
@@ -70,9 +70,9 @@ class Guarded:
             dotted in book.unknown or (value is None and dotted not in book.absent)
         ):
             raise Undecided(f"{self._side}.{dotted}")
-        if isinstance(value, _PARTS):
+        if type(value) in _PARTS:
             value = self._inner(value, dotted)
-        elif isinstance(value, tuple) and value and isinstance(value[0], _PARTS):
+        elif isinstance(value, tuple) and value and type(value[0]) in _PARTS:
             value = tuple(self._inner(one, dotted) for one in value)
         self.__dict__[field] = value
         return value

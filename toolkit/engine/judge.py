@@ -40,7 +40,8 @@ def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Findin
 
 def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
     """Ask the rules about one launch; its findings wait until it is known which other ways work."""
-    answers = tuple(a for r in rules if case.mode in r.modes if (a := _ask(case, r)))
+    mode = case.mode
+    answers = tuple(a for r in rules if mode in r.modes if (a := _ask(case, r)))
     return Judged(case, answers, _outcome(case, answers))
 
 
