@@ -3,10 +3,17 @@
 They reach the build stage only. Nothing of them is left in the image.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+SYSTEM = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+)
+"""Where Debian and Arch, Fedora and Red Hat, and openSUSE keep the certificates that the machine trusts."""
+
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
 """May name a folder of this machine, which a build cannot see, or an address, which it can."""
@@ -15,12 +22,14 @@ _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 """Predefined build arguments of Docker: no step sees its cache miss because of them."""
 
 
-def certificates(env: Mapping[str, str]) -> bytes | None:
-    """Return the bundle that this machine's programs are told to trust, if they are told."""
-    for variable in _CERTIFICATES:
-        if (named := env.get(variable)) and Path(named).is_file():
-            return Path(named).read_bytes()
-    return None
+def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
+    """Return the certificates that programs of this machine trust: named by variables, else the system's.
+
+    ``None`` if there are no such files.
+    """
+    named = (env.get(variable, "") for variable in _CERTIFICATES)
+    found = (Path(file) for file in (*named, *system) if file)
+    return next((file.read_bytes() for file in found if file.is_file()), None)
 
 
 def pip_settings(env: Mapping[str, str]) -> dict[str, str]:

@@ -80,6 +80,10 @@ def _uv() -> str:
 
 
 def _settings() -> dict[str, str]:
-    """Return pip's settings as uv calls them; certificates and proxies it reads itself."""
+    """Return pip's settings as uv calls them; uv reads variables for certificates and proxies itself.
+
+    It trusts the certificates that the machine trusts, as pip does (earlier releases read UV_NATIVE_TLS).
+    """
     index = os.environ.get("PIP_INDEX_URL")
-    return {"UV_DEFAULT_INDEX": index} if index else {}
+    trusted = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"}
+    return trusted | ({"UV_DEFAULT_INDEX": index} if index else {})

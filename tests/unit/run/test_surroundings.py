@@ -7,8 +7,17 @@ def test_the_first_bundle_that_is_there_is_taken(tmp_path):
     bundle = tmp_path / "ca.pem"
     bundle.write_bytes(b"PEM")
     env = {"PIP_CERT": str(tmp_path / "gone"), "SSL_CERT_FILE": "", "REQUESTS_CA_BUNDLE": str(bundle)}
-    assert certificates(env) == b"PEM"
-    assert certificates({}) is None
+    assert certificates(env, ()) == b"PEM"
+    assert certificates({}, ()) is None
+
+
+def test_without_a_variable_the_bundle_of_the_system_is_taken(tmp_path):
+    bundle, own = tmp_path / "system.crt", tmp_path / "own.crt"
+    bundle.write_bytes(b"SYSTEM")
+    own.write_bytes(b"OWN")
+    system = (str(tmp_path / "gone"), str(bundle))
+    assert certificates({}, system) == b"SYSTEM"
+    assert certificates({"SSL_CERT_FILE": str(own)}, system) == b"OWN"
 
 
 def test_settings_of_pip_are_taken_only_where_a_build_understands_them():
