@@ -12,6 +12,7 @@ from tests.unit.engine import whole
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, OPEN_MPI_4, image_with, with_, without
 from tests.unit.engine.test_fixes import named, outcomes
 from tests.unit.tables import every_row
+from tests.unit.thorough import share
 from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import Advice, Asked, advise
 from toolkit.engine.predict import predict
@@ -42,7 +43,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, m
     verdict = predict(host, image, Request())
     another = cache(lambda: matched(host, image, Request()))
     monkeypatch.setattr(doctor_advice, "matched", lambda *_: another())
-    for mode in (None, *MODES):
+    for mode in share((None, *MODES), sorted(truth().images).index(name), 4):
         judged = _in(mode, verdict)
         said = advise(Asked(host, image, Request(mode=mode), PLACE, FACTS), judged)
         assert bool(said.text) == (judged.chosen is None), mode

@@ -18,6 +18,7 @@ from tests.unit.engine.examples import (
     without,
 )
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.engine.predict import examine, predict
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
@@ -272,7 +273,7 @@ def images(draw: st.DrawFn) -> ImageFacts:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count(100, 600), deadline=None)
 @given(hosts(), images(), st.integers(1, 4), st.integers(1, 4))
 def test_the_engine_never_raises_and_never_leaves_a_finding_without_evidence(
     host: HostFacts, image: ImageFacts, nodes: int, ranks: int

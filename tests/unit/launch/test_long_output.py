@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import RECORD
+from tests.unit.thorough import count
 from toolkit.launch import records
 from toolkit.run.ends import HEAD, TAIL
 
-_SIZE = 80_000_000
-_MOST = 100 << 20
+_SIZE = count(40_000_000, 200_000_000)
+_MOST = (85 << 20) if _SIZE < 100_000_000 else (160 << 20)
 """Bytes of memory of the process, which without output takes 40 MiB: to hold the output once is too much."""
 
 # VmHWM and not ru_maxrss: the latter counts the memory of pytest, from which the process was forked.

@@ -1,0 +1,17 @@
+"""How much the unit tests try: a part before a push, all with TOOLKIT_THOROUGH=1 (make unit-pythons)."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+THOROUGH = bool(os.environ.get("TOOLKIT_THOROUGH"))
+
+
+def share(values: Sequence[Any], number: int, of: int) -> Sequence[Any]:
+    """Return every ``of``-th value, beginning at one that depends on ``number``; all values if thorough."""
+    return values if THOROUGH else values[number % of :: of]
+
+
+def count(usual: int, thorough: int) -> int:
+    """Return with how many examples a property is tried."""
+    return thorough if THOROUGH else usual
