@@ -28,6 +28,7 @@ from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel, stage
+from toolkit.runtime import apptainer
 
 _MINUTES = "4"
 """Time limit of a trial's job: it runs for seconds, and one that hangs must not hold nodes for long."""
@@ -166,7 +167,7 @@ def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
         partition=asked.partition,
         account=asked.account,
         env=live.verbose(bench.image),
-        binds=(plan.bind(folder),),
+        binds=(apptainer.bind(folder),),
         preflight=False,
     )
     verdict = predict(bench.host, bench.image, request_of(spec, spec.env, mode, None))

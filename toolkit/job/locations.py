@@ -11,9 +11,9 @@ from toolkit.errors import BadInput, Missing
 from toolkit.files import check_given, is_there
 from toolkit.folders import at_home
 from toolkit.image.files.reference import TRANSPORTS
-from toolkit.launch import plan
 from toolkit.near import near
 from toolkit.run.command import Command, Runner
+from toolkit.runtime import apptainer
 
 ON_CLUSTER = "cluster:"
 """Stands before an image that is on the cluster and need not be here."""
@@ -168,7 +168,7 @@ def check_directory(given: str) -> None:
         raise BadInput(
             f"--directory {given}: only one's own home can be named by ~", fix="give the full path"
         )
-    plan.bind(given)
+    apptainer.bind(given)
 
 
 def _value(runner: Runner, name: str) -> str:

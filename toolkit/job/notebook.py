@@ -16,7 +16,7 @@ from toolkit.job.layering import Asked, announce, asked
 from toolkit.job.locations import check_directory, login_variable
 from toolkit.job.offline import check_not_there, image_facts
 from toolkit.job.prepare import Prepared, target_of
-from toolkit.launch import notebook, plan, unseen
+from toolkit.launch import notebook, unseen
 from toolkit.launch.choose import Choice
 from toolkit.launch.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.layers import DEFAULTS
@@ -27,6 +27,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 from toolkit.run.command import Runner
+from toolkit.runtime import apptainer
 
 _FIELDS = {"cpus": "cpus_per_rank", "gpus": "gpus_per_node", "bind": "binds"}
 """Options that have another name here than in a job: it is one task on one node."""
@@ -63,7 +64,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, t
     for option, path in (("folder", folder), ("packages", packages)):
         if path and not path.startswith("/"):
             raise BadInput(f"--{option} {path}: give the full path on the cluster")
-        plan.bind(path)
+        apptainer.bind(path)
     check_directory(made.job.directory or "")
     demand_of(made, flags.verify_key, flags.no_verify)  # refused before anybody is asked
     return Wanted(job=made, flags=flags, folder=folder, packages=packages)
@@ -114,7 +115,7 @@ def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | N
 
 def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobSpec:
     """Return the specification as that of one task which is neither stopped in time nor started again."""
-    packages = [plan.bind(asking.packages, read_only=True)] if asking.packages else []
+    packages = [apptainer.bind(asking.packages, read_only=True)] if asking.packages else []
     return msgspec.structs.replace(
         spec,
         name=notebook.NAME,
@@ -129,5 +130,5 @@ def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobS
         min_nodes=0,
         warning=0,
         preflight=False,
-        binds=(*spec.binds, plan.bind(folder), *packages),
+        binds=(*spec.binds, apptainer.bind(folder), *packages),
     )

@@ -9,13 +9,14 @@ import msgspec
 
 from toolkit.data import package, shipped
 from toolkit.errors import CheckFailed, Missing
-from toolkit.launch import follow, jobs, plan
+from toolkit.launch import follow, jobs
 from toolkit.launch.slurm import JobStatus
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import FINAL_STATES, JobRecord, JobSpec
 from toolkit.model.prediction import Mode
 from toolkit.render import render
 from toolkit.run.command import Command, Runner
+from toolkit.runtime import apptainer
 
 NAME = "notebook"
 NO_JUPYTER = 3
@@ -69,7 +70,7 @@ def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
 def files(spec: JobSpec, runtime: str) -> dict[str, bytes]:
     """Return what the job's folder holds beside the script, by name; nothing of it is secret."""
     relay = posixpath.join(spec.directory, _RELAY)
-    words = {"relay": relay, "runtime": runtime, "bind": plan.bind(spec.directory), "image": spec.image}
+    words = {"relay": relay, "runtime": runtime, "bind": apptainer.bind(spec.directory), "image": spec.image}
     return {
         _STARTER: (shipped("slurm") / _STARTER).read_bytes(),
         _RELAY: (package() / "run" / _RELAY).read_bytes(),

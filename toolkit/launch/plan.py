@@ -11,7 +11,6 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.runtime import apptainer
 from toolkit.runtime.apptainer import COMMAND as RUNTIME
-from toolkit.runtime.apptainer import bind as bind
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
 """What starts the daemons of an mpirun inside the container; the script makes it in its folder."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from toolkit.errors import BadInput
 from toolkit.launch.gpus import has_gpus
-from toolkit.launch.plan import bind
 from toolkit.launcher.srun import NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Site
+from toolkit.runtime.apptainer import bind
 from toolkit.versions import within
 
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.launch import plan, trainers
+from toolkit.launch import trainers
 from toolkit.launch.checks import as_name, check_command
 from toolkit.launch.gpus import has_gpus
 from toolkit.model.hidden import hidden, shown
@@ -14,6 +14,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.site import Site
+from toolkit.runtime import apptainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,14 @@ def specify(job: JobFile, places: Places) -> JobSpec:
         BadInput: for a path that cannot be bound, an unknown trainer, or no command.
     """
     name = name_of(job)
-    binds = [plan.bind(places.directory)]
+    binds = [apptainer.bind(places.directory)]
     command = job.command or ()
     if job.trainer is not None:
         known = trainers.find(job.trainer)
         if places.data:
-            binds += [plan.bind(places.data, read_only=True)]
+            binds += [apptainer.bind(places.data, read_only=True)]
         if known.own:
-            binds += [plan.bind(posixpath.dirname(places.program), read_only=True)]
+            binds += [apptainer.bind(posixpath.dirname(places.program), read_only=True)]
         ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
         strategy = job.strategy or trainers.usual_strategy(ranks)
         known = known.at(places.program)

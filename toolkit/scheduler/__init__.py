@@ -12,12 +12,8 @@ class Scheduler(Protocol):
 
     NAME: str
     """The name in site profiles."""
-    TITLE: str
-    """The name in messages."""
     TEMPLATE: str
     """The job script below ``slurm/``."""
-    SUBMITS: bool
-    """Whether toolkit submits and follows jobs; if not, it prints the script."""
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:
         """Return the lines that the scheduler reads from the head of the script, without their prefix.

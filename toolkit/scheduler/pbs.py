@@ -9,9 +9,8 @@ from toolkit.model.job import JobSpec
 from toolkit.model.site import Site
 from toolkit.scheduler.times import minutes
 
-NAME, TITLE = "pbs", "PBS"
+NAME = "pbs"
 TEMPLATE = "job.pbs.sh.j2"
-SUBMITS = False
 
 _NO_OPTION = (
     "qos", "nodelist", "exclude", "array", "begin", "gpu_bind", "cpu_bind", "chain", "elastic", "requeue",

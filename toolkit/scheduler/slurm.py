@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Site
 
-NAME, TITLE = "slurm", "Slurm"
+NAME = "slurm"
 TEMPLATE = "job.sh.j2"
-SUBMITS = True
 
 SIGNAL = "USR1"
 """What Slurm sends to the script before the time limit."""

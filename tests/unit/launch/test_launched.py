@@ -41,7 +41,7 @@ _options = st.fixed_dictionaries(
         "gpus_per_node": st.sampled_from([None, 0, 2]),
         "cpu_bind": st.sampled_from(["", "sockets"]),
         "gpu_bind": st.sampled_from(["", "closest"]),
-        "workdir": st.sampled_from(["", "/work/a b"]),
+        "workdir": st.sampled_from(["", "/data/a b"]),
         "env": _env,
         "binds": _binds,
     }

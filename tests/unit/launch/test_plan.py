@@ -5,8 +5,8 @@ from tests.unit.launch.examples import BIND, CARRIED, CONTAINED, GLOO, MPIRUN, S
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch import plan as planning
-from toolkit.launch.plan import bind
 from toolkit.model.facts import ContainerRuntime, HostFacts
+from toolkit.runtime.apptainer import bind
 
 
 def launch_words(what, plan, *more):
