@@ -111,6 +111,7 @@ def doctor(
     cluster: str | None = None,
     ssh_config: StrPath | None = None,
     partition: str | None = None,
+    command: Sequence[str] = (),
     tell: Tell | None = None,
 ) -> Verdict:
     """Predict what each launch mode will do with an image, as ``toolkit doctor`` does.
@@ -126,6 +127,7 @@ def doctor(
         job: a job file in YAML; the other arguments win over it.
         host, cluster, ssh_config: as in :func:`probe`.
         partition: the Slurm partition of the job; one of its nodes is probed.
+        command: the command of a rank; the verdict is then of the MPI that its program loads.
         tell: receives progress.
 
     Returns:
@@ -144,7 +146,7 @@ def doctor(
     tell = tell or Silent()
     given = image if isinstance(image, ImageFacts) else os.fspath(image)
     name = given.path if isinstance(given, ImageFacts) else given
-    asked = wanted(name, site, _text(job), partition, nodes, ranks_per_node, mode, tell)
+    asked = wanted(name, site, _text(job), partition, nodes, ranks_per_node, mode, tell, tuple(command))
     facts = place if isinstance(place, HostFacts) or place is None else Path(place)
     return diagnose(given, facts, asked, where, partition, tell).verdict
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.dashes import REST, SplitAtDashes
 from toolkit.cli.keys import key_options
 from toolkit.cli.places import place_options
 from toolkit.cli.say import say_json, say_text
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _COUNT = click.IntRange(min=1)
 
 
-@click.command("doctor")
+@click.command("doctor", cls=SplitAtDashes)
 @click.argument("image", required=False)
 @place_options
 @click.option(
@@ -77,6 +78,8 @@ def command(
 ) -> None:
     """Predict what every way of launching IMAGE will do, why, and what mends it.
 
+    After -- give the command of a rank: the verdict is then of the MPI that its program loads.
+
     Exits 0 if a way works (with --mode: if that one does), 1 if none, 2 for a bad file or
     option, 3 if the place cannot be reached. Without IMAGE it looks at the host alone, and
     exits 1 if nothing could be launched there. --live exits 0 if what happened is what was
@@ -85,6 +88,7 @@ def command(
     \b
     Examples:
       toolkit doctor my.sif --cluster virtual
+      toolkit doctor my.sif --cluster virtual -- /opt/app/bin/solver
       toolkit doctor my.sif --facts facts.json --nodes 4
       toolkit doctor my.sif --host login --site juwels --job train.yaml
       toolkit doctor my.sif --cluster virtual --live --mode srun-pmix
@@ -121,8 +125,9 @@ def command(
     from toolkit.job.diagnosis import diagnose, wanted
 
     mode = modes[0] if modes else None
+    program: tuple[str, ...] = ctx.meta.get(REST, ())
     with tell:
-        job = wanted(image, site, job_file, partition, nodes, ranks_per_node, mode, tell)
+        job = wanted(image, site, job_file, partition, nodes, ranks_per_node, mode, tell, program)
         found = diagnose(image, facts, job, where, partition, tell)
     # A facts file does not say how to reach its place.
     there = "LOGIN_NODE" if facts else host

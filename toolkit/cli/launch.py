@@ -5,25 +5,13 @@ from typing import Any
 
 import click
 
+from toolkit.cli.dashes import REST, SplitAtDashes
 from toolkit.cli.joboptions import job_options, said_by_options, without_options
 from toolkit.cli.keys import key_options
 from toolkit.cli.places import place_options
 from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
-
-REST = "toolkit.rest"
-
-
-class SplitAtDashes(click.Command):
-    """A command that keeps what stands after ``--`` apart and untouched."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            cut = args.index("--")
-            ctx.meta[REST] = tuple(args[cut + 1 :])
-            args = args[:cut]
-        return super().parse_args(ctx, args)
 
 
 @click.command("launch", cls=SplitAtDashes)

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from toolkit.cli.dashes import REST, SplitAtDashes
 from toolkit.cli.joboptions import job_options_without, said_by_options, without_options
 from toolkit.cli.keys import key_options
-from toolkit.cli.launch import REST, SplitAtDashes
 from toolkit.cli.places import place_options
 from toolkit.job.places import open_runner
 from toolkit.model.study import OWN

@@ -28,6 +28,7 @@ from toolkit.image.files.tree import FileTree
 from toolkit.image.software.describe import describe
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Silent, Tell
+from toolkit.model.rank import WHOLE, RankView
 
 SQUASHFS = b"hsqs"
 _HEAD = 512
@@ -42,15 +43,17 @@ class _Opened:
     config: ImageConfig | None = None
 
 
-def inspect(image: str | Path, *, platform: str = "", tell: Tell | None = None) -> ImageFacts:
+def inspect(
+    image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
+) -> ImageFacts:
     """Read what is in an image; see :func:`opened`."""
-    with opened(image, platform=platform, tell=tell) as (_, facts):
+    with opened(image, platform=platform, tell=tell, view=view) as (_, facts):
         return facts
 
 
 @contextmanager
 def opened(
-    image: str | Path, *, platform: str = "", tell: Tell | None = None
+    image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
 ) -> Iterator[tuple[FileTree, ImageFacts]]:
     """Lend the files of an image, and what was read from them.
 
@@ -59,6 +62,7 @@ def opened(
     A text may also name an image of the Docker engine, or have a transport before it
     (:mod:`toolkit.image.files.reference`). ``platform`` chooses in an image for several (``linux/arm64``),
     and is held against any other. If ``FILE.sha256`` lies beside a file, that is held against it first.
+    ``view`` names the program of a rank and what a mount hides: the facts are then of that program.
 
     Raises:
         BadInput: if it is no image, or there are several and none is chosen.
@@ -78,6 +82,7 @@ def opened(
                 digest=found.digest,
                 budget=budget,
                 config=found.config,
+                view=view,
             )
         except OSError as error:
             raise BadInput(

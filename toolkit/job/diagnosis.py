@@ -8,6 +8,7 @@ from toolkit.engine.predict import predict
 from toolkit.job.facts import facts_of
 from toolkit.job.layering import announce, asked
 from toolkit.job.places import Where
+from toolkit.job.sight import view, view_of
 from toolkit.launch import layers
 from toolkit.launch.layers import OPTION
 from toolkit.launch.loaded import with_runtime
@@ -16,6 +17,7 @@ from toolkit.launch.unseen import folder_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.progress import Tell
+from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.site import Site
 
 NODES = 2
@@ -26,13 +28,14 @@ NODES = 2
 class Wanted:
     """What a launch asks of the engine, and the site that it is for.
 
-    ``words`` are the options that lead to it again.
+    ``words`` are the options that lead to it again, ``view`` is what its ranks see of the image.
     """
 
     request: Request
     site: Site | None = None
     modules: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    view: RankView = WHOLE
 
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the verdict on the launch; modules of site and job may add a runtime to the host's facts."""
@@ -59,8 +62,9 @@ def wanted(
     ranks_per_node: int | None,
     mode: Mode | None,
     tell: Tell,
+    command: tuple[str, ...] = (),
 ) -> Wanted:
-    """Return the launch to judge; options win over the job file.
+    """Return the launch to judge; options win over the job file, ``command`` over its program.
 
     The cluster is not asked where its folders are; the folder of the run has its default name.
 
@@ -69,11 +73,13 @@ def wanted(
     """
     layers.checked({"nodes": nodes, "ranks_per_node": ranks_per_node, "mode": mode}, OPTION, {}, strict=True)
     if not site and not job_file:
-        return Wanted(Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode))
+        request = Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode)
+        return Wanted(request, view=view(command))
     said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}
     said |= {"mode": mode, "nodes": nodes or (None if job_file else NODES)}
     given = {name: value for name, value in said.items() if value is not None}
-    made = asked(given, (), job_file)
+    made = asked(given, command, job_file)
+    seen = view_of(made.job, made.site)
     if made.job.trainer is None and not made.job.command:
         made = asked(given, ("COMMAND",), job_file)
     announce(made, tell=tell)
@@ -81,7 +87,7 @@ def wanted(
     spec = specify(made.job, Places(folder, image))
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
     request = request_of(spec, made.job.env or {}, made.job.mode, made.site)
-    return Wanted(request, made.site, spec.modules, words)
+    return Wanted(request, made.site, spec.modules, words, seen)
 
 
 def diagnose(
@@ -110,7 +116,7 @@ def diagnose(
     if isinstance(image, str):
         from toolkit.image.inspect import inspect
 
-        image = inspect(image, tell=tell)
+        image = inspect(image, tell=tell, view=wanted.view)
     if not isinstance(place, HostFacts):
         place = facts_of(place, where, partition)
     return wanted.judge(place, image)

@@ -16,11 +16,13 @@ from toolkit.job.inputs import Found, startable
 from toolkit.job.keys import OPTION, Demand, Required, demanded
 from toolkit.job.layering import Asked, required_by_settings
 from toolkit.job.locations import find_image
+from toolkit.job.sight import TRAINER, view
 from toolkit.knowledge import sites
 from toolkit.launch.again import check_image
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import ImageCheck, JobRecord
 from toolkit.model.progress import Tell
+from toolkit.model.rank import RankView
 from toolkit.run.command import Runner
 from toolkit.run.stage import sha256
 
@@ -95,7 +97,7 @@ def clear_again(
     here = _copy_here(record) if remote else Path(record.spec.image)
     name, digest = posixpath.basename(record.spec.image), record.image_digest.removeprefix("sha256:")
     if here is not None:
-        seen, facts = identity(here), inspect(here, tell=tell)
+        seen, facts = identity(here), inspect(here, tell=tell, view=_view(record))
         return clear(
             startable(Found(name, facts, digest, here, record.spec.image, seen)), demand, tell
         ), facts
@@ -106,6 +108,10 @@ def clear_again(
         f"{name} has the bytes that were checked for {record.key}; signature: {record.image_check.signature}"
     )
     return Cleared(record.image_digest, record.image_check), None
+
+
+def _view(record: JobRecord) -> RankView:
+    return view(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
 
 
 def _checked(image: Found, demand: Demand, tell: Tell) -> ImageCheck:

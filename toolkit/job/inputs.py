@@ -17,6 +17,7 @@ from toolkit.image.startable import STARTABLE
 from toolkit.job.locations import ON_CLUSTER, data_folder, expanded, find_image
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
+from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.site import Site
 from toolkit.run.command import Command, Runner
 from toolkit.run.stage import Parcel, remote_hashes, sha256
@@ -85,10 +86,19 @@ def data_of(given: str | None, dataset: str, site: Site | None) -> Path | OnClus
     return _on_cluster("data", given, site)
 
 
-def look(runner: Runner, wanted: Path | OnCluster, site: Site | None, tell: Tell, *, remote: bool) -> Found:
+def look(
+    runner: Runner,
+    wanted: Path | OnCluster,
+    site: Site | None,
+    tell: Tell,
+    *,
+    remote: bool,
+    view: RankView = WHOLE,
+) -> Found:
     """Read what is in an image, here or from what lies beside it there, and see whether it has to be copied.
 
-    ``remote`` says that the runner's place is another machine.
+    ``remote`` says that the runner's place is another machine. ``view`` is what a rank sees of an image that
+    is read here.
 
     Raises:
         BadInput: if it is in another form than a SIF, or what lies beside it cannot be read.
@@ -101,7 +111,7 @@ def look(runner: Runner, wanted: Path | OnCluster, site: Site | None, tell: Tell
             facts = _facts_there(runner, path)
             return Found(wanted.name, facts, _bare(facts), None, path)
         wanted = find_image(path)
-    seen, facts = identity(wanted), inspect(wanted, tell=tell)
+    seen, facts = identity(wanted), inspect(wanted, tell=tell, view=view)
     digest = _bare(facts) or sha256(wanted)
     if not remote:
         return Found(wanted.name, facts, digest, wanted, str(wanted), seen)

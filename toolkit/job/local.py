@@ -12,6 +12,7 @@ from toolkit.job.gate import clear, demand_of
 from toolkit.job.inputs import look, startable
 from toolkit.job.layering import Asked
 from toolkit.job.prepare import Prepared, check, to_record
+from toolkit.job.sight import view_of
 from toolkit.job.submit import Call, Opener
 from toolkit.launch import plan, records
 from toolkit.launch.alone import run_local
@@ -55,7 +56,7 @@ def prepare_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> tuple[
         tell.step(f"Left out, as there is no queue with --local: {', '.join(left_out)}")
     sources = check(dataclasses.replace(asked, job=job), call.flags)
     runner = opener(None, None, None)
-    image = startable(look(runner, sources.image, None, tell, remote=False))
+    image = startable(look(runner, sources.image, None, tell, remote=False, view=view_of(job, None)))
     facts = image.facts
     check_carried(job, facts)
     cleared = clear(image, demand_of(asked, call.verify_key, call.no_verify), tell)

@@ -11,6 +11,7 @@ from toolkit.job.flags import Flags, check_words, tell_fix
 from toolkit.job.keys import demanded
 from toolkit.job.layering import Asked
 from toolkit.job.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
+from toolkit.job.sight import view_of
 from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import trainers, unseen
 from toolkit.launch.gpus import tell_idle
@@ -18,6 +19,7 @@ from toolkit.launch.variables import SECRETS
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
+from toolkit.model.rank import RankView
 from toolkit.model.site import Site
 from toolkit.near import near
 
@@ -78,7 +80,7 @@ def image_facts(asked: Asked, flags: Flags, tell: Tell) -> ImageFacts:
     """
     given = asked.job.image or ""
     here = image_here(given)
-    facts = _read(here, tell) if here else _named(given, tell)
+    facts = _read(here, view_of(asked.job, asked.site), tell) if here else _named(given, tell)
     demand = demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
         # Reading an image takes its time, and is for those alone who have one.
@@ -111,10 +113,10 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
     return None
 
 
-def _read(file: Path, tell: Tell) -> ImageFacts:
+def _read(file: Path, view: RankView, tell: Tell) -> ImageFacts:
     from toolkit.image.inspect import inspect
 
-    return inspect(file, tell=tell)
+    return inspect(file, tell=tell, view=view)
 
 
 def _named(given: str, tell: Tell) -> ImageFacts:

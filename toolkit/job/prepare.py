@@ -16,6 +16,7 @@ from toolkit.job.gate import Cleared, clear, demand_of
 from toolkit.job.inputs import Found, OnCluster, data_of, data_there, folder_there, image_of, look, startable
 from toolkit.job.layering import Asked
 from toolkit.job.locations import directory, find_image, image_there, login_variable, program_file
+from toolkit.job.sight import view_of
 from toolkit.launch import choose, loaded, plan, records, script, trainers
 from toolkit.launch.choose import Choice
 from toolkit.launch.gpus import tell_idle
@@ -111,7 +112,8 @@ def target_of(
     """
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
-    found = startable(look(runner, image, asked.site, tell, remote=remote))
+    view = view_of(job, asked.site)
+    found = startable(look(runner, image, asked.site, tell, remote=remote, view=view))
     cleared = clear(found, demand_of(asked, flags.verify_key, flags.no_verify), tell)
     host = loaded.with_runtime(probe(runner, of_job(job.partition)), asked.site, job.modules or ())
     assumed = loaded.assumed(host)

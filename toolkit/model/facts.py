@@ -245,6 +245,20 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     needs none, or where its own DT_RPATH finds libfabric before LD_LIBRARY_PATH does."""
 
 
+class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command starts in an image; the other facts about MPI concern this program."""
+
+    command: tuple[str, ...]
+    path: str = ""
+    """File of the program that finally runs; empty if it is not in the image."""
+    chain: tuple[str, ...] = ()
+    """Every file that is started on the way: a wrapper script, an interpreter, the program."""
+    python: str = ""
+    """Path of the Python that runs a script; empty for another program."""
+    linked: bool = False
+    """An MPI is linked into the program itself."""
+
+
 class ImageFacts(_Cited, frozen=True, kw_only=True):
     """What was read from an image without starting it; ``stack`` is what it says of itself."""
 
@@ -291,6 +305,10 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     programs: dict[str, str] = {}
     """Path of a program or extension that loads an MPI → the library that it would really load; empty text
     where the image's loader finds none."""
+    program: ImageProgram | None = None
+    """The program of the command that was asked for; ``None`` and ``absent`` if none was."""
+    hidden: dict[str, str] = {}
+    """Programs and MPI libraries of the image that a mount of the runtime hides → the folder of the mount."""
     programs_otherwise: dict[str, str] = {}
     """The same where LD_LIBRARY_PATH names no folder of the image, of those programs for which it differs."""
     libraries: tuple[str, ...] | None = None

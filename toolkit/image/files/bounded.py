@@ -1,6 +1,7 @@
 """Keep the reading of an image within bounds, and keep a note of what could not be read."""
 
 from toolkit.errors import CheckFailed
+from toolkit.folders import is_below
 from toolkit.image.files.marks import Marks
 from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
@@ -63,10 +64,14 @@ class Budget:
 
 
 class BoundedTree:
-    """Another tree, within a budget. What is there and cannot be read is in ``unread``, path → reason."""
+    """Another tree, within a budget. What is there and cannot be read is in ``unread``, path → reason.
 
-    def __init__(self, tree: FileTree, budget: Budget) -> None:
+    ``hidden`` are folders over which the runtime mounts others: they are empty here, as a rank finds them.
+    """
+
+    def __init__(self, tree: FileTree, budget: Budget, hidden: tuple[str, ...] = ()) -> None:
         self._tree, self._budget = tree, budget
+        self.hidden = hidden
         self._kinds: dict[str, Kind | None] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self.unread: dict[str, str] = {}
@@ -118,7 +123,13 @@ class BoundedTree:
         self._budget.read(len(piece))
         return piece
 
+    def mount_over(self, path: str) -> str | None:
+        """Return the folder over which the runtime mounts another, and in or below which ``path`` is."""
+        return next((folder for folder in self.hidden if is_below(path, folder)), None)
+
     def _kind(self, path: str) -> Kind | None:
+        if self.hidden and (over := self.mount_over(path)) is not None:
+            return "folder" if path == over else None
         try:
             return self._tree.kind(path)
         except OSError as error:
@@ -126,6 +137,8 @@ class BoundedTree:
             return None
 
     def _list(self, path: str) -> tuple[str, ...]:
+        if self.hidden and self.mount_over(path) is not None:
+            return ()
         try:
             return self._tree.names(path)
         except OSError as error:

@@ -48,7 +48,7 @@ class Environment:
 
 def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Environment:
     """Return what an image sets, by its scripts in their order; ``given`` is set before."""
-    shell = _Shell(tree, {"PATH": BEGINNING, **(given or {})})
+    shell = Shell(tree, {"PATH": BEGINNING, **(given or {})})
     found = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
     own = (path for path in found if posixpath.basename(path) not in _RUNTIME)
     for script in islice(own, _MOST_SCRIPTS):
@@ -56,7 +56,9 @@ def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Envir
     return shell.told()
 
 
-class _Shell:
+class Shell:
+    """The variables of a POSIX shell that reads scripts of an image."""
+
     def __init__(self, tree: FileTree, given: dict[str, str]) -> None:
         self.tree = tree
         self.values = {name: value.replace(UNTOLD, "") for name, value in given.items()}
@@ -76,7 +78,7 @@ class _Shell:
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
             rounds = max(0, rounds + (before == "(") - (before == ")"))
-            deeper, command = _inside(words)
+            deeper, command = inside(words)
             depth = max(0, depth + deeper)
             certain = not depth + rounds and (before not in {"&&", "||"} or (before == "&&" and sure))
             if certain and command[:1] in (["exit"], ["return"]):
@@ -217,7 +219,7 @@ class _Shell:
             self.values[name] = f"{self.values.get(name, '')}:{UNTOLD}"
 
 
-def _inside(words: list[str]) -> tuple[int, list[str]]:
+def inside(words: list[str]) -> tuple[int, list[str]]:
     """Return how many blocks begin before a command, less those that end, and the command itself."""
     depth = 0
     for place, word in enumerate(words):

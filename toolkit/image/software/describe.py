@@ -18,11 +18,13 @@ from toolkit.image.software.book import Book
 from toolkit.image.software.libraries import Finder, glibc
 from toolkit.image.software.mpi import MpiFound, find_mpis
 from toolkit.image.software.packages import Found, Untold, debian, python_package
-from toolkit.image.software.programs import loading, of_system, otherwise, static
+from toolkit.image.software.programs import of_system, otherwise, static
 from toolkit.image.software.python import python
+from toolkit.image.software.running import running
 from toolkit.image.software.stated import Also, disagreements, labels, stack
 from toolkit.image.software.undecided import doubt, undecided, withhold
 from toolkit.model.facts import ImageFacts
+from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.stack import STACK_PATH
 
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH")
@@ -54,21 +56,25 @@ def describe(
     digest: str | None,
     budget: Budget,
     config: ImageConfig | None = None,
+    view: RankView = WHOLE,
 ) -> ImageFacts:
     """Read everything that the rules ask about an image; ``config`` is what stands beside its files.
+
+    With a ``view`` the facts are what a rank finds: its program's MPI, and none of what mounts hide.
 
     Raises:
         CheckFailed: if the image is made so that its reading would not end.
     """
-    tree = BoundedTree(opened, budget)
+    tree = BoundedTree(opened, budget, view.hidden)
     book = Book()
     # The image's own PATH is put in later, where Apptainer's one stands in the scripts.
     said = environment(tree, {k: v for k, v in (config.env if config else {}).items() if k != "PATH"})
     given = settings(config, said.values)
-    loader = Loader(tree, given)
+    base = Loader(tree, given)
     packages, walked = debian(tree), walk(tree, given)
     entrypoint = _entrypoint(tree, config, book)
-    programs = loading(loader, walked, entrypoint or ())
+    runs = running(base, walked, entrypoint or (), view, opened, budget, book)
+    loader, programs, given = runs.loader, runs.programs, runs.loader.environment
     mpis = find_mpis(loader, packages, walked, programs)
     if undecided(loader, mpis, programs, said.untold) and (more := of_system(loader)):
         programs = {**programs, **more}
@@ -76,7 +82,7 @@ def describe(
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
-    mpirun = _real(loader, "mpirun")
+    mpirun = _real(base, "mpirun")
     facts = ImageFacts(
         path=str(path),
         format=form,
@@ -91,6 +97,8 @@ def describe(
         mpi=wireup.first(first, book),
         other_mpis=wireup.others(mpis, book),
         programs=wireup.programs(programs, book),
+        program=runs.program,
+        hidden=runs.hidden,
         programs_otherwise=otherwise(loader, programs),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),

@@ -9,8 +9,10 @@ from itertools import islice
 
 from toolkit.errors import CheckFailed
 from toolkit.image.files import tree as files
+from toolkit.image.files.bounded import BoundedTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.search import Places, forgiving
+from toolkit.image.software.command import Program, needs_mpi_module, sites_of
 from toolkit.image.software.mpi4py import chosen, variants
 
 MPI_SONAME = re.compile(
@@ -54,6 +56,60 @@ def loading(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> dict
     """Return path → real path of the MPI that it loads, or nothing where the image's loader finds none."""
     found = dict(filter(None, (chosen(loader, site) for site in places.sites)))
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
+
+
+def of_command(loader: Loader, places: Places, program: Program) -> dict[str, str] | None:
+    """Return what the program of a command loads an MPI by → that MPI; ``None`` if it is unknown, or none.
+
+    A program into which an MPI is linked is its own library.
+    """
+    if program.why or not program.path:
+        return None
+    if program.python:
+        return _of_python(loader, program, sites_of(loader, program, places.sites))
+    library = _loaded(loader, program.path)
+    if library is not None:
+        return {program.path: library}
+    return {program.path: program.path} if linked_into(loader, program.path) else None
+
+
+def _of_python(loader: Loader, program: Program, sites: tuple[str, ...]) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for module in ("mpi4py", "horovod"):
+        if not needs_mpi_module(program, module):
+            continue
+        for site in sites:
+            if own := _of_module(loader, site, module):
+                found |= own
+                break
+    return found or None
+
+
+def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
+    """Return the extensions of a package in one folder that load an MPI → that MPI."""
+    if module == "mpi4py" and (taken := chosen(loader, site)):
+        return dict([taken])
+    patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
+    paths = (path for pattern in patterns for path in files.glob(loader.tree, f"{site}/{pattern}"))
+    loaded = ((path, _loaded(loader, path)) for path in paths)
+    return {path: library for path, library in loaded if library is not None}
+
+
+def linked_into(loader: Loader, path: str) -> str:
+    """Return the name of the MPI that is linked into a program; empty if none is."""
+    content = files.read(loader.tree, path, _MOST_READ) or b""
+    return next((name for name, texts in _STATIC if all(text in content for text in texts)), "")
+
+
+def behind_mounts(places: Places, tree: BoundedTree, whole: Loader) -> dict[str, str]:
+    """Return programs of an image, and MPIs that they load, that a mount hides → the folder of the mount.
+
+    ``tree`` is the image as a rank finds it; ``whole`` reads all of it, ``places`` are its folders.
+    """
+    found = loading(whole, places, ())
+    listed = (file for pair in found.items() for file in pair if file)
+    over = ((file, tree.mount_over(file)) for file in listed)
+    return {file: folder for file, folder in over if folder}
 
 
 def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:

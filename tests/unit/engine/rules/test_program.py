@@ -1,0 +1,56 @@
+"""The program of a rank: which MPI it loads, and what a mount hides."""
+
+import msgspec
+
+from tests.unit.engine.rules.test_loader import PROBE, loading
+from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, case, image
+from toolkit.engine.families import families
+from toolkit.engine.predict import predict
+from toolkit.model.facts import ImageProgram
+from toolkit.model.prediction import Request
+
+TOOL, SOLVER = "/opt/tools/bin/tool", "/opt/app/bin/solver"
+OTHER = msgspec.structs.replace(MPICH, library="/opt/mpich/lib/libmpi.so.12")
+TWO = msgspec.structs.replace(
+    loading(image(other_mpis=(OTHER,)), **{TOOL: MPI.library, PROBE: MPI.library, SOLVER: OTHER.library})
+)
+NAMED = msgspec.structs.replace(TWO, program=ImageProgram(command=(TOOL,), path=TOOL))
+COPY = msgspec.structs.replace(MPI, library="/opt/copy/lib/libmpi.so.40")
+ALIKE = loading(image(other_mpis=(COPY,)), **{TOOL: MPI.library, PROBE: COPY.library})
+LIBRARY = "/tmp/sw/lib/libmpi.so.12"
+
+
+def hiding(folder: str, **programs: str):
+    return msgspec.structs.replace(loading(**programs), hidden={LIBRARY: folder})
+
+
+FIRES = {
+    "programs-disagree": [case(of=TWO)],
+    "mount-hides-mpi": [case(of=hiding("/tmp")), case(of=hiding("/scratch"))],
+}
+QUIET = {
+    "programs-disagree": [
+        case(),
+        case(of=NAMED),
+        case(of=ALIKE),
+        case(of=TWO, nodes=1),
+    ],
+    "mount-hides-mpi": [case(), case(of=hiding("/tmp", **{PROBE: MPI.library}))],
+}
+OUTCOMES = {"mount-hides-mpi": "loader-failure", "programs-disagree": "unknown"}
+
+
+def test_an_image_whose_programs_disagree_has_no_mode_that_is_called_right():
+    verdict = predict(HOST, TWO, Request(nodes=2))
+    assert verdict.chosen is None
+    assert {verdict.of(mode).outcome for mode in ("srun-pmix", "srun-pmi2", "srun-none")} == {"unknown"}
+    assert f"{SOLVER} loads MPICH" in verdict.of("srun-pmix").because
+    assert predict(HOST, NAMED, Request(nodes=2)).chosen == "srun-pmix"
+
+
+def test_a_family_names_its_programs_and_copies_of_one_release_are_one_family():
+    assert [(mpi.implementation, users) for mpi, users in families(TWO)] == [
+        ("openmpi", (PROBE, TOOL)),
+        ("mpich", (SOLVER,)),
+    ]
+    assert families(ALIKE) == families(NAMED) == families(IMAGE) == ()

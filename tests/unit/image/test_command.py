@@ -1,0 +1,120 @@
+"""The program that a command starts in an image, and the MPI that this program loads."""
+
+import pytest
+
+from tests.unit.image.sifs import elf, sandbox
+from tests.unit.image.test_inspect import BASE
+from tests.unit.image.test_mpi import OMPI
+from tests.unit.tables import every_row
+from toolkit.image.inspect import inspect
+from toolkit.model.rank import RankView
+
+MPICH = b"MPIR_x\0MPICH\0PMI_FD\0"
+SITE = "/opt/venv/lib/python3.11/site-packages"
+IN_TMP = "/tmp/sw"
+FILES = {
+    "/usr/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI),
+    "/opt/mpich/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=MPICH),
+    "/opt/tools/bin/a": elf(needed=("libmpi.so.40",)),
+    "/opt/tools/bin/b": elf(needed=("libmpi.so.40",)),
+    "/opt/app/bin/solver": elf(needed=("libmpi.so.12",), runpath="/opt/mpich/lib"),
+    "/opt/app/bin/bare": elf(needed=("libmpi.so.12",)),
+    "/opt/app/bin/serial": elf(),
+    "/opt/app/bin/static": elf(text=MPICH + b"MPIDI_x\0"),
+    "/opt/venv/bin/python3": elf(),
+    "/bin/sh": elf(),
+    f"{SITE}/mpi4py/MPI.cpython-311.so": elf(needed=("libmpi.so.12",), runpath="/opt/mpich/lib"),
+    "/opt/app/run.sh": "#!/bin/sh\nset -e\nAPP=/opt/app\nexport LD_LIBRARY_PATH=/opt/mpich/lib\n"
+    'mkdir -p out\nexec "$APP"/bin/bare --fast "$@"\n',
+    "/opt/app/entry.sh": '#!/bin/sh\nexport LD_LIBRARY_PATH=/opt/mpich/lib\nexec "$@"\n',
+    "/opt/app/choose.sh": "#!/bin/sh\nif [ $1 = a ]; then\n  exec /opt/tools/bin/a\nfi\n"
+    "exec /opt/app/bin/solver\n",
+    "/opt/app/both.sh": "#!/bin/sh\n/opt/tools/bin/a\n/opt/app/bin/solver\n",
+    "/opt/app/train.py": "#!/opt/venv/bin/python3\nfrom mpi4py import MPI\n",
+    "/opt/app/plain.py": "#!/opt/venv/bin/python3\nimport math\n",
+}
+OPEN_MPI, OTHER = "openmpi", "mpich"
+
+
+def facts_of(path, *command, script=None, hidden=(), **more):
+    view = RankView(command=command, script=script, hidden=hidden)
+    return inspect(sandbox(path, {**BASE, **FILES, **more}), view=view)
+
+
+@every_row(
+    ("command", "implementation", "program"),
+    [
+        (("/opt/tools/bin/a",), OPEN_MPI, "/opt/tools/bin/a"),
+        (("/opt/app/bin/solver", "-n"), OTHER, "/opt/app/bin/solver"),
+        (("env", "A=1", "/opt/app/bin/solver"), OTHER, "/opt/app/bin/solver"),
+        (("env", "LD_LIBRARY_PATH=/opt/mpich/lib", "/opt/app/bin/bare"), OTHER, "/opt/app/bin/bare"),
+        (("/opt/app/run.sh",), OTHER, "/opt/app/bin/bare"),
+        (("/bin/sh", "/opt/app/run.sh"), OTHER, "/opt/app/bin/bare"),
+        (("/bin/sh", "-c", "export A=1; exec /opt/app/bin/solver -n"), OTHER, "/opt/app/bin/solver"),
+        (("/bin/sh", "-ec", "/opt/app/entry.sh /opt/app/bin/bare"), OTHER, "/opt/app/bin/bare"),
+        (("/opt/app/entry.sh", "/opt/app/bin/bare"), OTHER, "/opt/app/bin/bare"),
+        (("/opt/app/entry.sh", "/opt/tools/bin/b"), OPEN_MPI, "/opt/tools/bin/b"),
+        (("/opt/app/train.py",), OTHER, "/opt/venv/bin/python3"),
+        (("/opt/venv/bin/python3", "train.py"), OTHER, "/opt/venv/bin/python3"),
+        (("/opt/venv/bin/python3", "-c", "import mpi4py.MPI"), OTHER, "/opt/venv/bin/python3"),
+        (("/opt/venv/bin/python3", "-m", "mpi4py", "x.py"), OTHER, "/opt/venv/bin/python3"),
+        (("/opt/app/bin/static",), OTHER, "/opt/app/bin/static"),
+    ],
+)
+def test_the_facts_are_of_the_mpi_that_the_program_loads(tmp_path, command, implementation, program):
+    facts = facts_of(tmp_path, *command)
+    assert facts.mpi and facts.mpi.implementation == implementation
+    assert facts.program and facts.program.path == program
+
+
+def test_a_program_that_finds_its_mpi_by_a_script_alone_finds_none_without(tmp_path):
+    assert facts_of(tmp_path, "/opt/app/bin/bare").programs == {"/opt/app/bin/bare": ""}
+
+
+def test_a_program_into_which_an_mpi_is_linked_is_its_own_library(tmp_path):
+    facts = facts_of(tmp_path, "/opt/app/bin/static")
+    assert facts.program and facts.program.linked
+    assert facts.mpi and (facts.mpi.library, facts.mpi.interfaces) == ("/opt/app/bin/static", ("pmi1",))
+
+
+@every_row("script", ["import math\n", "from mpi4py import MPI\n"])
+def test_the_script_of_a_user_says_which_modules_are_imported(tmp_path, script):
+    facts = facts_of(tmp_path, "/opt/venv/bin/python3", "train.py", script=script)
+    assert (len(facts.programs) == 1) == ("mpi4py" in script)
+
+
+@every_row(
+    ("command", "why"),
+    [
+        (("/opt/app/choose.sh", "a"), "depends on conditions"),
+        (("/opt/app/both.sh",), "depends on conditions"),
+        (("/opt/app/nothing",), "not in the image"),
+        (("train",), "not in the image"),
+        (("./solver",), "not in the image"),
+        (("/bin/sh", "-c", "/opt/tools/bin/a && /opt/app/bin/solver"), "depends on conditions"),
+        (("/bin/sh",), "depends on conditions"),
+    ],
+)
+def test_a_program_that_only_running_tells_is_unknown(tmp_path, command, why):
+    facts = facts_of(tmp_path, *command)
+    assert facts.program is None
+    assert why in facts.unknown["program"]
+
+
+def test_without_a_command_no_program_is_asked_for(tmp_path):
+    facts = facts_of(tmp_path)
+    assert facts.program is None
+    assert "program" in facts.absent
+    assert len(facts.programs) > 3
+
+
+@pytest.mark.parametrize("hidden", [("/tmp",), ()])
+def test_what_lies_below_a_mount_is_not_found_and_is_told(tmp_path, hidden):
+    own = {
+        f"{IN_TMP}/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=MPICH),
+        "/opt/probe": elf(needed=("libmpi.so.12",), runpath=f"{IN_TMP}/lib"),
+    }
+    facts = facts_of(tmp_path, "/opt/probe", hidden=hidden, **own)
+    library = f"{IN_TMP}/lib/libmpi.so.12"
+    assert facts.programs == {"/opt/probe": "" if hidden else library}
+    assert facts.hidden == ({library: "/tmp"} if hidden else {})

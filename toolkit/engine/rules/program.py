@@ -1,0 +1,61 @@
+"""Rules about the program of a rank: which MPI it loads, and whether a mount hides that."""
+
+from toolkit.engine.case import Case
+from toolkit.engine.families import families
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
+from toolkit.engine.words import mpi_name
+
+_OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
+_OF_HOST = ("/tmp", "/var/tmp")  # noqa: S108 - folders that the runtime mounts from the host
+_NAME_IT = "name the program: toolkit doctor IMAGE -- COMMAND"
+
+
+@rule(
+    "mount-hides-mpi",
+    "A mount hides the MPI of the program",
+    severity="error",
+    fix="install the MPI in another folder of the image, such as /opt",
+    source="Apptainer user guide, bind paths: $HOME, /tmp and /var/tmp are mounted by default",
+    facts=("image.hidden", "image.programs"),
+    modes=_OWN_MODES,
+)
+def mount_hides_mpi(case: Case) -> Hit | None:
+    """The runtime mounts the host's /tmp, /var/tmp and home over the same folders of the image. A program
+    there, or the library that it loads from there, is not found, although the image has it.
+    """
+    image = case.original_facts
+    if not image.hidden or any(image.programs.values()):
+        return None
+    file, folder = next(iter(image.hidden.items()))
+    because = f"the runtime mounts {folder} of the host over {file} of the image"
+    evidence = (f"image: {file}", f"plan: {folder} is mounted")
+    if folder in _OF_HOST:
+        return Hit(evidence, "loader-failure", because, title=because)
+    return Hit(evidence, "unknown", f"{because}; what the host has there is not known")
+
+
+@rule(
+    "programs-disagree",
+    "Programs in the image load MPIs that start in different ways",
+    severity="warning",
+    fix=_NAME_IT,
+    source="tests/matrix: image two-programs",
+    facts=("image.programs", "image.program"),
+    modes=_OWN_MODES,
+)
+def programs_disagree(case: Case) -> Hit | None:
+    """Which launch mode works depends on the MPI that the program loads. Without a command, no mode can be
+    called right for all programs of the image.
+    """
+    if case.request.alone:
+        return None
+    found = families(case.original_facts)
+    if not found:
+        return None
+    kinds = [f"{_some(users)} load{'s' * (len(users) == 1)} {mpi_name(mpi)}" for mpi, users in found]
+    return Hit(case.cite("image.programs"), "unknown", "; ".join(kinds), fix=f"{_NAME_IT}; or {TRY_IT}")
+
+
+def _some(programs: tuple[str, ...]) -> str:
+    first, *others = programs
+    return f"{first} and {len(others)} more" if others else first

@@ -1,0 +1,107 @@
+"""The program that a shell script of an image is for, and what the script sets before; nothing is run."""
+
+import posixpath
+from collections.abc import Mapping
+
+from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.scripts import Environment, Shell, inside
+from toolkit.image.loader.shellwords import UNTOLD, commands, expand
+
+_BUILTIN = frozenset(
+    (
+        *(".", ":", "[", "alias", "cd", "declare", "echo", "eval", "exit", "export", "false", "hash"),
+        *("local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "shopt", "source", "test"),
+        *("times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"),
+    )
+)
+_TOOLS = frozenset(
+    (
+        *(
+            "awk",
+            "basename",
+            "cat",
+            "chmod",
+            "cp",
+            "cut",
+            "date",
+            "dirname",
+            "find",
+            "grep",
+            "head",
+            "hostname",
+        ),
+        *(
+            "hostname",
+            "id",
+            "ln",
+            "ls",
+            "mkdir",
+            "mktemp",
+            "mv",
+            "nproc",
+            "ps",
+            "rm",
+            "sed",
+            "sleep",
+            "sort",
+            "tail",
+        ),
+        *("tee", "touch", "tr", "uname", "wc", "which", "whoami"),
+    )
+)
+"""Programs that prepare the start of another program."""
+_ALL = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
+"""Words that stand for the arguments of the script."""
+
+
+def wrapped(
+    tree: FileTree, given: Mapping[str, str], path: str, text: str, arguments: list[str]
+) -> tuple[Environment, list[str] | None]:
+    """Return what a script sets, and the words of the program that it starts last.
+
+    The words are ``None`` if they depend on a condition or on a variable that only running the script tells.
+    """
+    shell = Shell(tree, dict(given))
+    shell.read(path, text)
+    words = _last(text)
+    if words is None:
+        return shell.told(), None
+    found: list[str] = []
+    for word in words:
+        if word in _ALL:
+            found += arguments
+        elif word in {'"$0"', "$0"}:
+            found.append(path)
+        else:
+            found.append(expand(word, shell.values.get))
+    return shell.told(), None if not found or any(UNTOLD in word for word in found[:2]) else found
+
+
+def _last(text: str) -> list[str] | None:
+    """Return the words, as they are written, of the only program that a script surely starts."""
+    found: list[str] | None = None
+    depth = 0
+    for before, words in commands(text):
+        deeper, command = inside(words)
+        depth = max(0, depth + deeper)
+        place = next((n for n, word in enumerate(command) if not _assigns(word)), len(command))
+        rest = command[place:]
+        started = rest[1:] if rest[:1] == ["exec"] else rest
+        if not started or _redirects(started[0]) or posixpath.basename(started[0]) in _BUILTIN | _TOOLS:
+            continue
+        sure = not depth and before not in {"&&", "||", "|"}
+        if not sure or (found is not None and found[0] != started[0]):
+            return None
+        found = started
+        if rest[0] == "exec":
+            break
+    return found
+
+
+def _assigns(word: str) -> bool:
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.isidentifier()
+
+
+def _redirects(word: str) -> bool:
+    return word[0] in "<>" or word[:2] in {"1>", "2>", "&>"}

@@ -1,0 +1,170 @@
+"""Which program a command starts in an image: resolved by PATH, ``#!`` and scripts, as a rank would do it."""
+
+import ast
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from toolkit.image.files import tree as files
+from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.scripts import Environment
+from toolkit.image.loader.wrapper import wrapped
+
+_MAGIC = b"\x7fELF"
+_HEAD = 256
+_MOST_TEXT = 1 << 18
+_MOST_STEPS = 4
+"""Programs that start another: a wrapper, the interpreter of its first line, and what that starts."""
+_PYTHON = re.compile(r"python(\d(\.\d+)?)?\Z")
+_SHELL = re.compile(r"(ba|da|k|z)?sh\Z")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+_INLINE = re.compile(r"-[a-z]*c\Z")
+_WITH_VALUE = frozenset(("-W", "-X"))
+_MPI_MODULES = frozenset(("mpi4py", "horovod"))
+"""Modules of Python that load an MPI when they are imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The program that a command finally starts.
+
+    ``path`` is the file in the image, ``modules`` the modules that its script imports if it is a Python and
+    the script is known. ``environment`` is what scripts set before, ``chain`` names each step. ``why`` says
+    why the program is unknown; it is empty for a known program.
+    """
+
+    path: str = ""
+    python: bool = False
+    modules: frozenset[str] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    chain: tuple[str, ...] = ()
+    why: str = ""
+
+
+def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> Program:
+    """Return the program that ``command`` starts; ``script`` is the text of a user's Python script."""
+    words, found = list(command), Program(environment=dict(loader.environment))
+    for _ in range(_MOST_STEPS):
+        words, found = _without_env(words, found)
+        path = _find(loader, words[0], found) if words else None
+        if path is None:
+            return replace(found, why=f"{words[0] if words else 'the command'}: not in the image")
+        head = files.read(loader.tree, path, _HEAD) or b""
+        found = replace(found, path=path, chain=(*found.chain, path))
+        starter = [] if head.startswith(_MAGIC) else _first_line(head) or ["/bin/sh"]
+        name = posixpath.basename(starter[0] if starter else words[0])
+        if starter and (name == "env" or _PYTHON.match(name)):
+            words = [*starter, path, *words[1:]]
+        elif _SHELL.match(name):
+            said = _of_shell(loader, [name, path, *words[1:]] if starter else words, found)
+            if isinstance(said, Program):
+                return said
+            words, found = said
+        elif starter:
+            return replace(found, why=f"{path}: started by {starter[0]}")
+        else:
+            return _of_binary(loader, words, found, script)
+    return replace(found, why=f"{command[0]}: starts more than {_MOST_STEPS} programs in a row")
+
+
+def _without_env(words: list[str], found: Program) -> tuple[list[str], Program]:
+    """Take ``env NAME=VALUE`` off the front of a command."""
+    if not words or posixpath.basename(words[0]) != "env":
+        return words, found
+    given, rest = dict(found.environment), words[1:]
+    while rest and (rest[0] == "-S" or _ASSIGNED.match(rest[0])):
+        if assigned := _ASSIGNED.match(rest[0]):
+            given[assigned[1]] = assigned[2]
+        rest = rest[1:]
+    return rest, replace(found, environment=given)
+
+
+def _find(loader: Loader, word: str, found: Program) -> str | None:
+    """Return the path of a program in the image."""
+    if "/" in word:
+        return word if word.startswith("/") and files.is_file(loader.tree, word) else None
+    return Loader(loader.tree, dict(found.environment)).program(word)
+
+
+def _first_line(head: bytes) -> list[str] | None:
+    if not head.startswith(b"#!"):
+        return None
+    return head[2:].partition(b"\n")[0].decode("utf-8", "replace").split() or None
+
+
+def _of_binary(loader: Loader, words: list[str], found: Program, script: str | None) -> Program:
+    """Return a compiled program, or a Python with the modules that its script imports."""
+    if not _PYTHON.match(posixpath.basename(words[0])):
+        return found
+    text = script
+    for number, word in enumerate(words[1:], start=1):
+        if word == "-c":
+            text = words[number + 1] if number + 1 < len(words) else ""
+        elif word == "-m":
+            module = (words[number + 1] if number + 1 < len(words) else "").partition(".")[0]
+            return replace(found, python=True, modules=frozenset({module}) & _MPI_MODULES or None)
+        elif not word.startswith("-") and words[number - 1] not in _WITH_VALUE:
+            own = files.text(loader.tree, word, _MOST_TEXT) if word.startswith("/") else None
+            text = own if own is not None else script
+        else:
+            continue
+        break
+    return replace(found, python=True, modules=_imported(text))
+
+
+def _imported(text: str | None) -> frozenset[str] | None:
+    """Return the top-level modules that a script imports anywhere; ``None`` for a text that is unknown."""
+    if text is None:
+        return None
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return frozenset(name.partition(".")[0] for name in names)
+
+
+def _of_shell(loader: Loader, words: list[str], found: Program) -> Program | tuple[list[str], Program]:
+    """Return the command that a shell starts, and what it sets before.
+
+    ``words`` begin with the shell: ``sh script.sh x``, ``sh -c 'a; b'``.
+    """
+    inline = next((n for n, word in enumerate(words[1:], start=1) if _INLINE.match(word)), None)
+    if inline is not None:
+        path, text, rest = words[0], "".join(words[inline + 1 : inline + 2]), words[inline + 3 :]
+    else:
+        path, rest = next(((w, words[n + 1 :]) for n, w in enumerate(words) if n and w[0] != "-"), ("", []))
+        text = (files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None) or ""
+        found = replace(found, path=path, chain=tuple(dict.fromkeys((*found.chain, path))))
+    said, started = wrapped(loader.tree, found.environment, path, text, rest)
+    if started is None:
+        return replace(found, why=f"{path or words[0]}: what it starts depends on conditions or on its input")
+    return started, replace(found, environment=_joined(found.environment, said))
+
+
+def _joined(before: Mapping[str, str], said: Environment) -> dict[str, str]:
+    return {**before, **{name: value for name, value in said.values.items() if name not in said.untold}}
+
+
+def sites_of(loader: Loader, program: Program, sites: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders of packages that a Python of the image searches, its own first."""
+    prefix = posixpath.dirname(posixpath.dirname(program.path))
+    own = [site for site in sites if site.startswith(f"{prefix}/lib")]
+    if prefix == "/usr":
+        own += [site for site in sites if site.startswith("/usr/local/lib/python") and site not in own]
+    given = [p for p in program.environment.get("PYTHONPATH", "").split(":") if p.startswith("/")]
+    return tuple(dict.fromkeys((*given, *(own or _base_sites(loader, prefix, sites)))))
+
+
+def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator[str]:
+    """Yield the folders of the installation that an interpreter is a link to."""
+    real = loader.real(f"{prefix}/bin/python3") or ""
+    base = posixpath.dirname(posixpath.dirname(real))
+    yield from (site for site in sites if base and site.startswith(f"{base}/lib"))
+
+
+def needs_mpi_module(program: Program, module: str) -> bool:
+    """Return whether a Python program may import ``module``."""
+    return program.modules is None or module in program.modules

@@ -1,0 +1,78 @@
+"""What a rank runs in an image: the program of its command and the MPI that this loads; what mounts hide."""
+
+from dataclasses import dataclass, field
+
+from toolkit.image.files.bounded import BoundedTree, Budget
+from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.search import Places
+from toolkit.image.loader.search import places as walk
+from toolkit.image.software.book import Book
+from toolkit.image.software.command import Program, resolve_command
+from toolkit.image.software.programs import behind_mounts, loading, of_command
+from toolkit.model.facts import ImageProgram
+from toolkit.model.rank import RankView
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """``programs`` maps what a rank loads an MPI by to that MPI; ``loader`` searches as the program does.
+
+    ``program`` is ``None`` if no command was asked for or its program is unknown.
+    """
+
+    loader: Loader
+    programs: dict[str, str]
+    program: ImageProgram | None = None
+    hidden: dict[str, str] = field(default_factory=dict)
+
+
+def running(
+    loader: Loader,
+    places: Places,
+    entrypoint: tuple[str, ...],
+    view: RankView,
+    opened: FileTree,
+    budget: Budget,
+    book: Book,
+) -> Running:
+    """Return what a rank runs; without a command, every program of the image that loads an MPI."""
+    hidden = _hidden(loader, opened, budget, view)
+    if not view.command:
+        book.absent["program"] = "no command was asked for"
+        return Running(loader, loading(loader, places, entrypoint), hidden=hidden)
+    found = resolve_command(loader, view.command, view.script)
+    own = loader
+    if found.environment != loader.environment:
+        own = Loader(loader.tree, dict(found.environment))
+    loaded = of_command(own, places, found)
+    shown = _shown(view, found, loaded)
+    if shown is None:
+        book.unknown["program"] = found.why
+        return Running(loader, loading(loader, places, entrypoint), hidden=hidden)
+    book.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(found.chain)}"
+    if loaded is None:
+        return Running(loader, loading(loader, places, entrypoint), shown, hidden)
+    return Running(own, loaded, shown, hidden)
+
+
+def _shown(view: RankView, found: Program, loaded: dict[str, str] | None) -> ImageProgram | None:
+    if found.why:
+        return None
+    return ImageProgram(
+        command=view.command,
+        path=found.path,
+        chain=found.chain,
+        python=found.path if found.python else "",
+        linked=bool(loaded) and loaded == {found.path: found.path},
+    )
+
+
+def _hidden(loader: Loader, opened: FileTree, budget: Budget, view: RankView) -> dict[str, str]:
+    """Return what of the image's programs and MPIs is in a folder that a mount hides."""
+    whole = BoundedTree(opened, budget)
+    tree = BoundedTree(opened, budget, view.hidden)
+    if not any(whole.names(folder) for folder in view.hidden):
+        return {}
+    full = Loader(whole, loader.environment)
+    return behind_mounts(walk(whole, {**loader.environment}), tree, full)

@@ -1,0 +1,39 @@
+"""What a rank of a job sees of its image: the program of its command, and what mounts hide."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkit.engine.traits import bind_target
+from toolkit.model.jobfile import JobFile
+from toolkit.model.rank import RankView
+from toolkit.model.site import Site
+
+_ALWAYS = ("/tmp", "/var/tmp")  # noqa: S108 - Apptainer mounts the host's, and the plan does where a site does not
+TRAINER = ("python", "-m", "toolkit.trainers")
+"""How the command of a trainer begins."""
+_MOST_TEXT = 1 << 20
+_SUFFIX = ".py"
+
+
+def view_of(job: JobFile, site: Site | None) -> RankView:
+    """Return the view of a job's ranks; a trainer runs in the Python that is first on the image's PATH."""
+    command = TRAINER if job.trainer else tuple(job.command or ())
+    return view(command, (*(site.container.binds if site else ()), *(job.binds or ())))
+
+
+def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
+    """Return the view of ranks that run ``command``, with ``binds`` as ``SRC[:DST[:OPTS]]``."""
+    targets = [bind_target(bind) for bind in binds]
+    known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
+    return RankView(
+        command=tuple(command), script=_script(command), hidden=tuple(dict.fromkeys((*_ALWAYS, *known)))
+    )
+
+
+def _script(command: Sequence[str]) -> str | None:
+    """Return the text of the first Python script of this machine that a command names."""
+    for word in command:
+        path = Path(word)
+        if word.endswith(_SUFFIX) and path.is_file() and path.stat().st_size <= _MOST_TEXT:
+            return path.read_text(encoding="utf-8", errors="replace")
+    return None

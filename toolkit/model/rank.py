@@ -1,0 +1,19 @@
+"""What a rank of a launch runs and sees of its image."""
+
+import msgspec
+
+
+class RankView(msgspec.Struct, frozen=True, kw_only=True):
+    """The program of a rank, and the folders of the image that the runtime hides from it.
+
+    ``command`` is empty if the program is unknown. ``script`` is the text of a Python script of the user that
+    the command names, ``hidden`` are folders over which the runtime mounts folders of the host.
+    """
+
+    command: tuple[str, ...] = ()
+    script: str | None = None
+    hidden: tuple[str, ...] = ()
+
+
+WHOLE = RankView()
+"""The image as it is, for any program in it."""
