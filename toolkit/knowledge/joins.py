@@ -1,0 +1,66 @@
+"""``joins.toml``: how the text of a Python program shows that its ranks join."""
+
+from functools import cache
+
+import msgspec
+
+from toolkit.knowledge.reading import Row, read
+
+
+class Join(Row, frozen=True, kw_only=True):
+    """One way for ranks to join: dotted names that are called or imported; ``*`` matches any text."""
+
+    name: str
+    calls: tuple[str, ...]
+    imports: tuple[str, ...] = ()
+
+
+class RankLauncher(Row, frozen=True, kw_only=True):
+    """Programs, or modules of Python, that start the ranks of the program named after them."""
+
+    words: tuple[str, ...]
+    name: str
+
+
+class RankVariables(Row, frozen=True, kw_only=True):
+    """Variables by which a program finds its rank; ``torchrun`` sets some of them."""
+
+    variables: tuple[str, ...]
+    torchrun: tuple[str, ...]
+
+
+class HiddenCode(Row, frozen=True, kw_only=True):
+    """Calls that start code the text does not show; ``harmless`` are programs that join no ranks."""
+
+    calls: tuple[str, ...]
+    harmless: tuple[str, ...]
+
+
+class PlainPackages(Row, frozen=True, kw_only=True):
+    """Packages, by import name, that join no ranks by themselves."""
+
+    packages: tuple[str, ...]
+
+
+class JoinKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``joins.toml``; ``distributions`` maps import names to names on a package index."""
+
+    join: tuple[Join, ...]
+    launcher: tuple[RankLauncher, ...]
+    ranks: RankVariables
+    hidden: HiddenCode
+    plain: PlainPackages
+    distributions: dict[str, str]
+
+
+@cache
+def joins() -> JoinKnowledge:
+    """Return the whole table."""
+    return read("joins", JoinKnowledge)
+
+
+@cache
+def distribution_of(module: str) -> str:
+    """Return the name on a package index of the package that is imported as ``module``."""
+    known = joins().distributions
+    return known.get(module, module) if module != "source" else module

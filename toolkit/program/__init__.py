@@ -1,0 +1,1 @@
+"""Programs: how the ranks of what a job runs find each other."""

@@ -1,0 +1,6 @@
+"""What the text of a Python program shows: its imports, how its ranks join, what cannot run."""
+
+from toolkit.program.script.facts import Import, ScriptFacts, SyntaxFault
+from toolkit.program.script.read import read_module, read_script, read_text
+
+__all__ = ["Import", "ScriptFacts", "SyntaxFault", "read_module", "read_script", "read_text"]

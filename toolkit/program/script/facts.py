@@ -1,0 +1,63 @@
+"""What the text of a Python program shows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Import:
+    """A module that a file imports, by its full dotted name.
+
+    ``optional`` is true where the program has an answer to its absence, as in ``try: … except ImportError``.
+    ``names`` are taken out of the module by ``from MODULE import NAMES``.
+    """
+
+    module: str
+    file: str
+    line: int
+    optional: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def package(self) -> str:
+        """The first part of the name."""
+        return self.module.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxFault:
+    """Why a file is not Python; ``text`` is the line as it is in the file."""
+
+    file: str
+    line: int
+    message: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFacts:
+    """What the text of a program and of the project files that it imports shows.
+
+    ``joins`` names how its ranks join: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
+    ``deepspeed``, ``lightning``, ``jax``, ``tf-config``, ``keras-distribution``.
+    ``serial`` is true if nothing joins them, false if something does, and ``None`` if the text does not tell;
+    ``unknown`` then says why. ``imports`` are modules outside the project, ``missing`` those that the project
+    should have, ``files`` the project's files that were read. ``trainer`` says that the file runs a trainer.
+    """
+
+    path: Path
+    joins: frozenset[str] = frozenset()
+    serial: bool | None = None
+    unknown: tuple[str, ...] = ()
+    imports: tuple[Import, ...] = ()
+    missing: tuple[Import, ...] = ()
+    faults: tuple[SyntaxFault, ...] = ()
+    files: tuple[Path, ...] = ()
+    trainer: bool = False
+    reads_ranks: bool = False
+    """It reads a variable that says which rank it is."""
+
+    @property
+    def packages(self) -> frozenset[str]:
+        """The packages outside the project that it imports, by import name."""
+        return frozenset(one.package for one in self.imports)

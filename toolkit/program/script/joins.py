@@ -1,0 +1,77 @@
+"""Which calls of a module join its ranks, and which may start code that the text does not show."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import cache
+
+from toolkit.knowledge.joins import joins
+from toolkit.program.script.names import Names, loaded
+
+
+@dataclass(slots=True)
+class Found:
+    """What a module shows of the ranks; ``hidden`` names calls behind which code may be."""
+
+    joins: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+    ranks: set[str] = field(default_factory=set)
+    trainer: bool = False
+
+
+def found_in(tree: ast.Module, names: Names) -> Found:
+    """Return how a module joins its ranks."""
+    result = Found()
+    variables = frozenset(joins().ranks.variables)
+    whole = (alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
+    for meaning in (*names.meanings.values(), *names.stars, *whole):
+        result.joins.update(join for join, one in _imports() if one.fullmatch(meaning))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            _look_at_call(node, names, result)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in variables:
+            result.ranks.add(node.value)
+        if isinstance(node, ast.Attribute | ast.Name):
+            for name in names.readings(node):
+                result.joins.update(join for join, one in _calls() if one.fullmatch(name))
+    return result
+
+
+def _look_at_call(call: ast.Call, names: Names, result: Found) -> None:
+    name = names.dotted(call.func)
+    result.trainer |= name == "toolkit.trainers.command.run"
+    if loaded(call, names) == "":
+        result.hidden.add(f"line {call.lineno}: {name} of a name that is made at run time")
+    elif name and _hidden().fullmatch(name) and not _harmless(call):
+        result.hidden.add(f"line {call.lineno}: {name}")
+
+
+def _harmless(call: ast.Call) -> bool:
+    """Return whether a call starts a program that is known to join nothing."""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.List | ast.Tuple) and first.elts:
+        first = first.elts[0]
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str) or not first.value.split():
+        return False
+    return first.value.split()[0] in joins().hidden.harmless
+
+
+@cache
+def _calls() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple(_compiled((row.name, call) for row in joins().join for call in row.calls))
+
+
+@cache
+def _imports() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple(_compiled((row.name, module) for row in joins().join for module in row.imports))
+
+
+@cache
+def _hidden() -> re.Pattern[str]:
+    return re.compile("|".join(translate(call) for call in joins().hidden.calls))
+
+
+def _compiled(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
+    return ((name, re.compile(translate(pattern))) for name, pattern in pairs)

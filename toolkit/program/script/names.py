@@ -1,0 +1,81 @@
+"""The dotted names that a module's text uses, with the names that its imports give them."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_LOADERS = {"importlib.import_module", "__import__"}
+
+
+@dataclass(slots=True)
+class Names:
+    """What names mean in one module: ``hvd`` is ``horovod.tensorflow``, and ``init`` may come from a star."""
+
+    meanings: dict[str, str] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+
+    def dotted(self, node: ast.AST) -> str:
+        """Return the full dotted name of an expression; empty if it is none."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
+
+    def readings(self, node: ast.AST) -> Iterator[str]:
+        """Yield the name of an expression, and what it would be in each module imported with ``*``."""
+        if name := self.dotted(node):
+            yield name
+            if isinstance(node, ast.Name) and node.id not in self.meanings:
+                yield from (f"{star}.{name}" for star in self.stars)
+
+
+def names_of(tree: ast.Module) -> Names:
+    """Return what the names of a module mean, after all of its imports and plain assignments."""
+    found = Names()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                found.meanings[alias.asname or first] = alias.name if alias.asname else first
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            _add_from(found, node)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name):
+            _add_assigned(found, target.id, node.value)
+    return found
+
+
+def loaded(call: ast.Call, names: Names) -> str | None:
+    """Return the module that a call of ``importlib.import_module`` imports; empty if the text does not tell.
+
+    ``None`` is returned for any other call.
+    """
+    if names.dotted(call.func) not in _LOADERS:
+        return None
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+        return first.value
+    return ""
+
+
+def _add_from(found: Names, node: ast.ImportFrom) -> None:
+    for alias in node.names:
+        if alias.name == "*":
+            found.stars.append(node.module or "")
+        else:
+            found.meanings[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+
+
+def _add_assigned(found: Names, name: str, value: ast.expr) -> None:
+    """Follow ``dist = torch.distributed`` and ``hvd = importlib.import_module("horovod.torch")``."""
+    if name in found.meanings:
+        return
+    if isinstance(value, ast.Call) and (module := loaded(value, found)):
+        found.meanings[name] = module
+    elif isinstance(value, ast.Attribute) and (meaning := found.dotted(value)):
+        packages = {known.partition(".")[0] for known in found.meanings.values()}
+        if meaning.partition(".")[0] in packages:
+            found.meanings[name] = meaning

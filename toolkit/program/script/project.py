@@ -1,0 +1,79 @@
+"""The modules of a project: which file an import leads to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Folders that Python looks for modules in, and the files of the project.
+
+    ``files`` is ``None`` where every file on this machine counts.
+    """
+
+    roots: tuple[Path, ...]
+    files: frozenset[Path] | None = None
+
+    def has(self, path: Path) -> bool:
+        """Return whether a file belongs to the project."""
+        if self.files is not None and path.absolute() not in self.files:
+            return False
+        try:
+            return path.is_file()
+        except OSError:
+            return False
+
+    def modules(self, name: str) -> list[Path]:
+        """Return the files that ``import NAME`` runs, packages first; empty if the project has none."""
+        for root in self.roots:
+            if found := self._below(root, name.split(".")):
+                return found
+        return []
+
+    def holds(self, name: str) -> bool:
+        """Return whether the first part of a dotted name is a file or folder of the project."""
+        first = name.partition(".")[0]
+        return any(
+            self.has(root / f"{first}.py") or self._is_package(root / first) for root in self.roots if first
+        )
+
+    def relative(self, name: str, file: Path) -> str | None:
+        """Return the full name of ``..model`` in a file; ``None`` if it is outside the folders."""
+        level = len(name) - len(name.lstrip("."))
+        folder = file.parent
+        for _ in range(level - 1):
+            folder = folder.parent
+        for root in self.roots:
+            try:
+                parts = folder.absolute().relative_to(root.absolute()).parts
+            except ValueError:
+                continue
+            return ".".join([*parts, *filter(None, [name.lstrip(".")])])
+        return None
+
+    def _below(self, root: Path, parts: list[str]) -> list[Path]:
+        found: list[Path] = []
+        folder = root
+        for number, part in enumerate(parts):
+            last = number == len(parts) - 1
+            if self.has(folder / part / "__init__.py"):
+                found.append(folder / part / "__init__.py")
+            elif last and self.has(folder / f"{part}.py"):
+                return [*found, folder / f"{part}.py"]
+            elif not self._is_package(folder / part):
+                return []
+            folder /= part
+        return found
+
+    def _is_package(self, folder: Path) -> bool:
+        """Return whether a folder holds Python; one without ``__init__.py`` is a package too (PEP 420)."""
+        if self.files is None:
+            return folder.is_dir() and any(folder.glob("*.py"))
+        return any(folder.absolute() in file.parents for file in self.files)
+
+
+def project_of(roots: Iterable[Path], files: Iterable[Path] | None) -> Project:
+    """Return a project; relative paths are taken from the working folder."""
+    chosen = None if files is None else frozenset(file.absolute() for file in files)
+    return Project(tuple(root.absolute() for root in roots), chosen)

@@ -1,0 +1,183 @@
+"""Read a Python program and the files of its project that it imports."""
+
+import ast
+import sys
+import tokenize
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from pathlib import Path
+
+from toolkit.knowledge.joins import joins
+from toolkit.program.script.facts import Import, ScriptFacts, SyntaxFault
+from toolkit.program.script.imports import imports_of
+from toolkit.program.script.joins import Found, found_in
+from toolkit.program.script.names import names_of
+from toolkit.program.script.project import Project, project_of
+
+_MOST_FILES = 500
+"""Files of a project that are read; a program that imports more is not understood as a whole."""
+_LONGEST = 4 << 20
+
+
+@dataclass(slots=True)
+class _Reading:
+    project: Project
+    found: Found = field(default_factory=Found)
+    imports: list[Import] = field(default_factory=list)
+    missing: list[Import] = field(default_factory=list)
+    faults: list[SyntaxFault] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def read_script(
+    path: Path, project_files: Iterable[Path] | None = None, roots: Iterable[Path] = ()
+) -> ScriptFacts:
+    """Return what the text of a program shows; nothing is run.
+
+    Args:
+        path: the file that Python runs.
+        project_files: the files that go with it; by default every file that an import leads to.
+        roots: folders besides the script's own in which Python looks for modules, as in ``PYTHONPATH``.
+    """
+    return _read([path], project_of((path.parent, *roots), project_files))
+
+
+def read_text(text: str, name: str = "-c", roots: Iterable[Path] = ()) -> ScriptFacts:
+    """Return what a program on the command line shows, as after ``python -c``."""
+    reading = _Reading(project_of(roots, None))
+    later = deque(_module(reading, Path(name), text))
+    trainer = reading.found.trainer
+    _read_imported(reading, later)
+    return _finished(reading, Path(name), trainer=trainer)
+
+
+def read_module(name: str, root: Path, project_files: Iterable[Path] | None = None) -> ScriptFacts | None:
+    """Return what ``python -m NAME`` runs in ``root``; ``None`` if the project has no such module."""
+    project = project_of((root,), project_files)
+    main = project.modules(f"{name}.__main__")
+    files = main if main and main[-1].name == "__main__.py" else project.modules(name)
+    return _read([files[-1], *files[:-1]], project) if files else None
+
+
+def _read(paths: list[Path], project: Project) -> ScriptFacts:
+    reading = _Reading(project)
+    later: deque[Path] = deque()
+    for path in paths:
+        if (text := _text(reading, path)) is not None:
+            later.extend(_module(reading, path, text))
+    trainer = reading.found.trainer
+    _read_imported(reading, later)
+    return _finished(reading, paths[0], trainer=trainer)
+
+
+def _read_imported(reading: _Reading, later: deque[Path]) -> None:
+    """Read the project's files that the first ones import, and what those import."""
+    while later:
+        path = later.popleft()
+        if path in reading.files:
+            continue
+        if len(reading.files) >= _MOST_FILES:
+            reading.unknown.append(f"the program imports more than {_MOST_FILES} files of its project")
+            break
+        if (text := _text(reading, path)) is not None:
+            later.extend(_module(reading, path, text))
+
+
+def _text(reading: _Reading, path: Path) -> str | None:
+    """Return a file's text in the encoding that it declares."""
+    try:
+        content = path.read_bytes()[: _LONGEST + 1]
+        if len(content) > _LONGEST:
+            reading.unknown.append(f"{path.name} is longer than {_LONGEST >> 20} MB")
+            return None
+        encoding = tokenize.detect_encoding(BytesIO(content).readline)[0]
+        return content.decode(encoding)
+    except OSError as error:
+        reading.unknown.append(f"{path.name} cannot be read: {error.strerror}")
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        reading.faults.append(SyntaxFault(str(path), 1, f"{error}"))
+    return None
+
+
+def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
+    """Read one module, and yield the project's files that it imports."""
+    reading.files.append(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            tree = ast.parse(text, str(path))
+        names = names_of(tree)
+        found = found_in(tree, names)
+        imports = list(imports_of(tree, names, str(path)))
+    except SyntaxError as error:
+        reading.faults.append(_fault(path, error))
+        return
+    except (RecursionError, ValueError, MemoryError) as error:
+        reading.unknown.append(f"{path.name} cannot be parsed: {error}")
+        return
+    reading.found.joins |= found.joins
+    reading.found.ranks |= found.ranks
+    reading.found.trainer |= found.trainer
+    reading.unknown += [f"{path.name}, {what}" for what in sorted(found.hidden)]
+    for one in imports:
+        yield from _imported(reading, path, one)
+
+
+def _fault(path: Path, error: SyntaxError) -> SyntaxFault:
+    return SyntaxFault(str(path), error.lineno or 1, error.msg, (error.text or "").strip("\n"))
+
+
+def _imported(reading: _Reading, path: Path, one: Import) -> Iterator[Path]:
+    name: str | None = one.module
+    if one.module.startswith("."):
+        name = reading.project.relative(one.module, path)
+        if name is None:
+            reading.missing.append(one)
+            return
+        one = replace(one, module=name)
+    if name and not reading.project.holds(name):
+        reading.imports.append(one)
+        return
+    found = reading.project.modules(name) if name else []
+    yield from found
+    members = [reading.project.modules(f"{name}.{member}".lstrip(".")) for member in one.names]
+    for files in members:
+        yield from files
+    if name and not found and not any(members):
+        reading.missing.append(one)
+
+
+def _finished(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFacts:
+    found = reading.found
+    known = joins()
+    outside = sorted(set(reading.imports))
+    joined = set(found.joins)
+    if "torch" in {one.package for one in outside} and found.ranks & set(known.ranks.torchrun):
+        joined.add("torchrun")
+    unknown = [*reading.unknown, *_strangers(outside)]
+    if found.ranks:
+        unknown.append(f"it reads {', '.join(sorted(found.ranks))}")
+    serial = None if unknown or reading.faults else True
+    return ScriptFacts(
+        path,
+        frozenset(joined),
+        False if joined or trainer else serial,
+        () if joined or trainer else tuple(unknown),
+        tuple(outside),
+        tuple(sorted(set(reading.missing))),
+        tuple(reading.faults),
+        tuple(reading.files),
+        trainer,
+        bool(found.ranks),
+    )
+
+
+def _strangers(imports: Iterable[Import]) -> list[str]:
+    """Return a line for each package that may join ranks without a call in the program."""
+    plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
+    names = sorted({one.package for one in imports} - plain)
+    return [f"the package {name} may join them" for name in names]
