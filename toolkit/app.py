@@ -207,8 +207,8 @@ def jobs(*, tell: Tell | None = None) -> tuple[JobRecord, ...]:
 
     No place is contacted: see :func:`refresh`. ``tell`` receives a notice for each damaged record.
     """
-    from toolkit.job.reach import on_damage
-    from toolkit.launch import records
+    from toolkit.job.running.reach import on_damage
+    from toolkit.launch.tracking import records
 
     return tuple(records.every(on_damage(tell or Silent())))
 
@@ -219,7 +219,7 @@ def job(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
     Raises:
         BadInput: if there is no such job, or more than one.
     """
-    from toolkit.job.reach import find
+    from toolkit.job.running.reach import find
 
     return find(key.key if isinstance(key, JobRecord) else key, tell or Silent())
 
@@ -231,7 +231,7 @@ def refresh(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
         BadInput: if there is no such job.
         Missing: if the place of the job is unreachable.
     """
-    from toolkit.job.reach import refreshed
+    from toolkit.job.running.reach import refreshed
 
     return refreshed(job(key, tell=tell))
 
@@ -244,8 +244,8 @@ def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
         Missing: if the place of the job, or Slurm there, is unreachable for ten minutes.
         Interrupted: on Ctrl-C; the job continues.
     """
-    from toolkit.job.follow import watch_job
-    from toolkit.job.reach import reached
+    from toolkit.job.running.follow import watch_job
+    from toolkit.job.running.reach import reached
     from toolkit.model.job import FINAL_STATES
 
     record = job(key, tell=tell)
@@ -268,8 +268,8 @@ def wait(*keys: Job, first: bool = False, tell: Tell | None = None) -> tuple[Job
         Missing: if a place is unreachable for ten minutes.
         Interrupted: on Ctrl-C; the jobs continue.
     """
-    from toolkit.job.reach import find_all
-    from toolkit.job.wait import wait_for
+    from toolkit.job.running.reach import find_all
+    from toolkit.job.running.wait import wait_for
 
     names = [job(key, tell=tell).key for key in keys]
     return tuple(wait_for(find_all(names, tell or Silent()), tell or Silent(), first=first))
@@ -283,7 +283,7 @@ def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
         CheckFailed: if Slurm refuses.
         Missing: if the place of the job is unreachable.
     """
-    from toolkit.job.cancel import end
+    from toolkit.job.running.cancel import end
 
     return end(job(key, tell=tell)).record
 
@@ -303,7 +303,7 @@ def resume(
         CheckFailed: if the job runs, the image has changed, or sbatch refuses the job.
         Missing: if the image or the script does not exist any more, or the place is unreachable.
     """
-    from toolkit.job.resume import resume as again
+    from toolkit.job.running.resume import resume as again
 
     return again(job(key, tell=tell), _text(verify_key), no_verify, tell or Silent())
 
@@ -317,7 +317,7 @@ def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
         BadInput: if there is no such job.
         Missing: if this machine has no copy of the output, and the place of the job is unreachable.
     """
-    from toolkit.job.output import texts
+    from toolkit.job.running.output import texts
 
     return texts(refresh(key, tell=tell), tell or Silent())
 
@@ -328,7 +328,7 @@ def failure(record: JobRecord) -> CheckFailed | None:
     Returns:
         The error that ``toolkit launch`` shows; ``None`` for a job that completed or has not ended.
     """
-    from toolkit.job.follow import failure as reason
+    from toolkit.job.running.follow import failure as reason
     from toolkit.model.job import FINAL_STATES
 
     if record.state not in FINAL_STATES or record.state == "completed":
@@ -372,7 +372,7 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
         CheckFailed: if no epoch is complete.
         Missing: if this machine has no metrics and the place of the job is unreachable.
     """
-    from toolkit.job.metrics import folder_of
+    from toolkit.job.running.metrics import folder_of
     from toolkit.study.result import read_record, read_training, summarise
 
     folder = folder_of(source.key if isinstance(source, JobRecord) else _text(source), tell or Silent())

@@ -17,7 +17,7 @@ WEIGHT = 2.0
 """How often the kind is made; a case takes longer than others, because it runs commands."""
 
 _OWN = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
-"""Colours of toolkit's own (toolkit/cli/styles.py); no text below has them."""
+"""Colours of toolkit's own (toolkit/cli/frame/styles.py); no text below has them."""
 _FORMAT = frozenset(("Cc", "Cf", "Zl", "Zp"))
 """Categories of Unicode that show nothing and change how other text is shown."""
 _HARMLESS = frozenset("\n\t\r")

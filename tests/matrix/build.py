@@ -18,9 +18,9 @@ from toolkit.image.sifs.packing import Packing
 from toolkit.image.sifs.sif import write
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
-from toolkit.run.base import Base, ensure_base
-from toolkit.run.engine import BuildOptions, build_image, connect, find_image, forget_image
-from toolkit.run.surroundings import certificates, pip_settings, proxies
+from toolkit.run.docker.base import Base, ensure_base
+from toolkit.run.docker.engine import BuildOptions, build_image, connect, find_image, forget_image
+from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -9,7 +9,7 @@ import msgspec
 
 from tests.matrix.record import Cell
 from toolkit.engine.proposal import propose
-from toolkit.launch.plan import by_agent, launch_words, runtime_of
+from toolkit.launch.jobscript.plan import by_agent, launch_words, runtime_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Mode, Plan, Request

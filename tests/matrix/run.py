@@ -39,7 +39,7 @@ from tests.matrix.place import Place
 from tests.matrix.record import TRUTH, Cell, ImageRecord, changed, image_record, load
 from toolkit.cluster.flavour import flavours
 from toolkit.image.inspect import inspect
-from toolkit.launch.plan import runtime_of
+from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.report.progress import Progress
 

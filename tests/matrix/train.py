@@ -25,7 +25,7 @@ from tests.services.program import ROOT, toolkit
 from toolkit.cluster.flavour import flavours
 from toolkit.engine.predict import predict
 from toolkit.image.inspect import inspect
-from toolkit.launch.records import OUTPUT, folder
+from toolkit.launch.tracking.records import OUTPUT, folder
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Prediction
 from toolkit.report.progress import Progress

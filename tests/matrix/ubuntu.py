@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import Missing
-from toolkit.run.base import local_name
 from toolkit.run.command import Command
-from toolkit.run.engine import connect, find_image
+from toolkit.run.docker.base import local_name
+from toolkit.run.docker.engine import connect, find_image
 from toolkit.run.local import LocalRunner
 
 if TYPE_CHECKING:

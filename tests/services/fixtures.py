@@ -16,9 +16,9 @@ from toolkit.errors import Missing
 from toolkit.image.locks.fetch import fetched
 from toolkit.image.locks.lock import files_of, load_lock
 from toolkit.model.progress import Silent
-from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import connect
-from toolkit.run.ssh import SshRunner
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.engine import connect
+from toolkit.run.remote.ssh import SshRunner
 
 # The smallest system that a job can run in: a shell, four programs and the libraries that they need.
 _BOX = r"""

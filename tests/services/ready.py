@@ -8,7 +8,7 @@ from tests.services.workers import one_at_a_time
 from toolkit.cluster.flavour import default_flavour
 from toolkit.cluster.image import ensure_image
 from toolkit.model.progress import Silent
-from toolkit.run.engine import connect
+from toolkit.run.docker.engine import connect
 
 RECIPE = "tf2.15-cpu"
 IMAGE = f"toolkit/{RECIPE}:latest"

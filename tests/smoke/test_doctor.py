@@ -8,7 +8,7 @@ import pytest
 from tests.services.jobs import as_root
 from tests.services.program import toolkit
 from toolkit.errors import Missing
-from toolkit.run.ssh import SshRunner
+from toolkit.run.remote.ssh import SshRunner
 
 
 def test_the_doctor_reads_image_and_cluster_and_chooses(cluster, training_sif):

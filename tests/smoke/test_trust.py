@@ -9,7 +9,7 @@ from tests.flip import flip
 from tests.services.jobs import launched
 from tests.services.program import toolkit
 from tests.unit.image.signed import PUBLIC_KEY, gpg_home
-from toolkit.image.files.sifobjects import read_table
+from toolkit.image.files.sif.sifobjects import read_table
 
 USER = "builder@example.org"
 STARTS = {

@@ -18,7 +18,7 @@ HOSTILE = f"{STEERING}\n{FORGED} ok\r{FORGED} ok\u2028{FORGED} ok"
 """The same, with line breaks before a line that wants to look like one of toolkit."""
 
 _TOOLKIT_OWN = re.compile(
-    r"\x1b\[(?:0|1|2|31|32|33)m"  # toolkit.cli.styles
+    r"\x1b\[(?:0|1|2|31|32|33)m"  # toolkit.cli.frame.styles
     r"|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[1A|\r"  # the live line of toolkit.report.progress
 )
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}

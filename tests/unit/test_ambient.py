@@ -12,7 +12,7 @@ from toolkit.ambient import read_trusted, require_trusted
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput
 from toolkit.image.locks.lock import load_lock
-from toolkit.job.locations import image_here
+from toolkit.job.request.locations import image_here
 from toolkit.knowledge import sites
 
 _NOBODY = 65534

@@ -24,7 +24,7 @@ from tests.unit.tables import every_row
 from toolkit import app
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
-from toolkit.launch import follow, records
+from toolkit.launch.tracking import follow, records
 from toolkit.model.jobfields import JobFields, LaunchOptions
 from toolkit.model.jobfile import JobFile
 from toolkit.run.local import LocalRunner

@@ -2,8 +2,8 @@
 
 from tests.benchmarks.scale import texts
 from tests.benchmarks.scale.timed import Taken, timed
-from toolkit.launch.output import first_failure
-from toolkit.launch.slurm import parse_show_job, parse_waiting
+from toolkit.launch.tracking.output import first_failure
+from toolkit.launch.tracking.slurm import parse_show_job, parse_waiting
 from toolkit.probe.asking import Asked
 from toolkit.probe.bundle import read
 from toolkit.probe.hostlist import expand

@@ -17,16 +17,16 @@ def graph():
 
 
 def test_a_change_in_reports_reaches_their_tests_and_no_services(graph):
-    found = changed.reach(["toolkit/report/study_page.py"], graph)
+    found = changed.reach(["toolkit/report/study/study_page.py"], graph)
     assert "tests/unit/report/test_study.py" in found.unit
-    assert "tests/unit/engine/test_explain.py" not in found.unit
+    assert "tests/unit/engine/logs/test_explain.py" not in found.unit
     assert not found.smoke
 
 
 @pytest.mark.parametrize(
     "file",
     [
-        "toolkit/run/ssh.py",
+        "toolkit/run/remote/ssh.py",
         "toolkit/engine/predict.py",
         "toolkit/cli/launch.py",
         "toolkit/job/submit.py",
@@ -40,7 +40,7 @@ def test_a_change_that_jobs_depend_on_is_tried_on_a_cluster(graph, file):
 
 def test_a_change_of_knowledge_reaches_what_reads_it(graph):
     found = changed.reach(["recipes/knowledge/signatures.toml"], graph)
-    assert "tests/unit/engine/test_explain.py" in found.unit
+    assert "tests/unit/engine/logs/test_explain.py" in found.unit
 
 
 def test_a_page_reaches_the_tests_of_pages(graph):

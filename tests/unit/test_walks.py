@@ -9,14 +9,15 @@ from tests.matrix import record
 from tests.unit.docs import test_commands, test_findings, test_schemas
 from tests.unit.engine import (
     fixtures,
-    test_explain,
     test_fixes,
     test_matrix,
     test_reported_first,
     test_rule_coverage,
     test_rule_pages,
 )
-from tests.unit.launch import test_local, test_script, test_site_scripts
+from tests.unit.engine.logs import test_explain
+from tests.unit.launch import test_local, test_site_scripts
+from tests.unit.launch.jobscript import test_script
 from tests.unit.matrix import test_truth
 from tests.unit.probe import test_probe
 from tests.unit.tables import every_row, rows_of

@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from toolkit.cli.lazy import NearGroup
-from toolkit.cli.say import say, say_exact, say_json
+from toolkit.cli.frame.lazy import NearGroup
+from toolkit.cli.frame.say import say, say_exact, say_json
 from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER
 from toolkit.report.progress import Progress

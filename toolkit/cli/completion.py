@@ -3,8 +3,8 @@
 import click
 from click.shell_completion import get_completion_class
 
+from toolkit.cli.frame.say import say_text
 from toolkit.cli.main import cli
-from toolkit.cli.say import say_text
 
 
 @click.command("completion")

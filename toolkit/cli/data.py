@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.lazy import NearGroup
-from toolkit.cli.say import say, say_json, say_text
+from toolkit.cli.frame.lazy import NearGroup
+from toolkit.cli.frame.say import say, say_json, say_text
 from toolkit.report.progress import Progress
 
 
@@ -65,7 +65,7 @@ def list_datasets(as_json: bool) -> None:
     """
     import msgspec
 
-    from toolkit.cli.styles import width_of_terminal
+    from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.dataset import catalogue
     from toolkit.report.table import table
 

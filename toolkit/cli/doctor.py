@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.dashes import REST, SplitAtDashes
-from toolkit.cli.keys import key_options
-from toolkit.cli.places import place_options
-from toolkit.cli.say import say_json, say_text
+from toolkit.cli.frame.say import say_json, say_text
+from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.job.places import Where
 from toolkit.model.prediction import MODES, Mode, Verdict
@@ -208,7 +208,7 @@ def _host_alone(facts: Path | None, where: Where, partition: str | None, *, as_j
 
         say_json(host_json(host, found))
     else:
-        from toolkit.cli.styles import style_of_stdout, width_of_stdout
+        from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
         from toolkit.report.doctor import host_page
 
         say_text(host_page(host, found, style_of_stdout(), width_of_stdout()))
@@ -222,7 +222,7 @@ def _show(asked: "Asked", verdict: Verdict, *, as_json: bool) -> None:
         say_json(verdict_json(asked.host, asked.image, verdict))
         return
     from toolkit.cli.doctor_advice import advise
-    from toolkit.cli.styles import style_of_stdout, width_of_stdout
+    from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor import page
 
     advice = advise(asked, verdict)

@@ -11,7 +11,7 @@ from toolkit.engine.traits import computes_on_gpus
 from toolkit.image.files.reference import for_apptainer
 from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
-from toolkit.launch.fix import mend
+from toolkit.launch.request.fix import mend
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.site import Site

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from toolkit.cli import fixfile
-from toolkit.cli.say import say, say_json, say_text
-from toolkit.cli.styles import style_of_stdout
+from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.cli.frame.styles import style_of_stdout
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request, Verdict
@@ -34,8 +34,8 @@ def command(
         CheckFailed: if neither options nor an image that can be built would mend it.
         BadInput: if the file is there and somebody else's.
     """
-    from toolkit.launch.fix import fix_of, mend
-    from toolkit.launch.plan import runtime_of
+    from toolkit.launch.jobscript.plan import runtime_of
+    from toolkit.launch.request.fix import fix_of, mend
     from toolkit.report.fix import difference, fix_text, launch_lines
 
     mended = mend(host, image, request, site)

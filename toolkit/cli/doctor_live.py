@@ -1,7 +1,7 @@
 """``toolkit doctor --live``: run a small job in a launch mode, and compare it with the prediction."""
 
-from toolkit.cli.say import say_json, say_text
-from toolkit.cli.styles import style_of_stdout, width_of_stdout
+from toolkit.cli.frame.say import say_json, say_text
+from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
 from toolkit.job.live import Asked, try_modes
 from toolkit.job.places import Where
 from toolkit.report.live import live_page

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.say import say, say_json
+from toolkit.cli.frame.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def command(file: str, as_json: bool) -> None:
 
     Example: toolkit explain slurm-12.out
     """
-    from toolkit.cli.styles import style_of_stdout, width_of_stdout
+    from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor import findings
 
     found = _explained(file)

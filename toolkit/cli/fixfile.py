@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from toolkit.cli.files import write_whole
+from toolkit.cli.frame.files import write_whole
 from toolkit.errors import BadInput
 from toolkit.files import is_there, read_given
 from toolkit.knowledge.strict import LONGEST

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.places import place_options
-from toolkit.cli.say import say
+from toolkit.cli.frame.say import say
+from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.files import is_there
 from toolkit.job.places import open_runner
 from toolkit.report.plain import one_line
 
 if TYPE_CHECKING:
-    from toolkit.launch.detect import Draft
+    from toolkit.launch.sites.detect import Draft
     from toolkit.probe.bundle import Bundle
     from toolkit.run.command import Runner
 
@@ -54,9 +54,9 @@ def command(
 
     Example: toolkit init --cluster demo --yes
     """
-    from toolkit.cli.files import write_whole
+    from toolkit.cli.frame.files import write_whole
     from toolkit.knowledge.sites import SUFFIX, checked_name, own_folder, parse
-    from toolkit.launch.detect import answered, draft
+    from toolkit.launch.sites.detect import answered, draft
     from toolkit.probe.probe import encode
     from toolkit.report.site import profile
 

@@ -9,12 +9,12 @@ import click
 import msgspec
 
 from toolkit import app
-from toolkit.cli.keys import key_options
-from toolkit.cli.lazy import NearGroup
-from toolkit.cli.say import say, say_json, say_text
-from toolkit.job.follow import conclude
-from toolkit.job.reach import looked_after
-from toolkit.launch.jobs import is_local
+from toolkit.cli.frame.lazy import NearGroup
+from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.cli.options.keys import key_options
+from toolkit.job.running.follow import conclude
+from toolkit.job.running.reach import looked_after
+from toolkit.launch.tracking.jobs import is_local
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.report.plain import as_shown, output_as_shown
 from toolkit.report.progress import Progress
@@ -56,7 +56,7 @@ def list_jobs(
     """List the jobs launched from here, the oldest first, after asking Slurm about those that go on."""
     chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
-        from toolkit.cli.since import since as moment
+        from toolkit.cli.frame.since import since as moment
 
         begin = moment(since, dt.datetime.now().astimezone())
         chosen = [r for r in chosen if dt.datetime.fromisoformat(r.submitted) >= begin]
@@ -65,7 +65,7 @@ def list_jobs(
         listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
         say_json({"schema": "toolkit.jobs/1", "jobs": listed})
         return
-    from toolkit.cli.styles import width_of_terminal
+    from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.report.job import state
     from toolkit.report.table import table
 
@@ -136,9 +136,9 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
     """Wait until every JOB (the last one by default) has ended; exit 1 if one of them failed."""
-    from toolkit.job.follow import failure
-    from toolkit.job.reach import find_all
-    from toolkit.job.wait import outcome
+    from toolkit.job.running.follow import failure
+    from toolkit.job.running.reach import find_all
+    from toolkit.job.running.wait import outcome
 
     found = find_all(jobs, Progress())
     with _progress_of(ctx, as_json=as_json, output=False) as tell:
@@ -156,8 +156,8 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 @_json_option("Print the record, of several a list")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """End every JOB (the last one by default)."""
-    from toolkit.job.cancel import Tried, end_all, failure
-    from toolkit.job.reach import find_all
+    from toolkit.job.running.cancel import Tried, end_all, failure
+    from toolkit.job.running.reach import find_all
 
     def tell(one: Tried) -> None:
         if not as_json:
@@ -200,13 +200,13 @@ def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = Tr
 def _progress(record: JobRecord) -> dict[int, str]:
     if not record.tasks:
         return {}
-    from toolkit.job.tasks import progress
+    from toolkit.job.running.tasks import progress
 
     return progress(record)
 
 
 def _print_as_json(record: JobRecord) -> None:
-    from toolkit.job.output import ends
+    from toolkit.job.running.output import ends
 
     output, left_out = ends(record, Progress())
     head = {"schema": "toolkit.output/1", "key": record.key, "id": record.id, "state": record.state}

@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from toolkit.cli.dashes import REST, SplitAtDashes
-from toolkit.cli.joboptions import job_options, said_by_options, without_options
-from toolkit.cli.keys import key_options
-from toolkit.cli.places import place_options
-from toolkit.cli.say import say, say_exact, say_json
+from toolkit.cli.frame.say import say, say_exact, say_json
+from toolkit.cli.options.joboptions import job_options, said_by_options, without_options
+from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
 
@@ -52,7 +52,7 @@ def command(
       toolkit launch mnist --site juwels --dry-run
     """
     from toolkit import app
-    from toolkit.job.follow import conclude
+    from toolkit.job.running.follow import conclude
 
     options = without_options(given) | said_by_options(given)
     options |= {"host": host, "cluster": cluster, "ssh_config": ssh_config, "job": options.pop("job_file")}

@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import click
 
 from toolkit import DISTRIBUTION, __version__
-from toolkit.cli.commands import COMMANDS
-from toolkit.cli.everywhere import NAMES, flags
-from toolkit.cli.lazy import LazyGroup
-from toolkit.cli.streams import prepare, written
+from toolkit.cli.frame.commands import COMMANDS
+from toolkit.cli.frame.everywhere import NAMES, flags
+from toolkit.cli.frame.lazy import LazyGroup
+from toolkit.cli.frame.streams import prepare, written
 from toolkit.errors import Interrupted, ToolkitError
 
 
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def _told(error: Exception) -> int:
     # Whoever only asks for help does not read what is said of errors.
-    from toolkit.cli.faults import print_error, unforeseen
+    from toolkit.cli.frame.faults import print_error, unforeseen
 
     ours = error if isinstance(error, ToolkitError) else unforeseen(error)
     with contextlib.suppress(OSError):  # the terminal may have gone, and taken us along
@@ -83,7 +83,7 @@ def _told(error: Exception) -> int:
 
 
 def _told_of_call(error: click.ClickException) -> int:
-    from toolkit.cli.faults import of_call
+    from toolkit.cli.frame.faults import of_call
 
     if (ours := of_call(error)) is not None:
         return _told(ours)

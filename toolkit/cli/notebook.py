@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.keys import key_options
-from toolkit.cli.places import place_options
-from toolkit.cli.say import say_exact
+from toolkit.cli.frame.say import say_exact
+from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
 
@@ -63,12 +63,12 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.joboptions import environment
     from toolkit.cli.notebook_tunnel import Session, attached, started
-    from toolkit.job.flags import Flags
-    from toolkit.job.inputs import image_of
+    from toolkit.cli.options.joboptions import environment
     from toolkit.job.notebook import prepared, unseen_script, wanted
     from toolkit.job.places import Where
+    from toolkit.job.request.flags import Flags
+    from toolkit.job.request.inputs import image_of
     from toolkit.job.submit import at, is_far_away, place_of
 
     if dry_run and as_json:

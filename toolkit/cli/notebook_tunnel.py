@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from toolkit.cli.say import say, say_json
+from toolkit.cli.frame.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
-from toolkit.job.follow import failure
 from toolkit.job.places import where_of
 from toolkit.job.prepare import Prepared
-from toolkit.launch import jobs, notebook, records, states, submission
-from toolkit.launch.slurm import JobStatus
+from toolkit.job.running.follow import failure
+from toolkit.launch import notebook
+from toolkit.launch.tracking import jobs, records, states, submission
+from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.places import place_options
-from toolkit.cli.say import say, say_json
+from toolkit.cli.frame.say import say, say_json
+from toolkit.cli.options.places import place_options
 
 
 @click.command("probe")
@@ -56,9 +56,9 @@ def command(
       toolkit probe --cluster virtual
       toolkit probe --host login.example.org --nodes all -o facts.json
     """
-    from toolkit.cli.files import write_whole
-    from toolkit.cli.outputs import check_facts_output
-    from toolkit.cli.styles import style_of_stdout, width_of_stdout
+    from toolkit.cli.frame.files import write_whole
+    from toolkit.cli.frame.outputs import check_facts_output
+    from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.job.facts import gathered
     from toolkit.job.places import Where
     from toolkit.probe.probe import Asked, encode

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.say import say, say_json, say_text
+from toolkit.cli.frame.say import say, say_json, say_text
 from toolkit.errors import BadInput
 
 
@@ -50,8 +50,8 @@ def command(
 
         check_folder(output, "--output")
     if _studies(jobs):
+        from toolkit.cli.frame.styles import width_of_stdout
         from toolkit.cli.report_study import report_studies
-        from toolkit.cli.styles import width_of_stdout
 
         folders = [Path(job) for job in jobs]
         width = width_of_stdout()
@@ -78,8 +78,8 @@ def _studies(jobs: tuple[str, ...]) -> bool:
 
 
 def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
-    from toolkit.cli.styles import width_of_stdout
-    from toolkit.report.timeline import told
+    from toolkit.cli.frame.styles import width_of_stdout
+    from toolkit.report.study.timeline import told
 
     if jobs:
         raise BadInput(f"--timeline: {jobs[0]} has no place beside it; give the file alone")
@@ -93,9 +93,9 @@ def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
 def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool) -> None:
     import msgspec
 
-    from toolkit.job.metrics import folder_of
+    from toolkit.job.running.metrics import folder_of
     from toolkit.report.progress import Progress
-    from toolkit.report.training import epochs_table, summary
+    from toolkit.report.study.training import epochs_table, summary
     from toolkit.study.result import read_record, read_training, summarise
 
     folder = folder_of(job, Progress())
@@ -110,13 +110,13 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
         _write(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
             # Last, so that a machine without matplotlib has all the rest before it is told.
-            from toolkit.report.plots import training_png
+            from toolkit.report.study.plots import training_png
 
             _write(output / "training.png", training_png(training, result))
 
 
 def _write(path: Path, content: bytes) -> None:
-    from toolkit.cli.files import write_whole
+    from toolkit.cli.frame.files import write_whole
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cli.say import say, say_json, say_text
-from toolkit.report import study_tables
-from toolkit.report.study_text import text_of
+from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.report.study import study_tables
+from toolkit.report.study.study_text import text_of
 from toolkit.study.report import read
 
 
@@ -34,8 +34,8 @@ def report_studies(
     if not plot:
         return
     # Last, so that a machine without matplotlib has all the rest before it is told.
-    from toolkit.report.study_page import page
-    from toolkit.report.study_plots import plots
+    from toolkit.report.study.study_page import page
+    from toolkit.report.study.study_plots import plots
 
     drawn = plots(report)
     for one in drawn:
@@ -46,7 +46,7 @@ def report_studies(
 
 
 def _write(path: Path, content: bytes, *, tell: bool = True) -> None:
-    from toolkit.cli.files import write_whole
+    from toolkit.cli.frame.files import write_whole
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from toolkit.cli.dashes import REST, SplitAtDashes
-from toolkit.cli.joboptions import job_options_without, said_by_options, without_options
-from toolkit.cli.keys import key_options
-from toolkit.cli.places import place_options
+from toolkit.cli.options.joboptions import job_options_without, said_by_options, without_options
+from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.places import place_options
 from toolkit.job.places import open_runner
 from toolkit.model.study import OWN
 from toolkit.report.progress import Progress
@@ -100,7 +100,7 @@ def command(
     """
     from toolkit.cli.scale_run import Sweep, run
     from toolkit.cli.scale_study import Wanted, print_runs, secrets_of, study_of
-    from toolkit.job.flags import Flags
+    from toolkit.job.request.flags import Flags
     from toolkit.run.folders import check_folder
 
     said = said_by_options(given)

@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
-from toolkit.cli.say import say, say_text
+from toolkit.cli.frame.say import say, say_text
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
-from toolkit.job.flags import Flags, check_words
-from toolkit.job.layering import announce, asked
-from toolkit.launch.specify import name_of
-from toolkit.launch.variables import looks_secret
+from toolkit.job.request.flags import Flags, check_words
+from toolkit.job.request.layering import announce, asked
+from toolkit.launch.request.specify import name_of
+from toolkit.launch.request.variables import looks_secret
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.study import Scaling, Study
 from toolkit.near import near
 from toolkit.report.table import table
-from toolkit.run.ssh_file import check_ssh_config
+from toolkit.run.remote.ssh_file import check_ssh_config
 from toolkit.study import collect, folder, proof, sweep
 from toolkit.study.advice import advise
 from toolkit.study.timeline import tallied

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.lazy import NearGroup
-from toolkit.cli.places import place_options
-from toolkit.cli.say import say, say_exact, say_json, say_text
+from toolkit.cli.frame.lazy import NearGroup
+from toolkit.cli.frame.say import say, say_exact, say_json, say_text
+from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.job.places import open_runner
 
@@ -29,7 +29,7 @@ def list_sites(as_json: bool) -> None:
     Example: toolkit site list
     """
 
-    from toolkit.cli.styles import width_of_terminal
+    from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.knowledge import sites
     from toolkit.report.site import listed, row
 
@@ -62,7 +62,7 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
     Example: toolkit site show juwels
     """
 
-    from toolkit.cli.styles import width_of_terminal
+    from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.knowledge import sites
     from toolkit.knowledge.strict import text_of
     from toolkit.report.site import as_json as told
@@ -106,7 +106,7 @@ def check(
     """
 
     from toolkit.knowledge import sites
-    from toolkit.launch.sitecheck import points
+    from toolkit.launch.sites.sitecheck import points
     from toolkit.report.site import checked, checked_json
 
     name = name or _only()
@@ -133,7 +133,7 @@ def _asked(
     """Return what the cluster says, or what a file says that it did; the profile may name where to ask."""
     from msgspec.structs import replace
 
-    from toolkit.launch.sitecheck import words
+    from toolkit.launch.sites.sitecheck import words
     from toolkit.probe.probe import Asked, gather, load_bundle
 
     if facts is not None:

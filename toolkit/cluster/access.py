@@ -12,8 +12,8 @@ from toolkit.data import state_dir
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput
 from toolkit.model.cluster import USER, USERS, accounts, hosts
-from toolkit.run.keys import KeyPair, new_key_pair
 from toolkit.run.local import LocalRunner
+from toolkit.run.remote.keys import KeyPair, new_key_pair
 
 _MUNGE_KEY_BYTES = 128
 

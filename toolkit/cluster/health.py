@@ -6,7 +6,7 @@ from toolkit.cluster.plan import Layout, label
 from toolkit.errors import CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command
-from toolkit.run.nodes import Nodes
+from toolkit.run.docker.nodes import Nodes
 
 PATIENCE = 90.0
 """Seconds that a cluster may take to become healthy; it takes four on two idle cores."""

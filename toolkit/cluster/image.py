@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from toolkit.cluster.flavour import default_flavour, flavours
 from toolkit.data import shipped
 from toolkit.model.progress import Tell
-from toolkit.run.builder import RELEASE, ensure_builder, ensure_moved_builder
-from toolkit.run.engine import BuildOptions, build_image, find_image, tag_image
-from toolkit.run.surroundings import certificates, pip_settings, proxies
+from toolkit.run.docker.builder import RELEASE, ensure_builder, ensure_moved_builder
+from toolkit.run.docker.engine import BuildOptions, build_image, find_image, tag_image
+from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 
 if TYPE_CHECKING:
     from docker import DockerClient

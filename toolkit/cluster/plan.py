@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from toolkit.cluster.flavour import default_flavour, flavours
 from toolkit.errors import BadInput
 from toolkit.model.cluster import hosts
-from toolkit.run.nodes import Machine
+from toolkit.run.docker.nodes import Machine
 
 LABEL = "toolkit.cluster"
 """Carried by everything that belongs to a cluster, with its name as the value."""

@@ -10,7 +10,7 @@ from toolkit.cluster.plan import container
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.model.cluster import Cluster
 from toolkit.run.command import Command
-from toolkit.run.nodes import OnOutput, opened
+from toolkit.run.docker.nodes import OnOutput, opened
 
 ROOT = "root"
 

@@ -35,9 +35,9 @@ from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, Cluster, ClusterS
 from toolkit.model.progress import Silent, Tell
 from toolkit.run import clone
 from toolkit.run.command import Command
-from toolkit.run.engine import machine
+from toolkit.run.docker.engine import machine
+from toolkit.run.docker.nodes import Found, Nodes, opened
 from toolkit.run.folders import writable
-from toolkit.run.nodes import Found, Nodes, opened
 from toolkit.run.turns import take_turn
 
 _ACCOUNTS_SECONDS = 60.0

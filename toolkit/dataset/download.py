@@ -14,9 +14,9 @@ from pathlib import Path
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
-from toolkit.run import http
-from toolkit.run.http import pause_before, without_login
 from toolkit.run.turns import take_turn
+from toolkit.run.web import http
+from toolkit.run.web.http import pause_before, without_login
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0

@@ -18,8 +18,8 @@ from toolkit.dataset.download import downloaded
 from toolkit.dataset.rows import Records
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
-from toolkit.run import mirrors
 from toolkit.run.command import Command, Runner
+from toolkit.run.docker import mirrors
 
 Opener = Callable[[DataFile], AbstractContextManager[IO[bytes]]]
 

@@ -20,9 +20,9 @@ from toolkit.image.files.digest import check_digest, sha256
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.files.inflate import is_packed
 from toolkit.image.files.reference import Reference, refer
-from toolkit.image.files.siffile import is_sif, read_sif
+from toolkit.image.files.sif.siffile import is_sif, read_sif
+from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.files.source import FileSource
-from toolkit.image.files.squash import SquashTree
 from toolkit.image.files.tar import is_tar
 from toolkit.image.files.tree import FileTree
 from toolkit.image.software.describe import describe

@@ -7,8 +7,8 @@ from toolkit.errors import BadInput
 from toolkit.files import open_given
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.reference import for_apptainer
-from toolkit.image.files.siffile import is_sif, read_sif
-from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.sif.siffile import is_sif, read_sif
+from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.inspect import SQUASHFS, inspect
 
 STARTABLE = frozenset({"sif", "squashfs"})

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from toolkit.engine.predict import predict
 from toolkit.job.facts import facts_of
-from toolkit.job.layering import announce, asked
 from toolkit.job.places import Where
+from toolkit.job.request.layering import announce, asked
 from toolkit.job.sight import view, view_of
-from toolkit.launch import layers
-from toolkit.launch.layers import OPTION
 from toolkit.launch.loaded import with_runtime
-from toolkit.launch.specify import Places, name_of, request_of, specify
+from toolkit.launch.request import layers
+from toolkit.launch.request.layers import OPTION
+from toolkit.launch.request.specify import Places, name_of, request_of, specify
 from toolkit.launch.unseen import folder_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import BinaryIO
 
-from toolkit.engine.explain import explanation, suspected
-from toolkit.engine.joblines import Output
+from toolkit.engine.logs.explain import explanation, suspected
+from toolkit.engine.logs.joblines import Output
 from toolkit.files import open_given
 from toolkit.model.explanation import OutputExplanation
 

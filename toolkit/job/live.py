@@ -9,16 +9,18 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.job.follow import watch_job
-from toolkit.job.gate import Cleared, clear, demand_of
-from toolkit.job.inputs import Found, look
-from toolkit.job.keys import Demand
-from toolkit.job.layering import asked as settings
 from toolkit.job.places import Where
 from toolkit.job.prepare import directory, image_there, to_record
-from toolkit.launch import live, plan, records, script, submission, trial
-from toolkit.launch.choose import choose
-from toolkit.launch.specify import request_of
+from toolkit.job.request.gate import Cleared, clear, demand_of
+from toolkit.job.request.inputs import Found, look
+from toolkit.job.request.keys import Demand
+from toolkit.job.request.layering import asked as settings
+from toolkit.job.running.follow import watch_job
+from toolkit.launch import live, trial
+from toolkit.launch.jobscript import plan, script
+from toolkit.launch.jobscript.choose import choose
+from toolkit.launch.request.specify import request_of
+from toolkit.launch.tracking import records, submission
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial

@@ -8,17 +8,18 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.folders import at_home
-from toolkit.job.gate import clear, demand_of
-from toolkit.job.inputs import look, startable
-from toolkit.job.layering import Asked
 from toolkit.job.prepare import Prepared, check, to_record
+from toolkit.job.request.gate import clear, demand_of
+from toolkit.job.request.inputs import look, startable
+from toolkit.job.request.layering import Asked
 from toolkit.job.sight import view_of
 from toolkit.job.submit import Call, Opener
-from toolkit.launch import plan, records
-from toolkit.launch.alone import run_local
-from toolkit.launch.localscript import choose_here, local_script, without_queue
-from toolkit.launch.specify import Places, name_of, request_of, specify
-from toolkit.launch.trainers import check_carried
+from toolkit.launch.jobscript import plan
+from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
+from toolkit.launch.request.specify import Places, name_of, request_of, specify
+from toolkit.launch.request.trainers import check_carried
+from toolkit.launch.tracking import records
+from toolkit.launch.tracking.alone import run_local
 from toolkit.model.hidden import hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell

@@ -9,18 +9,18 @@ from toolkit.engine.plan import plan as plan_launch
 from toolkit.engine.predict import foresee
 from toolkit.errors import BadInput
 from toolkit.job import prepare
-from toolkit.job.flags import Flags
-from toolkit.job.gate import demand_of
-from toolkit.job.inputs import image_of
-from toolkit.job.layering import Asked, announce, asked
-from toolkit.job.locations import check_directory, login_variable
 from toolkit.job.offline import check_not_there, image_facts
 from toolkit.job.prepare import Prepared, target_of
+from toolkit.job.request.flags import Flags
+from toolkit.job.request.gate import demand_of
+from toolkit.job.request.inputs import image_of
+from toolkit.job.request.layering import Asked, announce, asked
+from toolkit.job.request.locations import check_directory, login_variable
 from toolkit.launch import notebook, unseen
-from toolkit.launch.choose import Choice
-from toolkit.launch.complete import OUTPUT_OF_ARRAY
-from toolkit.launch.layers import DEFAULTS
-from toolkit.launch.specify import Places, request_of, specify
+from toolkit.launch.jobscript.choose import Choice
+from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
+from toolkit.launch.request.layers import DEFAULTS
+from toolkit.launch.request.specify import Places, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request

@@ -7,15 +7,16 @@ import msgspec
 from toolkit import __version__
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
-from toolkit.job.flags import Flags, check_words, tell_fix
-from toolkit.job.keys import demanded
-from toolkit.job.layering import Asked
-from toolkit.job.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
+from toolkit.job.request.flags import Flags, check_words, tell_fix
+from toolkit.job.request.keys import demanded
+from toolkit.job.request.layering import Asked
+from toolkit.job.request.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.job.sight import view_of
 from toolkit.knowledge.strict import tables, text_of
-from toolkit.launch import trainers, unseen
-from toolkit.launch.gpus import tell_idle
-from toolkit.launch.variables import SECRETS
+from toolkit.launch import unseen
+from toolkit.launch.request import trainers
+from toolkit.launch.request.gpus import tell_idle
+from toolkit.launch.request.variables import SECRETS
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
@@ -84,8 +85,8 @@ def image_facts(asked: Asked, flags: Flags, tell: Tell) -> ImageFacts:
     demand = demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
         # Reading an image takes its time, and is for those alone who have one.
-        from toolkit.job.gate import clear
-        from toolkit.job.inputs import Found, startable
+        from toolkit.job.request.gate import clear
+        from toolkit.job.request.inputs import Found, startable
 
         clear(startable(Found(Path(facts.path).name, facts, "", here, given)), demand, tell)
     return facts

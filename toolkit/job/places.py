@@ -43,21 +43,21 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
     if ssh_config is not None and host is None and cluster is None:
         raise BadInput("--ssh-config: give --host with it")
     if ssh_config is not None:
-        from toolkit.run.ssh_file import check_ssh_config
+        from toolkit.run.remote.ssh_file import check_ssh_config
 
         check_ssh_config(ssh_config)
     if cluster is not None:
         from toolkit.cluster.virtual import find
-        from toolkit.run.ssh import SshRunner
+        from toolkit.run.remote.ssh import SshRunner
 
         return SshRunner("login", ssh_config or find(cluster).ssh_config, f"cluster {cluster}")
     if host is not None:
         from toolkit.run.login_path import LoginPathRunner
-        from toolkit.run.ssh_shared import shared
+        from toolkit.run.remote.ssh_shared import shared
 
         if (runner := shared(host, ssh_config)) is not None:
             return LoginPathRunner(runner)
-        from toolkit.run.ssh import SshRunner
+        from toolkit.run.remote.ssh import SshRunner
 
         return LoginPathRunner(SshRunner(host, ssh_config))
     from toolkit.run.local import LocalRunner

@@ -11,16 +11,28 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.job.flags import Flags, check_words, tell_fix
-from toolkit.job.gate import Cleared, clear, demand_of
-from toolkit.job.inputs import Found, OnCluster, data_of, data_there, folder_there, image_of, look, startable
-from toolkit.job.layering import Asked
-from toolkit.job.locations import directory, find_image, image_there, login_variable, program_file
+from toolkit.job.request.flags import Flags, check_words, tell_fix
+from toolkit.job.request.gate import Cleared, clear, demand_of
+from toolkit.job.request.inputs import (
+    Found,
+    OnCluster,
+    data_of,
+    data_there,
+    folder_there,
+    image_of,
+    look,
+    startable,
+)
+from toolkit.job.request.layering import Asked
+from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
 from toolkit.job.sight import view_of
-from toolkit.launch import choose, loaded, plan, records, script, trainers
-from toolkit.launch.choose import Choice
-from toolkit.launch.gpus import tell_idle
-from toolkit.launch.specify import Places, name_of, request_of, specify
+from toolkit.launch import loaded
+from toolkit.launch.jobscript import choose, plan, script
+from toolkit.launch.jobscript.choose import Choice
+from toolkit.launch.request import trainers
+from toolkit.launch.request.gpus import tell_idle
+from toolkit.launch.request.specify import Places, name_of, request_of, specify
+from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.hidden import Hidden, hidden, shown

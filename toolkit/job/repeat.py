@@ -9,19 +9,22 @@ from toolkit.decoding import UNDECODABLE
 from toolkit.engine.predict import predict
 from toolkit.engine.surroundings import environment
 from toolkit.errors import BadInput
-from toolkit.job.gate import clear_again, demand_for
-from toolkit.job.inputs import FACTS
-from toolkit.job.layering import env_file
 from toolkit.job.prepare import Prepared, to_record
+from toolkit.job.request.gate import clear_again, demand_for
+from toolkit.job.request.inputs import FACTS
+from toolkit.job.request.layering import env_file
 from toolkit.job.submit import Call
 from toolkit.knowledge import sites
-from toolkit.launch import loaded, partition, plan, script, trainers
-from toolkit.launch.again import Again, again, given
-from toolkit.launch.choose import Choice, choose
-from toolkit.launch.complete import OUTPUT_OF_ARRAY
-from toolkit.launch.layers import DEFAULTS, OPTION, checked
-from toolkit.launch.specify import request_of
-from toolkit.launch.variables import needed
+from toolkit.launch import loaded
+from toolkit.launch.jobscript import plan, script
+from toolkit.launch.jobscript.choose import Choice, choose
+from toolkit.launch.request import trainers
+from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
+from toolkit.launch.request.layers import DEFAULTS, OPTION, checked
+from toolkit.launch.request.specify import request_of
+from toolkit.launch.request.variables import needed
+from toolkit.launch.sites import partition
+from toolkit.launch.tracking.again import Again, again, given
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.job.follow import failure
-from toolkit.job.layering import asked
-from toolkit.job.output import texts
 from toolkit.job.places import Where
 from toolkit.job.prepare import Flags, check, prepare
-from toolkit.job.reach import reached_in_time
+from toolkit.job.request.layering import asked
+from toolkit.job.running.follow import failure
+from toolkit.job.running.output import texts
+from toolkit.job.running.reach import reached_in_time
 from toolkit.job.submit import Opener, place_of, submitted
-from toolkit.launch import records
+from toolkit.launch.tracking import records
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.metrics import are_whole

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import BadInput, Missing
-from toolkit.job.flags import Flags
-from toolkit.job.layering import Asked, announce, asked
 from toolkit.job.places import Where, where_of
+from toolkit.job.request.flags import Flags
+from toolkit.job.request.layering import Asked, announce, asked
 
 if TYPE_CHECKING:
     from toolkit.job.prepare import Prepared
@@ -140,7 +140,7 @@ def place_of(where: Where, made: Asked) -> Where:
 
 def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
     """Bring the files there, submit, and return the record, which says how to come back."""
-    from toolkit.launch import submission
+    from toolkit.launch.tracking import submission
     from toolkit.run.stage import stage
 
     stage(runner, job.parcels, tell)
@@ -180,7 +180,7 @@ def _started(ready: _Ready, tell: "Tell", *, follow: bool) -> "JobRecord":
     record = submitted(ready.job, ready.where, ready.runner, tell)
     if not follow:
         return record
-    from toolkit.job.follow import watch_job
+    from toolkit.job.running.follow import watch_job
 
     return watch_job(ready.runner, record, tell)
 
@@ -188,7 +188,7 @@ def _started(ready: _Ready, tell: "Tell", *, follow: bool) -> "JobRecord":
 @contextlib.contextmanager
 def _repeated(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
     from toolkit.job.repeat import repeated
-    from toolkit.launch import records
+    from toolkit.launch.tracking import records
 
     _check_again(call)
     record = records.find(call.from_job, on_damage=tell.step)

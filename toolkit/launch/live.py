@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from toolkit.engine.explain import ENDING, explain
+from toolkit.engine.logs.explain import ENDING, explain
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobState
 from toolkit.model.live import Message, Seen, Transport, Trial

@@ -9,8 +9,8 @@ import msgspec
 
 from toolkit.data import package, shipped
 from toolkit.errors import CheckFailed, Missing
-from toolkit.launch import follow, jobs
-from toolkit.launch.slurm import JobStatus
+from toolkit.launch.tracking import follow, jobs
+from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import FINAL_STATES, JobRecord, JobSpec
 from toolkit.model.prediction import Mode

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.engine.plan import plan
-from toolkit.launch import records, script, trainers
-from toolkit.launch.specify import Places, name_of, request_of, specify
-from toolkit.launch.trainers import Trainer
+from toolkit.launch.jobscript import script
+from toolkit.launch.request import trainers
+from toolkit.launch.request.specify import Places, name_of, request_of, specify
+from toolkit.launch.request.trainers import Trainer
+from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.job import JobSpec

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from toolkit.launch.plan import launch_words
+from toolkit.launch.jobscript.plan import launch_words
 from toolkit.model.fix import Fix
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from toolkit.launch import records
-from toolkit.launch.jobs import output_of
-from toolkit.launch.states import clock, times
+from toolkit.launch.tracking import records
+from toolkit.launch.tracking.jobs import output_of
+from toolkit.launch.tracking.states import clock, times
 from toolkit.model.hidden import SHOWN
 from toolkit.model.job import JobRecord, JobTask
 from toolkit.report.plain import joined

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from toolkit.launch.sitecheck import Point, State
+from toolkit.launch.sites.sitecheck import Point, State
 from toolkit.model.site import Partition, Site
 from toolkit.report.lines import hung, wrapped
 from toolkit.report.table import table

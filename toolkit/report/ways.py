@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import get_args
 
 from toolkit.engine.proposal import AGENT, GLOO_FILE
-from toolkit.launch.plan import runtime_of
+from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import MODES, Outcome, Plan, Request, Verdict
 from toolkit.report.lines import ROOM, command_lines, wrapped

@@ -12,8 +12,8 @@ from toolkit.errors import Missing
 from toolkit.image.sifs.packing import PACKINGS, Packing
 from toolkit.image.sifs.sif import convert
 from toolkit.model.progress import Silent
-from toolkit.run.builder import BUILDER
-from toolkit.run.containers import Box
+from toolkit.run.docker.builder import BUILDER
+from toolkit.run.docker.containers import Box
 
 PLAIN = "plain"
 _SOCKET = "/var/run/docker.sock"

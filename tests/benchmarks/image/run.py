@@ -16,8 +16,8 @@ from tests.benchmarks.image.starts import starts
 from toolkit.errors import CheckFailed, Missing, ToolkitError
 from toolkit.image.sifs.packing import PACKINGS
 from toolkit.model.progress import Silent
-from toolkit.run.builder import contained
-from toolkit.run.engine import connect, find_image
+from toolkit.run.docker.builder import contained
+from toolkit.run.docker.engine import connect, find_image
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from docker import DockerClient
 
 from tests.benchmarks.image.timed import Taken, timed
-from toolkit.run.builder import BUILDER
-from toolkit.run.containers import Box
+from toolkit.run.docker.builder import BUILDER
+from toolkit.run.docker.containers import Box
 
 BARE = "bare"
 _MEMORY = 6 << 30

@@ -8,7 +8,7 @@ import msgspec
 from docker import DockerClient
 
 from toolkit.errors import CheckFailed
-from toolkit.run.containers import Box, run_once
+from toolkit.run.docker.containers import Box, run_once
 
 _MARK = "bench:"
 _SCRIPT = f"""

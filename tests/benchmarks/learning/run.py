@@ -16,8 +16,8 @@ from typing import Any
 from tests.benchmarks.learning.picture import draw
 from toolkit.data import cache_dir
 from toolkit.errors import CheckFailed, Missing, ToolkitError
-from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import connect
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.engine import connect
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.benchmarks.scale import texts
 from tests.benchmarks.scale.timed import Taken, timed
-from toolkit.launch.output import first_failure, shown
-from toolkit.launch.script import job_script
-from toolkit.launch.slurm import parse_show_job, parse_waiting
+from toolkit.launch.jobscript.script import job_script
+from toolkit.launch.tracking.output import first_failure, shown
+from toolkit.launch.tracking.slurm import parse_show_job, parse_waiting
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.probe.asking import Asked

@@ -22,9 +22,9 @@ from tests.benchmarks.train.result import Figure, Result
 from toolkit.data import cache_dir
 from toolkit.errors import CheckFailed, Missing, ToolkitError
 from toolkit.model.progress import Silent
-from toolkit.run.builder import BUILDER, contained
-from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import connect
+from toolkit.run.docker.builder import BUILDER, contained
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.engine import connect
 
 ROOT = Path(__file__).parents[3]
 _MARK = "bench:"

@@ -21,9 +21,9 @@ from toolkit.cluster.plan import Layout, label
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
-from toolkit.run.engine import connect, machine
-from toolkit.run.nodes import Nodes
-from toolkit.run.ssh import SshRunner
+from toolkit.run.docker.engine import connect, machine
+from toolkit.run.docker.nodes import Nodes
+from toolkit.run.remote.ssh import SshRunner
 
 # Real MPI without a compiler: Open MPI's C functions called from Python.
 WORLD = """

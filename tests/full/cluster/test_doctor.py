@@ -10,7 +10,7 @@ import pytest
 from toolkit.data import shipped
 from toolkit.engine.predict import predict
 from toolkit.image.inspect import inspect
-from toolkit.launch.plan import launch_words
+from toolkit.launch.jobscript.plan import launch_words
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.probe.evidence import parse
@@ -18,7 +18,7 @@ from toolkit.probe.probe import probe
 from toolkit.render import quoted_words
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
-from toolkit.run.ssh import SshRunner
+from toolkit.run.remote.ssh import SshRunner
 
 SCRIPT = shipped("containers") / "probe.sh"
 RANK = """\

@@ -12,13 +12,13 @@ import pytest
 from tests.services.jobs import STOPS_ONCE, as_root, cut, in_background, record_of
 from tests.services.program import ROOT, toolkit
 from toolkit.errors import Missing
-from toolkit.launch import jobs, records
-from toolkit.launch.reasons import in_turn
+from toolkit.launch.tracking import jobs, records
+from toolkit.launch.tracking.reasons import in_turn
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
 from toolkit.run.patience import Patient
-from toolkit.run.ssh import SshRunner
-from toolkit.run.ssh_shared import SharedRunner, shared
+from toolkit.run.remote.ssh import SshRunner
+from toolkit.run.remote.ssh_shared import SharedRunner, shared
 from toolkit.run.stage import Parcel, stage
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.services.program import toolkit
 from toolkit.run.command import Command
-from toolkit.run.nodes import opened
+from toolkit.run.docker.nodes import opened
 
 
 def live(image, cluster, *words, timeout=300):

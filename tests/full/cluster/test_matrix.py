@@ -12,7 +12,7 @@ from tests.matrix.run import measure
 from tests.matrix.said import QUESTIONS
 from toolkit.engine.predict import foresee
 from toolkit.image.inspect import inspect
-from toolkit.launch.plan import runtime_of
+from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Prediction, Request
 from toolkit.report.progress import Progress

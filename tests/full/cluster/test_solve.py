@@ -7,8 +7,8 @@ import pytest
 from tests.services.program import toolkit
 from tests.services.ready import RECIPE
 from tests.services.workers import CLUSTER
-from toolkit.engine.foreseen import foreseen
 from toolkit.engine.predict import predict
+from toolkit.engine.solver.foreseen import foreseen
 from toolkit.image.inspect import inspect
 from toolkit.image.locks.lock import load_lock
 from toolkit.knowledge.stacks import stacks

@@ -17,8 +17,8 @@ from tests.services.program import interrupted_at, toolkit
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
-from toolkit.run.keys import new_key_pair
-from toolkit.run.ssh import SshRunner
+from toolkit.run.remote.keys import new_key_pair
+from toolkit.run.remote.ssh import SshRunner
 from toolkit.run.stage import Parcel, stage
 
 

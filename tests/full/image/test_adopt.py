@@ -10,9 +10,9 @@ import pytest
 from tests.services.program import toolkit
 from tests.services.registry import Registry
 from toolkit.model.progress import Silent
-from toolkit.run.base import ensure_base
-from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import BuildOptions, build_image, tag_image
+from toolkit.run.docker.base import ensure_base
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.engine import BuildOptions, build_image, tag_image
 
 
 @pytest.fixture(scope="module")

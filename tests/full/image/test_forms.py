@@ -10,7 +10,7 @@ import pytest
 from tests.services.program import toolkit
 from tests.services.ready import RECIPE
 from toolkit.image.inspect import inspect
-from toolkit.run.engine import saved
+from toolkit.run.docker.engine import saved
 
 TAG = f"toolkit/{RECIPE}:latest"
 

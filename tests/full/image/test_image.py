@@ -25,10 +25,10 @@ from toolkit.image.locks import recipe
 from toolkit.image.locks.lock import lock_path, save_lock
 from toolkit.image.sifs import sif
 from toolkit.model.progress import Silent
-from toolkit.run import base
-from toolkit.run.builder import BUILDER, contained
-from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import (
+from toolkit.run.docker import base
+from toolkit.run.docker.builder import BUILDER, contained
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.engine import (
     BuildOptions,
     build_image,
     connect,
@@ -126,7 +126,7 @@ def left(engine):
 
 class TestTheEngine:
     def test_it_is_the_one_of_the_docker_commands_context(self, engine, tmp_path, monkeypatch):
-        monkeypatch.setattr("toolkit.run.engine._SOCKET", f"unix://{tmp_path}/none.sock")
+        monkeypatch.setattr("toolkit.run.docker.engine._SOCKET", f"unix://{tmp_path}/none.sock")
         monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
         (tmp_path / "config.json").write_text("{}")
         host = f"host={os.environ.get('DOCKER_HOST', 'unix:///var/run/docker.sock')}"
@@ -454,7 +454,7 @@ class TestOnAHostWithApptainer:
 SLEEPING_BUILD = """
 import sys, time
 from toolkit.model.progress import Silent
-from toolkit.run.engine import BuildOptions, build_image, connect
+from toolkit.run.docker.engine import BuildOptions, build_image, connect
 text = f"FROM {sys.argv[1]}\\nRUN sleep 300 # {time.time()}"
 build_image(connect(), {"Dockerfile": text.encode()}, "the sleeper", Silent(), BuildOptions())
 """

@@ -14,7 +14,7 @@ from tests.services.registry import Gate, Registry
 from tests.unit.image.sifs import sif
 from toolkit.image.files.daemon import taken
 from toolkit.model.progress import Silent
-from toolkit.run.builder import ensure_builder
+from toolkit.run.docker.builder import ensure_builder
 
 MIB = 1 << 20
 

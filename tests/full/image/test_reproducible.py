@@ -6,7 +6,7 @@ import tarfile
 from toolkit.image.builds.build import build
 from toolkit.image.locks import recipe
 from toolkit.model.progress import Silent
-from toolkit.run.copy_out import ChunkReader
+from toolkit.run.docker.copy_out import ChunkReader
 
 SMALL = "mpi-only"
 

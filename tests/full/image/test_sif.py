@@ -10,10 +10,10 @@ import pytest
 from toolkit.image.sifs import sif
 from toolkit.image.sifs.packing import PACKINGS, packing
 from toolkit.model.progress import Silent
-from toolkit.run import base
-from toolkit.run.builder import BUILDER, contained
-from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import BuildOptions, build_image, forget_image, tag_image
+from toolkit.run.docker import base
+from toolkit.run.docker.builder import BUILDER, contained
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.engine import BuildOptions, build_image, forget_image, tag_image
 
 TAG = "toolkit/odd-one:latest"
 ODD = r"""

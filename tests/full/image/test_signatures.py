@@ -15,14 +15,14 @@ from tests.unit.image.signed import gpg_home
 from toolkit.errors import CheckFailed
 from toolkit.image.builds.provenance import PROVENANCE_PATH, provenance
 from toolkit.image.builds.sbom import SBOM_PATH, sbom
-from toolkit.image.files.sifobjects import PARTITION, read_table
+from toolkit.image.files.sif.sifobjects import PARTITION, read_table
 from toolkit.image.locks.lock import lock_path
 from toolkit.image.trust import papers
 from toolkit.image.trust.verify import LOCK_PATH
 from toolkit.model.lock import encoded
 from toolkit.model.progress import Silent
-from toolkit.run.builder import BUILDER, ensure_builder
-from toolkit.run.containers import Box, run_once
+from toolkit.run.docker.builder import BUILDER, ensure_builder
+from toolkit.run.docker.containers import Box, run_once
 
 USER = "Builder <builder@example.org>"
 MAKE = """

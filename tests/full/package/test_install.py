@@ -73,7 +73,7 @@ def test_an_extra_brings_what_it_is_for(wheel, user, tmp_path):
     python = environment(tmp_path / "env")
     install = [UV, "pip", "install", "--quiet", "--no-build", "--python", str(python)]
     ran([*install, f"{wheel}[plot]"], user, tmp_path)
-    code = "import toolkit.report.plots, matplotlib; print(toolkit.report.plots.__file__)"
+    code = "import toolkit.report.study.plots, matplotlib; print(toolkit.report.study.plots.__file__)"
     place = ran([str(python), "-c", code], user, tmp_path).stdout.strip()
     assert Path(place).is_relative_to(tmp_path / "env")
 

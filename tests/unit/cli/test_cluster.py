@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from toolkit.cli.main import cli
 from toolkit.cluster import virtual
 from toolkit.errors import BadInput
-from toolkit.run.nodes import Found
+from toolkit.run.docker.nodes import Found
 
 
 def test_every_command_shows_an_example():

@@ -19,7 +19,7 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
-from toolkit.job.inputs import Found, startable
+from toolkit.job.request.inputs import Found, startable
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
 

@@ -14,7 +14,7 @@ from tests.unit.tables import every_row
 from toolkit.cli.doctor import command as doctor
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.locks.recipe import parse
-from toolkit.job.fixfile import load as load_fix
+from toolkit.job.request.fixfile import load as load_fix
 from toolkit.model.fix import Fix
 from toolkit.probe.probe import load
 

@@ -9,9 +9,9 @@ from toolkit.cli.doctor import command as doctor
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.job import live as doctor_live
-from toolkit.job.gate import Cleared
 from toolkit.job.live import Asked
 from toolkit.job.places import Where
+from toolkit.job.request.gate import Cleared
 from toolkit.launch.trial import Program
 from toolkit.model.job import ImageCheck
 from toolkit.model.prediction import Request

@@ -20,12 +20,12 @@ from tests.unit.launch.examples import RECORD
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.image.files.digest import sha256
-from toolkit.image.files.sifobjects import JSON, Object
+from toolkit.image.files.sif.sifobjects import JSON, Object
 from toolkit.image.trust.signing import sign
-from toolkit.job import gate
 from toolkit.job import live as doctor_live
-from toolkit.job.inputs import look
-from toolkit.launch import records
+from toolkit.job.request import gate
+from toolkit.job.request.inputs import look
+from toolkit.launch.tracking import records
 from toolkit.model.progress import Silent
 from toolkit.run.local import LocalRunner
 
@@ -298,7 +298,7 @@ def test_an_image_that_changes_while_it_is_read_does_not_start(signed: Path, pla
 
 
 def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):
-    from toolkit.launch.submission import submit
+    from toolkit.launch.tracking.submission import submit
 
     old = msgspec.structs.replace(RECORD, image_check=None)
     with pytest.raises(CheckFailed, match="its image was not checked"):
@@ -327,8 +327,8 @@ def _callers() -> dict[str, set[str]]:
 
 def test_records_are_made_of_what_passed_the_gate_alone():
     assert calls("JobRecord") == {"job/prepare.py:to_record"}
-    assert calls("Cleared") == {"job/gate.py:clear", "job/gate.py:clear_again"}
-    assert calls("before_launch") == {"job/gate.py:_signatures"}
+    assert calls("Cleared") == {"job/request/gate.py:clear", "job/request/gate.py:clear_again"}
+    assert calls("before_launch") == {"job/request/gate.py:_signatures"}
 
 
 def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
@@ -340,8 +340,8 @@ def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
         "cli/notebook_tunnel.py:started",  # notebook
         "job/live.py:_try",  # doctor --live
         "job/local.py:launch_here",  # launch --local
-        "job/resume.py:resume",
-        "launch/alone.py:go_on",  # jobs resume of a job of launch --local
+        "job/running/resume.py:resume",
+        "launch/tracking/alone.py:go_on",  # jobs resume of a job of launch --local
     }
 
 

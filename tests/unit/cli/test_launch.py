@@ -10,9 +10,10 @@ from tests.unit.image.sifs import DATA, sif
 from tests.unit.tables import every_row
 from toolkit.cli import launch
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing, ToolkitError
-from toolkit.job import layering, prepare
-from toolkit.launch.checks import as_name
-from toolkit.launch.trainers import shipped
+from toolkit.job import prepare
+from toolkit.job.request import layering
+from toolkit.launch.request.checks import as_name
+from toolkit.launch.request.trainers import shipped
 from toolkit.run import patience
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner

@@ -16,13 +16,13 @@ from tests.unit.image.sifs import DATA, sif
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, RUNNING, Recorded
 from tests.unit.tables import every_row
+from toolkit.cli.frame.since import since
 from toolkit.cli.jobs import command
-from toolkit.cli.since import since
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing
-from toolkit.job import follow as following
 from toolkit.job import places
-from toolkit.job import wait as waiting
-from toolkit.launch import follow, records
+from toolkit.job.running import follow as following
+from toolkit.job.running import wait as waiting
+from toolkit.launch.tracking import follow, records
 from toolkit.run import patience
 from toolkit.run.local import LocalRunner
 from toolkit.run.stage import sha256

@@ -16,11 +16,12 @@ from tests.unit.launch.examples import RECORD, SRUN
 from tests.unit.tables import every_row
 from toolkit.cli import launch
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
-from toolkit.job import gate, repeat
+from toolkit.job import repeat
 from toolkit.job import submit as launching
-from toolkit.job.layering import asked
 from toolkit.job.places import Where
-from toolkit.launch import records
+from toolkit.job.request import gate
+from toolkit.job.request.layering import asked
+from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.job import ImageCheck
 
@@ -212,7 +213,7 @@ def test_a_dry_run_for_a_site_loads_nothing_heavy(tmp_path):
         "zstandard",
         "toolkit.image.inspect",
         "toolkit.engine.predict",
-        "toolkit.run.ssh",
+        "toolkit.run.remote.ssh",
     }
     code = f"""
 import sys

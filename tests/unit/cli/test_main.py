@@ -13,7 +13,7 @@ import pytest
 from tests.services.program import ROOT
 from tests.unit.tables import every_row
 from toolkit.cli import main as program
-from toolkit.cli.commands import COMMANDS
+from toolkit.cli.frame.commands import COMMANDS
 from toolkit.errors import BadInput, CheckFailed, Damaged, Interrupted, Missing
 
 

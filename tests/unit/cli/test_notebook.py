@@ -12,7 +12,7 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.tables import every_row
 from toolkit.cli import notebook
 from toolkit.errors import BadInput
-from toolkit.launch import records
+from toolkit.launch.tracking import records
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from tests.unit.launch.examples import RECORD
 from toolkit.cli import notebook_tunnel
 from toolkit.cli.notebook_tunnel import Session, _carried, _closed, _ended_early
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.launch import jobs, notebook
+from toolkit.launch import notebook
+from toolkit.launch.tracking import jobs
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.tunnel import Tunnel

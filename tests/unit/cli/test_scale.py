@@ -11,7 +11,7 @@ from tests.unit.tables import every_row
 from toolkit.cli import scale, scale_run
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.job import scale_point
-from toolkit.launch import records
+from toolkit.launch.tracking import records
 from toolkit.model.study import Figures
 from toolkit.run import patience
 from toolkit.run.command import Completed

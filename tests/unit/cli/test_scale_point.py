@@ -12,7 +12,7 @@ from tests.unit.study.studies import study
 from toolkit.errors import Lost
 from toolkit.job import scale_point
 from toolkit.job.places import Where
-from toolkit.launch import records
+from toolkit.launch.tracking import records
 from toolkit.model.progress import Silent
 from toolkit.model.study import Point
 from toolkit.run import patience

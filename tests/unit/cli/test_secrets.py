@@ -10,8 +10,8 @@ from tests.unit.launch.recorded import Recorded
 from tests.unit.tables import every_row
 from toolkit.cli import launch, scale
 from toolkit.errors import BadInput
-from toolkit.job import layering
-from toolkit.launch import records, submission
+from toolkit.job.request import layering
+from toolkit.launch.tracking import records, submission
 from toolkit.model.hidden import Hidden
 
 CANARY = "c4n4ry-value"

@@ -11,11 +11,12 @@ from tests.unit.tables import every_row
 from toolkit.cli.image.push import command as push_command
 from toolkit.cli.image.push import copy
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.job import layering, offline, prepare
-from toolkit.job.flags import Flags
-from toolkit.job.inputs import OnCluster, image_of
+from toolkit.job import offline, prepare
 from toolkit.job.notebook import prepared as notebook
 from toolkit.job.notebook import wanted
+from toolkit.job.request import layering
+from toolkit.job.request.flags import Flags
+from toolkit.job.request.inputs import OnCluster, image_of
 from toolkit.model.progress import Silent
 from toolkit.model.site import Site
 from toolkit.run.local import LocalRunner

@@ -15,7 +15,7 @@ from tests.unit.image.signed import OBJECTS, Keys, gpg_home, write_sif
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.builds.sbom import sbom
-from toolkit.image.files.sifobjects import CYCLONEDX_JSON, PARTITION, SBOM, Object, read_table
+from toolkit.image.files.sif.sifobjects import CYCLONEDX_JSON, PARTITION, SBOM, Object, read_table
 
 USER = "builder@example.org"
 ROOT = Object(PARTITION, (DATA / "tiny.gzip").read_bytes(), "rootfs.squashfs", extra=OBJECTS[-1].extra)

@@ -18,7 +18,7 @@ from tests.unit.launch.test_local import tools
 from tests.unit.report.trainings import EPOCHS, HEADER
 from tests.unit.study.studies import kept, point, study
 from tests.unit.terminal import FORGED, HOSTILE, ROOT, STEERING, assert_harmless, on_a_terminal
-from toolkit.launch import records
+from toolkit.launch.tracking import records
 from toolkit.model.lock import encoded
 
 EVIDENCE = Path(__file__).parents[2] / "evidence" / "virtual-cluster-login.txt"

@@ -9,7 +9,7 @@ from toolkit.cluster.files import settings
 from toolkit.cluster.plan import FLAVOUR, Layout
 from toolkit.cluster.virtual import _flavour
 from toolkit.errors import BadInput
-from toolkit.run.nodes import Found
+from toolkit.run.docker.nodes import Found
 
 GIB = 1 << 30
 SECRETS = new_secrets()

@@ -3,7 +3,7 @@
 import re
 
 from toolkit.cluster import image
-from toolkit.run.surroundings import pip_settings
+from toolkit.run.docker.surroundings import pip_settings
 
 PIP = [
     f"PIP_{what}"

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.cluster.plan import LISTEN, Layout, checked_listen, checked_name, checked_nodes, checked_users
 from toolkit.errors import BadInput
-from toolkit.run.nodes import configuration
+from toolkit.run.docker.nodes import configuration
 
 GIB = 1 << 30
 LAYOUT = Layout("demo", 2, cpus=4, memory=16 * GIB)

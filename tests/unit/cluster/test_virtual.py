@@ -6,7 +6,7 @@ from toolkit.cluster.access import Access, new_secrets, with_accounts
 from toolkit.cluster.plan import LISTEN
 from toolkit.cluster.virtual import _listen, _secrets
 from toolkit.errors import BadInput, Missing
-from toolkit.run.nodes import Found
+from toolkit.run.docker.nodes import Found
 
 
 @pytest.fixture(autouse=True)

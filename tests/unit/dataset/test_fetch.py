@@ -12,8 +12,8 @@ from toolkit.dataset.catalogue import DataFile, Dataset, HttpSource, NpmSource
 from toolkit.dataset.fetch import get
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.progress import Silent
-from toolkit.run import http
 from toolkit.run.local import LocalRunner
+from toolkit.run.web import http
 
 IMAGES, LABELS = b"images" * 5000, b"labels"
 

@@ -103,7 +103,7 @@ def test_a_package_of_debian_comes_from_the_mirror_that_is_named(fetched, monkey
 
 
 def test_without_a_mirror_it_is_said_how_to_name_one(fetched, monkeypatch):
-    monkeypatch.setattr("toolkit.run.mirrors.of_machine", dict)
+    monkeypatch.setattr("toolkit.run.docker.mirrors.of_machine", dict)
     with pytest.raises(Missing) as told:
         fetched(deb())
     assert "knows no mirror of Debian; TOOLKIT_DEBIAN_MIRROR=URL names one" in told.value.detail[0]
@@ -111,7 +111,7 @@ def test_without_a_mirror_it_is_said_how_to_name_one(fetched, monkeypatch):
 
 def test_a_mirror_without_the_package_is_told_with_the_reason(fetched, monkeypatch):
     with serving({}) as (url, _):
-        monkeypatch.setattr("toolkit.run.mirrors.of_machine", lambda: {"debian": (f"{url}/debian",)})
+        monkeypatch.setattr("toolkit.run.docker.mirrors.of_machine", lambda: {"debian": (f"{url}/debian",)})
         with pytest.raises(Missing) as told:
             fetched(deb())
     assert "no mirror has it" in told.value.detail[0]

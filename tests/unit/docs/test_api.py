@@ -15,7 +15,7 @@ from tests.unit.cli.test_launch import Cluster
 from tests.unit.image.mpi_sif import write_mpi_sif
 from tests.unit.report.trainings import job_folder
 from toolkit import app
-from toolkit.launch import follow
+from toolkit.launch.tracking import follow
 
 PAGE = ROOT / "docs" / "api.md"
 NOTEBOOK = ROOT / "docs" / "examples" / "api.ipynb"

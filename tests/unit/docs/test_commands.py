@@ -5,7 +5,7 @@ import pytest
 
 from docs.generate.commands import Block, below, blocks, contexts, options, pages, summary, usage
 from tests.unit.tables import every_row
-from toolkit.cli.commands import COMMANDS
+from toolkit.cli.frame.commands import COMMANDS
 
 CONTEXTS = list(contexts())
 

@@ -9,7 +9,7 @@ import pytest
 from docs.generate.outside import ROOT
 from docs.generate.schemas import documents, identity, pages, schema
 from tests.unit.tables import every_row
-from toolkit.engine.explain import explain
+from toolkit.engine.logs.explain import explain
 from toolkit.engine.predict import predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.jobfile import JobFile

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from itertools import product
 
-from toolkit.engine.asks import Ask
+from toolkit.engine.solver.asks import Ask
 from toolkit.knowledge.stacks import COMPONENTS, Stacks, Version
 from toolkit.versions import meets
 

@@ -7,13 +7,13 @@ from importlib import import_module
 import pytest
 
 from toolkit import knowledge
-from toolkit.engine.joblines import LONGEST
+from toolkit.engine.logs.joblines import LONGEST
 
 _parser = import_module("re._parser")
-SEARCHED = ("toolkit.engine.alone", "toolkit.engine.explain", "toolkit.launch.live")
+SEARCHED = ("toolkit.engine.logs.alone", "toolkit.engine.logs.explain", "toolkit.launch.live")
 MATCHED = (
-    "toolkit.engine.joblines",
-    "toolkit.launch.output",
+    "toolkit.engine.logs.joblines",
+    "toolkit.launch.tracking.output",
     "toolkit.probe.answers",
     "toolkit.probe.hostlist",
 )

@@ -6,7 +6,7 @@ Each case is cut to the lines that matter, names nobody, and has its issue above
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.engine.explain import explain
+from toolkit.engine.logs.explain import explain
 
 
 def told(text):

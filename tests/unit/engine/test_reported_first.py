@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.engine.explain import explain
+from toolkit.engine.logs.explain import explain
 
 REPORTED = Path(__file__).with_name("reported.txt").read_text("utf-8").split("\n== ")[1:]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.engine.test_reported import told
 from tests.unit.tables import every_row
-from toolkit.engine.explain import explain
+from toolkit.engine.logs.explain import explain
 
 SLURM = [
     # NVIDIA/deepops 1179

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.image.files.sifobjects import (
+from toolkit.image.files.sif.sifobjects import (
     JSON,
     LABELS,
     PARTITION,

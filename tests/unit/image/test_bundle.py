@@ -151,7 +151,7 @@ class Engine:
 def test_images_are_loaded_last_and_wait_without_an_engine(made, monkeypatch):
     folder = made[0]
     engine = Engine(folder)
-    monkeypatch.setattr("toolkit.run.engine_images.load", engine.load)
+    monkeypatch.setattr("toolkit.run.docker.engine_images.load", engine.load)
     listed = contents(images=[{"name": "toolkit-base:12-a", "id": ID, "path": "images/a.tar"}])
     write_bundle(folder / "bundle.tar", {**listed, "images/a.tar": b"an image"})
     done = unbundle(folder / "bundle.tar", no_engine, Silent())

@@ -12,7 +12,7 @@ from toolkit.image.builds import compiled
 from toolkit.image.builds.emit import Making
 from toolkit.image.locks.lock import load_lock
 from toolkit.model.progress import Silent
-from toolkit.run.engine import Abreast, BuildOptions
+from toolkit.run.docker.engine import Abreast, BuildOptions
 
 KEY = "ab" * 32
 WHEEL = "mpi4py-4.1.1-cp311-cp311-linux_x86_64.whl"

@@ -16,7 +16,7 @@ from tests.unit.image import bombs
 from tests.unit.image.sifs import elf, sif
 from tests.unit.tables import every_row
 from toolkit.errors import Damaged
-from toolkit.image.files.expand import CODECS, expand
+from toolkit.image.files.sif.expand import CODECS, expand
 from toolkit.image.inspect import inspect
 
 CONTENT = b"0123456789abcdef" * 256

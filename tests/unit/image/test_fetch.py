@@ -17,7 +17,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.image.locks.fetch import _before_next, fetched, is_right, path_of
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Silent
-from toolkit.run.http import Busy
+from toolkit.run.web.http import Busy
 
 CONTENT = bytes(range(256)) * 4096
 

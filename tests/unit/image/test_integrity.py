@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.signed import OBJECTS, write_sif
 from toolkit.errors import BadInput, CheckFailed, Damaged, ToolkitError
-from toolkit.image.files.sifobjects import Object, Table, add, read_table
+from toolkit.image.files.sif.sifobjects import Object, Table, add, read_table
 from toolkit.image.trust.integrity import differences, metadata
 
 PATH = Path("image.sif")

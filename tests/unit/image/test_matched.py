@@ -1,7 +1,7 @@
 """A recipe for an image that fits: from rows that can be built, and only where it would work."""
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
-from toolkit.engine.solve import solve
+from toolkit.engine.solver.solve import solve
 from toolkit.image.locks.matched import matched
 from toolkit.image.locks.recipe import objections
 from toolkit.knowledge.stacks import stacks

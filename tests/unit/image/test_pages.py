@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.unit.image.sifs import DATA, sandbox, squashfs
 from tests.unit.tables import every_row
 from toolkit.image.files.bounded import BoundedTree, Budget
-from toolkit.image.files.expand import expand
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.files.pages import Pages
-from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.sif.expand import expand
+from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.loader.loader import Loader
 
 CONTENT = bytes(n * n % 251 for n in range(400_000))

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.image.sifs import sif
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, Damaged
-from toolkit.image.files.siffile import read_sif
-from toolkit.image.files.sifobjects import read_table
+from toolkit.image.files.sif.siffile import read_sif
+from toolkit.image.files.sif.sifobjects import read_table
 
 PATH = Path("image.sif")
 WHOLE = sif(b"hsqs" + bytes(96))

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.image.sifs import squashfs
 from toolkit.errors import BadInput
-from toolkit.image.files.siffile import read_sif
-from toolkit.image.files.sifobjects import content, read_table
+from toolkit.image.files.sif.siffile import read_sif
+from toolkit.image.files.sif.sifobjects import content, read_table
 from toolkit.image.sifs.sifwrite import metadata_objects, partition_offset, write_head
 
 OBJECTS = metadata_objects("bootstrap: docker-daemon\n", b'{"labels": 1}', b"{}")

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.image.signed import OBJECTS, Keys, attach, gpg_home, write_sif
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.files.digest import check_digest, digest_file, sha256
-from toolkit.image.files.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
+from toolkit.image.files.sif.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
 from toolkit.image.trust import signing
 from toolkit.image.trust.signing import Checked, is_signed, sign, signatures, uncovered
 from toolkit.model.progress import Silent

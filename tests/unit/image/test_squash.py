@@ -10,7 +10,7 @@ from tests.unit.image.sifs import DATA
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files import tree as files
-from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.sif.squash import SquashTree
 
 BIG = b"0123456789abcdef" * 10240 + bytes(262144)
 KINDS = ("gzip", "xz", "lz4", "zstd")

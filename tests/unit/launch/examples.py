@@ -3,8 +3,8 @@
 import msgspec
 
 from toolkit.engine.surroundings import surrounded
-from toolkit.launch import localscript, script
-from toolkit.launch.specify import request_of
+from toolkit.launch.jobscript import localscript, script
+from toolkit.launch.request.specify import request_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
 from toolkit.model.prediction import Plan

@@ -8,9 +8,10 @@ from pathlib import Path
 from toolkit import __version__
 from toolkit.data import shipped
 from toolkit.knowledge import sites
-from toolkit.launch import layers, unseen
-from toolkit.launch.complete import completed
-from toolkit.launch.layers import Layer
+from toolkit.launch import unseen
+from toolkit.launch.request import layers
+from toolkit.launch.request.complete import completed
+from toolkit.launch.request.layers import Layer
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
 

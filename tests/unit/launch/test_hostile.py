@@ -18,9 +18,9 @@ from tests.unit.launch.scripts import given_to, run
 from tests.unit.tables import every_row
 from toolkit.cli import launch
 from toolkit.errors import BadInput, ToolkitError
-from toolkit.launch import layers
-from toolkit.launch.jobyaml import read
-from toolkit.launch.specify import Places, specify
+from toolkit.launch.request import layers
+from toolkit.launch.request.jobyaml import read
+from toolkit.launch.request.specify import Places, specify
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Site
 from toolkit.scheduler.slurm import header as sbatch_lines

@@ -17,8 +17,8 @@ from tests.unit.launch.examples import SPEC
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.knowledge import sites
-from toolkit.launch.script import job_script
-from toolkit.launch.specify import request_of
+from toolkit.launch.jobscript.script import job_script
+from toolkit.launch.request.specify import request_of
 from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import MODES, Plan, Request
 from toolkit.model.site import Container, Launch, Site

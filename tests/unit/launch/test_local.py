@@ -18,9 +18,9 @@ from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
 from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, local_script, spec
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
-from toolkit.launch import jobs, process, records
-from toolkit.launch.alone import go_on, run_local
-from toolkit.launch.localscript import choose_here, without_queue
+from toolkit.launch.jobscript.localscript import choose_here, without_queue
+from toolkit.launch.tracking import jobs, process, records
+from toolkit.launch.tracking.alone import go_on, run_local
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.jobfile import JobFile

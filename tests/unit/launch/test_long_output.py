@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.thorough import count
-from toolkit.launch import records
+from toolkit.launch.tracking import records
 from toolkit.run.ends import HEAD, TAIL
 
 _SIZE = count(40_000_000, 200_000_000)
@@ -26,7 +26,7 @@ def report():
     lines = Path("/proc/self/status").read_text().splitlines()
     os.write(peak_to, next(line.split()[1] for line in lines if line.startswith("VmHWM:")).encode())
 atexit.register(report)
-from toolkit.launch import records
+from toolkit.launch.tracking import records
 from toolkit.run.local import LocalRunner
 record = records.find(sys.argv[1])
 count = 0
@@ -35,13 +35,13 @@ def on_line(line):
     count += len(line) + 1
 """
 _RUN = """
-from toolkit.launch.alone import run_local
+from toolkit.launch.tracking.alone import run_local
 script = f"yes $(printf 'x%.0s' {{1..999}}) | head -c {sys.argv[2]}"
 run_local(LocalRunner(), record, script, on_line)
 print(count)
 """
 _FOLLOW = """
-from toolkit.launch.follow import follow
+from toolkit.launch.tracking.follow import follow
 follow(LocalRunner(), record, on_line)
 print(count)
 """

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.data import shipped
-from toolkit.launch.plan import MPIRUN_FILE
+from toolkit.launch.jobscript.plan import MPIRUN_FILE
 
 CONTAINER = ("env", "-u", "A B", "singularity", "exec", "--bind", "/a 'b'", "/images/$(x) y.sif")
 _CONTAINER = """#!/bin/bash

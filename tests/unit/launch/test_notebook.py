@@ -17,12 +17,13 @@ from tests.unit.launch.examples import RECORD, job_script, spec
 from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed, Missing
-from toolkit.launch import follow, jobs, notebook
-from toolkit.launch.slurm import JobStatus
+from toolkit.launch import notebook
+from toolkit.launch.tracking import follow, jobs
+from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.prediction import Plan
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
-from toolkit.run.ssh import shell_line
+from toolkit.run.remote.ssh import shell_line
 
 OURS = msgspec.structs.replace(IMAGE, stack={"python": "3.11"})
 PLACE = notebook.Place("node1", 40017)

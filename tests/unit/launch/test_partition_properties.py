@@ -13,8 +13,8 @@ import pytest
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
-from toolkit.launch.complete import completed
-from toolkit.launch.layers import DEFAULTS, OPTION, Layer, merge, of_site
+from toolkit.launch.request.complete import completed
+from toolkit.launch.request.layers import DEFAULTS, OPTION, Layer, merge, of_site
 from toolkit.model.jobfile import JobFile
 
 FILES = {file.stem: file for file in sorted((shipped("slurm") / "sites").glob("*.toml"))}

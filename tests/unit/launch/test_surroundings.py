@@ -11,10 +11,10 @@ from tests.unit.launch.examples import GLOO, MPIRUN, NO_HOST, NO_IMAGE, SRUN, jo
 from tests.unit.launch.scripts import run
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.launch.gpus import tell_idle
-from toolkit.launch.jobyaml import read
-from toolkit.launch.layers import checked
-from toolkit.launch.preflight import here, words
+from toolkit.launch.jobscript.preflight import here, words
+from toolkit.launch.request.gpus import tell_idle
+from toolkit.launch.request.jobyaml import read
+from toolkit.launch.request.layers import checked
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site

@@ -11,15 +11,15 @@ from toolkit.report.door import Door, unfiltered
 from toolkit.report.plain import styled
 
 ROOT = Path(__file__).parents[3] / "toolkit"
-OWN_STREAMS = {"report/door.py", "cli/streams.py"}
+OWN_STREAMS = {"report/door.py", "cli/frame/streams.py"}
 AROUND = (
     # How to write past the door, and the modules that may.
     (r"\bprint\(", {"report/progress.py"}),
-    (r"click\.(?:echo|secho|style|echo_via_pager|get_(?:text|binary)_stream)\b", {"cli/say.py"}),
+    (r"click\.(?:echo|secho|style|echo_via_pager|get_(?:text|binary)_stream)\b", {"cli/frame/say.py"}),
     (r"click\.(?:prompt|confirm)\b", {"cli/init.py"}),  # readline writes what is asked
     (r"unfiltered\(", {"report/door.py", "report/progress.py"}),
     (r"sys\.(?:stdout|stderr)\.(?:write|buffer)|sys\.__std(?:out|err)__", {"run/relay.py"}),
-    (r"/dev/(?:tty|std(?:out|err)|fd)", {"cli/files.py"}),
+    (r"/dev/(?:tty|std(?:out|err)|fd)", {"cli/frame/files.py"}),
     (r"\bos\.write\([12],|\bConsole\(", {"report/progress.py"}),
 )
 

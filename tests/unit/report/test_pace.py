@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.launch.pace import Pace, duration, in_words, pace
+from toolkit.launch.tracking.pace import Pace, duration, in_words, pace
 
 HEADER = {"record": "header", "schema": "toolkit.metrics/1", "epochs": 12, "versions": {}}
 

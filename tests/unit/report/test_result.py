@@ -5,7 +5,7 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.report.training import summary
+from toolkit.report.study.training import summary
 from toolkit.study.result import parse_metrics, read_record, read_training, summarise
 
 

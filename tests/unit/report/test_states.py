@@ -1,8 +1,8 @@
 import msgspec
 
 from tests.unit.launch.examples import RECORD
-from toolkit.launch.slurm import JobStatus
-from toolkit.launch.states import again_in_words, in_words, nodes, todo
+from toolkit.launch.tracking.slurm import JobStatus
+from toolkit.launch.tracking.states import again_in_words, in_words, nodes, todo
 
 
 def test_a_job_that_waits_tells_its_place_the_reason_and_when():

@@ -15,10 +15,10 @@ from tests.unit.study.studies import BSC, SHARES, kept, point, study
 from tests.unit.tables import every_row
 from tests.unit.terminal import FORGED, assert_harmless
 from toolkit.errors import CheckFailed
-from toolkit.report import plot_style, study_tables
-from toolkit.report.study_page import page
-from toolkit.report.study_plots import plots
-from toolkit.report.study_text import text_of
+from toolkit.report.study import plot_style, study_tables
+from toolkit.report.study.study_page import page
+from toolkit.report.study.study_plots import plots
+from toolkit.report.study.study_text import text_of
 from toolkit.study.report import read
 
 SIZES = [(1, 1), (2, 1), (4, 2)]

@@ -7,7 +7,7 @@ from toolkit.probe.probe import read
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.login_path import LoginPathRunner
-from toolkit.run.ssh import shell_line
+from toolkit.run.remote.ssh import shell_line
 
 PROGRAM = '#!/bin/sh\necho slurm-wlm 24.11.5 "$@"\n'
 

@@ -10,7 +10,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Silent
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
-from toolkit.run.ssh import shell_line
+from toolkit.run.remote.ssh import shell_line
 from toolkit.run.stage import Parcel, part_name, remote_hashes, sha256, stage
 
 

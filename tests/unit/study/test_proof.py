@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.study.studies import TIMELINE, kept, point, study
-from toolkit.report.study_page import page
-from toolkit.report.study_plots import plots
-from toolkit.report.study_text import text_of
+from toolkit.report.study.study_page import page
+from toolkit.report.study.study_plots import plots
+from toolkit.report.study.study_text import text_of
 from toolkit.study import proof
 from toolkit.study.advice import advise
 from toolkit.study.report import read

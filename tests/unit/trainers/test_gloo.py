@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.launch.wrapper import gloo_program
+from toolkit.launch.jobscript.wrapper import gloo_program
 from toolkit.trainers import gloo, rendezvous
 from toolkit.trainers.gloo import Store, Task, Trouble
 from toolkit.trainers.rendezvous import proof

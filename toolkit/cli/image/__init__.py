@@ -2,7 +2,7 @@
 
 import click
 
-from toolkit.cli.lazy import LazyGroup
+from toolkit.cli.frame.lazy import LazyGroup
 
 _COMMANDS = {
     "list": ("toolkit.cli.image.list", "List the recipes and what is in them"),

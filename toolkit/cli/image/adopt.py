@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolkit.cli.files import write_whole
+from toolkit.cli.frame.files import write_whole
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
-from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.files import require_own
 from toolkit.image.builds.adopt import Adopted, adopted, recipe_like
-from toolkit.image.files.siffile import is_sif
+from toolkit.image.files.sif.siffile import is_sif
 from toolkit.image.inspect import opened
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
@@ -161,8 +161,8 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
 def _layered(here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
     """Build on the image in the engine; one that was fetched, or saved, is loaded into it first."""
     from toolkit.image.builds.layering import layer, require_python
-    from toolkit.run.engine import connect
-    from toolkit.run.engine_images import load_archive
+    from toolkit.run.docker.engine import connect
+    from toolkit.run.docker.engine_images import load_archive
 
     require_python(seen, image)
     client = connect()

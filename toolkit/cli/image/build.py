@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
-from toolkit.cli.say import say, say_json
 from toolkit.image.builds.build import Built, build
 from toolkit.image.locks.lock import fitting_lock, lock_path
 from toolkit.image.locks.locking import ensure_lock
@@ -14,7 +14,7 @@ from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.signature import FileSignature
 from toolkit.report.progress import Progress
-from toolkit.run.engine import connect
+from toolkit.run.docker.engine import connect
 
 
 @click.command("build")

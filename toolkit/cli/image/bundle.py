@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import ACCEPTED, JSON
-from toolkit.cli.say import say, say_json
 from toolkit.image.locks.lock import fitting_lock
 from toolkit.image.locks.recipe import load
 from toolkit.image.startable import check_startable
 from toolkit.image.transfer.bundle import bundle
 from toolkit.report.progress import Progress
-from toolkit.run.engine import connect
+from toolkit.run.docker.engine import connect
 from toolkit.run.folders import check_file
 
 

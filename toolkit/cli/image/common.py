@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from toolkit.cli.say import say
+from toolkit.cli.frame.say import say
 from toolkit.errors import BadInput, Missing
 from toolkit.image.locks.origins import ACCEPT
 from toolkit.model.facts import HostFacts

@@ -3,9 +3,9 @@
 import click
 
 from toolkit import app
+from toolkit.cli.frame.say import say, say_json
+from toolkit.cli.frame.styles import width_of_terminal
 from toolkit.cli.image.common import JSON
-from toolkit.cli.say import say, say_json
-from toolkit.cli.styles import width_of_terminal
 from toolkit.report.inspected import lines
 from toolkit.report.progress import Progress
 

@@ -2,8 +2,8 @@
 
 import click
 
+from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.image.common import JSON
-from toolkit.cli.say import say_json, say_text
 from toolkit.data import overridden
 from toolkit.errors import ToolkitError
 from toolkit.image.locks.recipe import load, names
@@ -25,7 +25,7 @@ def command(as_json: bool) -> None:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
         say_json({"schema": "toolkit.recipes/1", "recipes": listed}, indent=True)
         return
-    from toolkit.cli.styles import width_of_terminal
+    from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.report.table import table
 
     shown = [(*map(str, row[:5]), f"{row[6] or row[5]}{_MINE if row[8] else ''}") for row in rows]

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON, cluster_options
-from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.image.locks.lock import Moved, lock_path, lock_to_replace, moved, own_path, save_lock, stale
 from toolkit.image.locks.locking import lock_of
@@ -15,7 +15,7 @@ from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock, lock_sha256
 from toolkit.report.progress import Progress
-from toolkit.run.engine import connect
+from toolkit.run.docker.engine import connect
 
 
 @click.command("lock")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
-from toolkit.cli.say import say, say_json
 from toolkit.report.progress import Progress
 
 

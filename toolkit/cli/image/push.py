@@ -8,10 +8,10 @@ from urllib.parse import unquote, urlsplit
 import click
 import msgspec
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
-from toolkit.cli.places import place_options
-from toolkit.cli.say import say, say_json
+from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.files import check_given
 from toolkit.job.places import open_runner
@@ -117,7 +117,7 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
     Raises:
         BadInput: if facts are asked for, and it is no image.
     """
-    from toolkit.job.inputs import FACTS, facts_beside
+    from toolkit.job.request.inputs import FACTS, facts_beside
     from toolkit.run.stage import Parcel, stage
 
     goal = posixpath.join(path, source.name) if path.endswith("/") or not path else path

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from toolkit.cli.frame.say import say, say_exact, say_json
 from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
-from toolkit.cli.say import say, say_exact, say_json
 from toolkit.errors import BadInput
 from toolkit.image.builds.emit import Making, definition, dockerfile
 from toolkit.image.builds.identity import labels
@@ -18,7 +18,7 @@ from toolkit.image.locks.outline import outlined
 from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
 from toolkit.report.progress import Progress
-from toolkit.run.bootstrap import SCRIPT
+from toolkit.run.docker.bootstrap import SCRIPT
 
 _JOBS = 2
 

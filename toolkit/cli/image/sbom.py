@@ -2,7 +2,7 @@
 
 import click
 
-from toolkit.cli.say import say_json
+from toolkit.cli.frame.say import say_json
 from toolkit.image.trust.papers import sbom_of
 from toolkit.report.progress import Progress
 

@@ -3,8 +3,8 @@
 import click
 import msgspec
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
-from toolkit.cli.say import say, say_json
 from toolkit.data import overridden
 from toolkit.image.locks.lock import SUFFIX
 from toolkit.image.locks.recipe import load

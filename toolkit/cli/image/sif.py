@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
-from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.image.files.reference import refer
 from toolkit.image.locks.recipe import load
 from toolkit.image.sifs.packing import DEFAULT, PACKINGS, packing
 from toolkit.image.sifs.sif import convert
 from toolkit.report.progress import Progress
-from toolkit.run.engine import connect
+from toolkit.run.docker.engine import connect
 from toolkit.run.folders import check_file
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
-from toolkit.cli.say import say, say_json
 from toolkit.errors import BadInput
 from toolkit.files import check_given, open_given, read_given
 from toolkit.image.locks.lock import MOST_LOCK, SUFFIX, decode_lock

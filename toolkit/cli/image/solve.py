@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.files import write_whole
+from toolkit.cli.frame.files import write_whole
+from toolkit.cli.frame.say import say, say_json
+from toolkit.cli.frame.styles import width_of_stdout
 from toolkit.cli.image.common import JSON, cluster_options
-from toolkit.cli.say import say, say_json
-from toolkit.cli.styles import width_of_stdout
-from toolkit.engine.solve import Conflict, solve
+from toolkit.engine.solver.solve import Conflict, solve
 from toolkit.files import require_own
 from toolkit.image.locks.recipe import load
 from toolkit.image.locks.solved import pinned, refusal

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON, VERIFY_KEY
-from toolkit.cli.say import say, say_json
 from toolkit.errors import Missing
 from toolkit.image.transfer.unbundle import unbundle
 from toolkit.report.progress import Progress
-from toolkit.run.engine import connect
+from toolkit.run.docker.engine import connect
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
-from toolkit.cli.say import say, say_json
 from toolkit.errors import CheckFailed, Missing
 from toolkit.files import read_given
 from toolkit.image.locks.lock import MOST_LOCK, decode_lock

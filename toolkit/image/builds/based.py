@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from toolkit.image.builds.emit import base_name
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
-from toolkit.run.base import pull_digest
-from toolkit.run.bootstrap import base_files, imported, rootfs
-from toolkit.run.engine import Files, find_image
+from toolkit.run.docker.base import pull_digest
+from toolkit.run.docker.bootstrap import base_files, imported, rootfs
+from toolkit.run.docker.engine import Files, find_image
+from toolkit.run.docker.mirrors import Mirrors, of_image
 from toolkit.run.folders import in_cache
-from toolkit.run.mirrors import Mirrors, of_image
 
 if TYPE_CHECKING:
     from docker import DockerClient

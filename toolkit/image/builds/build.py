@@ -21,7 +21,7 @@ from toolkit.image.locks.lock import files_of
 from toolkit.image.locks.recipe import Named
 from toolkit.model.lock import Compiled, Lock
 from toolkit.model.progress import Tell
-from toolkit.run.engine import (
+from toolkit.run.docker.engine import (
     BuildOptions,
     build_image,
     build_memory,
@@ -32,7 +32,7 @@ from toolkit.run.engine import (
     tag_image,
     untag_image,
 )
-from toolkit.run.engine_images import size_of
+from toolkit.run.docker.engine_images import size_of
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -10,7 +10,7 @@ from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.model.recipe import MPIS
 from toolkit.model.stack import STACK_PATH, Stack
-from toolkit.run.containers import Box, run_once
+from toolkit.run.docker.containers import Box, run_once
 from toolkit.versions import same
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from toolkit.image.files.digest import sha256
 from toolkit.image.locks.steps import Step, key_of, output_of
 from toolkit.model.lock import Compiled
 from toolkit.model.progress import Tell
-from toolkit.run.copy_out import ChunkReader
-from toolkit.run.engine import Abreast, BuildOptions, build_image, forget_image, taken
+from toolkit.run.docker.copy_out import ChunkReader
+from toolkit.run.docker.engine import Abreast, BuildOptions, build_image, forget_image, taken
 
 if TYPE_CHECKING:
     from docker import DockerClient

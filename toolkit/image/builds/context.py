@@ -8,7 +8,7 @@ from toolkit.image.builds.documents import documents
 from toolkit.image.builds.emit import Making, dockerfile
 from toolkit.image.locks.steps import Step, requirement_lines, strippers
 from toolkit.model.lock import LockedFile, encoded
-from toolkit.run.engine import Files
+from toolkit.run.docker.engine import Files
 
 
 def compile_context(making: Making, step: Step, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:

@@ -10,7 +10,7 @@ from toolkit.image.locks.steps import PREFIX, Step, steps_of
 from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock
 from toolkit.model.recipe import MPIS
 from toolkit.render import render
-from toolkit.run.bootstrap import MANNER
+from toolkit.run.docker.bootstrap import MANNER
 
 CREATED = "org.opencontainers.image.created"
 """The label with the lock's own time: it is the same in every image of that lock."""

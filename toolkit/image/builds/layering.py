@@ -15,9 +15,9 @@ from toolkit.files import require_own, write_whole
 from toolkit.image.builds.context import trainers
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
-from toolkit.run.containers import Box, run_once
-from toolkit.run.engine import BuildOptions, build_image, build_memory, forget_image, tag_image
-from toolkit.run.engine_images import named_image
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.engine import BuildOptions, build_image, build_memory, forget_image, tag_image
+from toolkit.run.docker.engine_images import named_image
 from toolkit.versions import OLDEST_PYTHON, older
 
 if TYPE_CHECKING:

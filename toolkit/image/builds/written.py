@@ -12,7 +12,7 @@ from toolkit.image.builds.context import whole_context
 from toolkit.image.builds.emit import Making, definition, dockerfile
 from toolkit.image.builds.identity import labels
 from toolkit.model.progress import Tell
-from toolkit.run.engine import Files
+from toolkit.run.docker.engine import Files
 from toolkit.run.folders import would_take
 
 DEFINITION = "Singularity.def"

@@ -25,8 +25,8 @@ def taken(name: str, tell: Tell) -> Iterator[BinaryIO]:
         BadInput: if the engine has no image of that name.
         Missing: if no engine answers, or the cache has no room.
     """
-    from toolkit.run.engine import connect
-    from toolkit.run.engine_images import named_image, save, size_of
+    from toolkit.run.docker.engine import connect
+    from toolkit.run.docker.engine_images import named_image, save, size_of
 
     with closing(connect(timeout=_SECONDS)) as client:
         image = named_image(client, name)

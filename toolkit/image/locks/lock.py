@@ -18,7 +18,7 @@ from toolkit.image.locks.recipe import Named, recipe_sha256
 from toolkit.model import lock_grammar
 from toolkit.model.lock import SCHEMA, Lock, LockedFile, encoded
 from toolkit.model.recipe import Recipe
-from toolkit.run.mirrors import MIRROR
+from toolkit.run.docker.mirrors import MIRROR
 
 SUFFIX = ".lock.json"
 MOST_LOCK = 32 << 20

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.engine.solve import find
+from toolkit.engine.solver.solve import find
 from toolkit.image.locks.solved import pinned
 from toolkit.knowledge.stacks import Stacks, stacks
 from toolkit.model.facts import HostFacts, ImageFacts

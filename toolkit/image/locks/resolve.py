@@ -23,10 +23,10 @@ from toolkit.image.locks.recipe import Named
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.progress import Tell
 from toolkit.model.solution import Component, Solution
-from toolkit.run import wheels
-from toolkit.run.apt import ESSENTIAL, Answer, files_of
-from toolkit.run.base import ensure_base
-from toolkit.run.mirrors import Mirrors, of_image
+from toolkit.run.docker.base import ensure_base
+from toolkit.run.docker.mirrors import Mirrors, of_image
+from toolkit.run.packages import wheels
+from toolkit.run.packages.apt import ESSENTIAL, Answer, files_of
 
 if TYPE_CHECKING:
     from docker import DockerClient

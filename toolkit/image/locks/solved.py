@@ -2,8 +2,8 @@
 
 import msgspec
 
-from toolkit.engine.search import Taken
-from toolkit.engine.solve import Conflict, solve_rows
+from toolkit.engine.solver.search import Taken
+from toolkit.engine.solver.solve import Conflict, solve_rows
 from toolkit.errors import CheckFailed
 from toolkit.image.locks.recipe import Named
 from toolkit.knowledge.stacks import stacks

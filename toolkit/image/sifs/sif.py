@@ -18,8 +18,8 @@ from toolkit.errors import BadInput, CheckFailed, Damaged, Missing
 from toolkit.folders import behind_links
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import check_digest, publish, sha256
-from toolkit.image.files.siffile import read_sif
-from toolkit.image.files.sifobjects import content
+from toolkit.image.files.sif.siffile import read_sif
+from toolkit.image.files.sif.sifobjects import content
 from toolkit.image.sifs import singularityd
 from toolkit.image.sifs.ociconfig import OciConfig, epoch, read_config
 from toolkit.image.sifs.packing import DEFAULT, Packing
@@ -29,10 +29,10 @@ from toolkit.image.sifs.trial import prevented, read_through
 from toolkit.image.trust import papers
 from toolkit.model.progress import Tell
 from toolkit.model.stack import STACK_PATH
-from toolkit.run import squash
-from toolkit.run.builder import contained
-from toolkit.run.engine import build_memory, find_image
-from toolkit.run.engine_images import size_of
+from toolkit.run.docker import squash
+from toolkit.run.docker.builder import contained
+from toolkit.run.docker.engine import build_memory, find_image
+from toolkit.run.docker.engine_images import size_of
 from toolkit.run.folders import check_file, writable
 from toolkit.run.singularity import Runtime, find
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit.errors import BadInput
-from toolkit.image.files.sifobjects import (
+from toolkit.image.files.sif.sifobjects import (
     DEFINITION,
     JSON,
     MAGIC,

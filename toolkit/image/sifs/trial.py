@@ -6,8 +6,8 @@ from pathlib import Path
 from toolkit.errors import CheckFailed, Missing
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.siffile import read_sif
-from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.sif.siffile import read_sif
+from toolkit.image.files.sif.squash import SquashTree
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 

@@ -17,7 +17,7 @@ from toolkit.errors import BadInput
 from toolkit.image.builds.based import ensure_locked_base
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import check_digest, digest_file, sha256
-from toolkit.image.files.siffile import read_sif
+from toolkit.image.files.sif.siffile import read_sif
 from toolkit.image.locks.fetch import fetched
 from toolkit.image.locks.lock import files_of, fitting_lock, lock_path
 from toolkit.image.locks.recipe import load
@@ -26,10 +26,10 @@ from toolkit.image.transfer.bundle_format import INDEX, INSTALL, NAME, SUMS, Bun
 from toolkit.image.trust.detached import signature_file
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
-from toolkit.run.builder import ensure_builder
-from toolkit.run.engine_images import named_image, save
+from toolkit.run.docker.builder import ensure_builder
+from toolkit.run.docker.engine_images import named_image, save
 from toolkit.run.folders import check_file, in_cache, writable
-from toolkit.run.wheelhouse import gather
+from toolkit.run.packages.wheelhouse import gather
 
 if TYPE_CHECKING:
     from docker import DockerClient

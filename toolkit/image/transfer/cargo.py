@@ -16,7 +16,7 @@ from toolkit.image.files.digest import check_digest, sha256
 from toolkit.image.files.dockersave import MANIFEST
 from toolkit.image.files.inflate import is_packed
 from toolkit.image.files.reference import Reference, refer
-from toolkit.image.files.siffile import is_sif, read_sif
+from toolkit.image.files.sif.siffile import is_sif, read_sif
 from toolkit.image.files.source import FileSource
 from toolkit.image.files.tar import is_tar
 from toolkit.image.sifs.layout import write_layout
@@ -151,8 +151,8 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> Cargo:
 
 
 def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
-    from toolkit.run.engine import connect, saved
-    from toolkit.run.engine_images import named_image, size_of
+    from toolkit.run.docker.engine import connect, saved
+    from toolkit.run.docker.engine_images import named_image, size_of
 
     client = stack.enter_context(contextlib.closing(connect()))
     image = named_image(client, ref.tag)

@@ -124,7 +124,7 @@ def _install_files(staged: Staged, tell: Tell) -> int:
 
 
 def _load(client: "DockerClient", staged: Staged, image: BundledImage, tell: Tell) -> str:
-    from toolkit.run.engine_images import load
+    from toolkit.run.docker.engine_images import load
 
     tell.step(f"Loading {image.name} into the Docker engine")
     load(client, staged.files[image.path], image.id, image.name)

@@ -13,7 +13,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed
-from toolkit.image.files.sifobjects import SIGNATURE, Entry, Table, pieces
+from toolkit.image.files.sif.sifobjects import SIGNATURE, Entry, Table, pieces
 
 _ALGORITHMS = frozenset({"sha224", "sha256", "sha384", "sha512", "sha512_224", "sha512_256"})
 _MOST = 1024

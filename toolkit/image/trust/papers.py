@@ -17,8 +17,8 @@ from toolkit.files import check_given, read_given, write_whole
 from toolkit.image.builds import provenance
 from toolkit.image.builds.sbom import SBOM_PATH
 from toolkit.image.files import tree as files
-from toolkit.image.files.siffile import is_sif, read_sif
-from toolkit.image.files.sifobjects import (
+from toolkit.image.files.sif.siffile import is_sif, read_sif
+from toolkit.image.files.sif.sifobjects import (
     CYCLONEDX_JSON,
     JSON,
     SBOM,
@@ -29,7 +29,7 @@ from toolkit.image.files.sifobjects import (
     pieces,
     read_table,
 )
-from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.inspect import opened
 from toolkit.image.trust.listed import listed
 from toolkit.model.progress import Tell

@@ -16,7 +16,7 @@ from toolkit.folders import behind_links
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import check_digest, publish, sha256
 from toolkit.image.files.filelock import held, identity
-from toolkit.image.files.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
+from toolkit.image.files.sif.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
 from toolkit.image.trust.integrity import differences, metadata, signed_groups
 from toolkit.model.progress import Tell
 from toolkit.model.signature import Signature

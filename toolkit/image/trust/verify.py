@@ -10,8 +10,8 @@ from toolkit.files import check_given
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.digest import digest_file, noted_digest, sha256
-from toolkit.image.files.siffile import read_sif
-from toolkit.image.files.squash import SquashTree
+from toolkit.image.files.sif.siffile import read_sif
+from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.files.tree import FileTree
 from toolkit.image.locks.lock import MOST_LOCK, EarlierLock, decode_lock
 from toolkit.image.software.describe import describe

@@ -6,11 +6,11 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.limits import broken_limit
 from toolkit.run.registry.challenge import read_challenges
+from toolkit.run.web.limits import broken_limit
 
 if TYPE_CHECKING:
-    from toolkit.run.client import Response
+    from toolkit.run.web.client import Response
 
 BUSY = frozenset({429, 500, 502, 503, 504})
 """Statuses of a server that may do better in a moment."""

@@ -8,14 +8,14 @@ from io import FileIO
 from pathlib import Path
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.client import Response
-from toolkit.run.http import pause_before
-from toolkit.run.limits import broken_limit, of_transfer
 from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.images import scope, wrong
 from toolkit.run.registry.manifest import Descriptor
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import Session
+from toolkit.run.web.client import Response
+from toolkit.run.web.http import pause_before
+from toolkit.run.web.limits import broken_limit, of_transfer
 
 _STEP = 1 << 16
 """Bytes at a time; those of the last step are lost when a connection breaks."""

@@ -1,8 +1,6 @@
 """Manifests and the presence of blobs in a registry."""
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.http import pause_before
-from toolkit.run.limits import broken_limit
 from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.manifest import (
     DOCKER_LIST,
@@ -16,6 +14,8 @@ from toolkit.run.registry.manifest import (
 )
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import TRIES, Session
+from toolkit.run.web.http import pause_before
+from toolkit.run.web.limits import broken_limit
 
 _ACCEPT = f"{OCI_MANIFEST}, {OCI_INDEX}, {DOCKER_MANIFEST}, {DOCKER_LIST}"
 

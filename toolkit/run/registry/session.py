@@ -9,10 +9,6 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.client import Client, Proof, Response, anonymous
-from toolkit.run.http import pause_before
-from toolkit.run.limits import Limits, broken_limit
-from toolkit.run.redirects import without_login
 from toolkit.run.registry.answers import (
     BUSY,
     denied,
@@ -26,6 +22,10 @@ from toolkit.run.registry.credentials import find_login
 from toolkit.run.registry.name import RegistryName, is_loopback
 from toolkit.run.registry.tokens import Tokens
 from toolkit.run.registry.trust import trusted
+from toolkit.run.web.client import Client, Proof, Response, anonymous
+from toolkit.run.web.http import pause_before
+from toolkit.run.web.limits import Limits, broken_limit
+from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
 """A registry over an object store copies a whole blob before it answers the last request of an upload."""

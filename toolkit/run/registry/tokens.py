@@ -8,13 +8,13 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.client import Client, Proof, Response
-from toolkit.run.limits import Limits
-from toolkit.run.redirects import without_login
 from toolkit.run.registry.answers import denied, error_words, refused, unreachable
 from toolkit.run.registry.challenge import Challenge, read_challenges
 from toolkit.run.registry.credentials import Login
 from toolkit.run.registry.name import is_loopback
+from toolkit.run.web.client import Client, Proof, Response
+from toolkit.run.web.limits import Limits
+from toolkit.run.web.redirects import without_login
 
 if TYPE_CHECKING:
     import requests

@@ -7,12 +7,12 @@ from typing import Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.client import Response
-from toolkit.run.http import pause_before
 from toolkit.run.registry import memory
 from toolkit.run.registry.images import has_blob, scope
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import Session
+from toolkit.run.web.client import Response
+from toolkit.run.web.http import pause_before
 
 CHUNK = 8 << 20
 """Bytes a request: what is sent again after a break, and small enough for the limits of most proxies."""

@@ -10,13 +10,13 @@ import pytest
 from tests.unit.run.registry.raw import BLOCK, Raw, endless, finite, slow
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.limits import Limits
 from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
 from toolkit.run.registry.session import Access, Session, opened
 from toolkit.run.registry.upload import Blob, send_blob
+from toolkit.run.web.limits import Limits
 
 WHERE = "GET /v2/a/manifests/1"
 MOST_MEMORY = 64 << 20
@@ -162,7 +162,7 @@ def hurried(monkeypatch):
     """Limits of a fifth of a second in place of a minute."""
     for module in ("session", "tokens"):
         monkeypatch.setattr(f"toolkit.run.registry.{module}.Limits", lambda: Limits(0.2, 0.2))
-    monkeypatch.setattr("toolkit.run.limits.WINDOW", 0.2)
+    monkeypatch.setattr("toolkit.run.web.limits.WINDOW", 0.2)
 
 
 @pytest.mark.timeout(30)

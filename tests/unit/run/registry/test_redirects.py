@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.unit.run.registry.hostile import Server
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run import http
 from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
 from toolkit.run.registry.session import Access, Session, opened
+from toolkit.run.web import http
 
 MANIFEST = b'{"schemaVersion": 2}'
 CONTENT = b"content"

@@ -1,0 +1,91 @@
+import msgspec
+import pytest
+
+from tests.unit.launch.examples import SRUN
+from toolkit.errors import CheckFailed
+from toolkit.launch.jobscript.choose import choose
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import Plan, Prediction, Verdict
+
+FINDING = Finding(
+    id="no-pmi2",
+    severity="error",
+    title="no PMI-2",
+    evidence=("libmpi speaks pmix",),
+    fix="use pmix",
+    source="s",
+)
+OK = Prediction(mode="srun-pmix", outcome="ok", because="PMIx fits", plan=SRUN)
+BAD = Prediction(
+    mode="srun-pmi2",
+    outcome="init-failure",
+    because="the image speaks no PMI-2",
+    findings=("no-pmi2",),
+    plan=Plan(mode="srun-pmi2", launcher=("srun", "--mpi=pmi2")),
+)
+GONE = Prediction(mode="mpirun-host", outcome="unavailable", because="no mpirun on the host")
+VERDICT = Verdict(predictions=(OK, BAD, GONE), findings=(FINDING,), chosen="srun-pmix")
+
+
+def test_the_engines_choice_is_taken():
+    choice = choose(VERDICT, None, force=False)
+    assert (choice.plan.mode, choice.forced, choice.because) == ("srun-pmix", False, "PMIx fits")
+
+
+def test_where_the_engine_has_no_choice_another_way_that_serves_the_command_is_taken():
+    gloo = Prediction(
+        mode="gloo", outcome="ok", because="needs no MPI", plan=Plan(mode="gloo", launcher=("srun",))
+    )
+    none = Verdict(predictions=(BAD, GONE, gloo), findings=(FINDING,), chosen=None)
+    assert choose(none, None, force=False, others=("gloo",)).plan.mode == "gloo"
+    with pytest.raises(CheckFailed, match="no launch mode is predicted to work"):
+        choose(none, None, force=False)
+    broken = msgspec.structs.replace(gloo, outcome="init-failure")
+    with pytest.raises(CheckFailed, match="no launch mode is predicted to work"):
+        choose(
+            Verdict(predictions=(BAD, broken), findings=(), chosen=None), None, force=False, others=("gloo",)
+        )
+    # What the engine chose comes first.
+    assert choose(VERDICT, None, force=False, others=("gloo",)).plan.mode == "srun-pmix"
+
+
+def test_a_predicted_failure_is_refused_with_reason_evidence_and_fix():
+    with pytest.raises(CheckFailed, match=r"init-failure.*speaks no PMI-2") as caught:
+        choose(VERDICT, "srun-pmi2", force=False)
+    assert any("libmpi speaks pmix" in line for line in caught.value.detail)
+    assert "srun-pmix" in caught.value.fix
+
+
+def test_force_overrides_and_says_so():
+    choice = choose(VERDICT, "srun-pmi2", force=True)
+    assert choice.forced
+    assert "forced against the prediction 'init-failure'" in choice.because
+
+
+def test_forcing_what_works_is_no_force():
+    assert not choose(VERDICT, "srun-pmix", force=True).forced
+
+
+def test_what_is_not_there_cannot_be_forced():
+    with pytest.raises(CheckFailed, match="cannot even be tried"):
+        choose(VERDICT, "mpirun-host", force=True)
+
+
+def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
+    open_one = msgspec.structs.replace(OK, outcome="unknown", because="what is not known: x")
+    verdict = Verdict(predictions=(open_one, GONE), findings=(FINDING,), chosen=None)
+    with pytest.raises(CheckFailed, match="'unknown'") as caught:
+        choose(verdict, "srun-pmix", force=False)
+    assert "--force tries it" in caught.value.fix
+    with pytest.raises(CheckFailed, match="no launch mode") as caught:
+        choose(verdict, None, force=True)
+    assert caught.value.fix == "name the one that is to be tried: --mode srun-pmix --force"
+    assert choose(verdict, "srun-pmix", force=True).forced
+
+
+def test_nothing_works_and_each_reason_is_told():
+    verdict = Verdict(predictions=(BAD, GONE), findings=(FINDING,), chosen=None)
+    with pytest.raises(CheckFailed, match="no launch mode") as caught:
+        choose(verdict, None, force=False)
+    assert len(caught.value.detail) == 2
+    assert caught.value.fix == "use pmix"

@@ -1,0 +1,106 @@
+import contextlib
+import importlib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import toolkit.trainers
+from tests.unit.tables import every_row
+from toolkit.errors import BadInput
+from toolkit.launch.request import trainers
+from toolkit.launch.tracking import again
+from toolkit.model.facts import ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import JobFile, Strategy
+from toolkit.trainers.ranks.world import STRATEGIES
+
+
+def test_a_persons_own_arguments_come_last_and_win():
+    words = trainers.find("mnist").command("/d", "/o", "horovod", ("--epochs", "1"))
+    assert words[:3] == ("python", "-m", "toolkit.trainers.mnist")
+    assert words[-2:] == ("--epochs", "1")
+
+
+def test_a_trainer_that_makes_its_data_is_given_none():
+    words = trainers.find("imagenet-synthetic").command("", "/o", "single", ())
+    assert words == (
+        "python",
+        "-m",
+        "toolkit.trainers.imagenet_synthetic",
+        "--output",
+        "/o",
+        "--strategy",
+        "single",
+    )
+
+
+def test_every_trainer_of_the_images_is_known():
+    files = Path(toolkit.trainers.__file__).parent.glob("*.py")
+    named = {file.stem.replace("_", "-") for file in files if "\nTRAINER" in file.read_text()}
+    assert named == set(trainers.shipped())
+
+
+def test_each_trainer_is_a_module_of_its_own_with_the_same_name_and_data():
+    for name, known in trainers.shipped().items():
+        trainer = importlib.import_module(known.program[1]).TRAINER
+        assert trainer.name == name
+        assert (trainer.data if trainer.fetched else "") == known.dataset
+        assert known.bring == (not trainer.fetched)
+
+
+def test_the_strategies_are_those_of_the_trainers():
+    assert get_args(Strategy) == STRATEGIES
+
+
+def test_an_unknown_trainer_names_the_choices():
+    with pytest.raises(BadInput, match="no trainer 'x'; choices: mnist"):
+        trainers.find("x")
+
+
+def test_a_file_of_ones_own_is_a_trainer_where_it_lies():
+    own = trainers.find("~/work/my net.py")
+    assert (own.name, own.own, own.dataset) == ("my-net", True, "")
+    words = own.at("/base/programs/ab/my net.py").command("/d", "/o", "single", ("--epochs", "1"))
+    assert words[:4] == ("python", "/base/programs/ab/my net.py", "--data", "/d")
+    assert words[-2:] == ("--epochs", "1")
+
+
+def test_what_a_trainer_was_given_is_read_back_from_its_command():
+    for name, data in (("mnist", "/d"), ("imagenet-synthetic", ""), ("my.py", "/d"), ("my.py", "")):
+        known = trainers.find(name).at("/programs/my.py")
+        command = known.command(data, "/o", "single", ("--epochs", "1", "--data", "/other"))
+        spec = JobSpec(name="x", image="/i", command=command, directory="/o", trainer=name)
+        assert again.arguments(spec) == ("--epochs", "1", "--data", "/other")
+
+
+@every_row(
+    ("job", "release", "said"),
+    [
+        (JobFile(trainer="mnist"), "0.1.0", None),
+        (JobFile(trainer="mnist-cnn"), "0.3.0", None),
+        (JobFile(trainer="mnist-cnn"), None, None),
+        (JobFile(command=("true",)), "0.1.0", None),
+        (JobFile(trainer="mnist-cnn"), "0.2.0", "carries toolkit 0.2.0, and mnist-cnn came with 0.3"),
+        (JobFile(trainer="my.py"), "0.2.0", "carries toolkit 0.2.0, and my came with 0.3"),
+        (JobFile(trainer="mnist", strategy="ps"), "0.2.0", "and --strategy ps came with 0.3"),
+        (JobFile(trainer="mnist", strategy="horovod"), "0.2.0", None),
+    ],
+)
+def test_an_image_that_is_older_than_what_it_is_to_run_is_refused(job, release, said):
+    image = ImageFacts(path="x.sif", format="sif", stack={"toolkit": release} if release else None)
+    with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
+        trainers.check_carried(job, image)
+
+
+@every_row(
+    ("job", "modes"),
+    [
+        (JobFile(trainer="mnist"), ("gloo",)),
+        (JobFile(trainer="mnist", strategy="ps"), ("gloo",)),
+        (JobFile(trainer="mnist", strategy="mpi-aggregate"), ()),
+        (JobFile(command=("python", "train.py")), ()),
+    ],
+)
+def test_trainers_start_without_an_mpi_where_there_is_none_that_fits(job, modes):
+    assert trainers.other_modes(job) == modes

@@ -1,0 +1,34 @@
+from toolkit.launch.tracking.output import first_failure, shown
+
+OUTPUT = """job: 4, 2 ranks on node[1-2], mode srun-pmix
+0: epoch 1/2
+1: Traceback (most recent call last):
+1: ValueError: boom
+srun: error: node2: task 1: Exited with exit code 1
+slurmstepd: error: *** STEP 4.1 ON node1 CANCELLED AT 2026-11-21T00:00:00 ***
+srun: error: node1: task 0: Killed
+"""
+
+
+def test_the_rank_that_failed_first_is_found_with_its_last_lines():
+    failure = first_failure(OUTPUT)
+    assert failure is not None
+    assert (failure.rank, failure.node, failure.how) == (1, "node2", "Exited with exit code 1")
+    assert failure.last_lines == ("Traceback (most recent call last):", "ValueError: boom")
+
+
+def test_several_tasks_in_one_line():
+    failure = first_failure("srun: error: node1: tasks 3-5: Segmentation fault\n3: bye\n")
+    assert failure is not None
+    assert (failure.rank, failure.last_lines) == (3, ("bye",))
+
+
+def test_no_failure_no_answer():
+    assert first_failure("0: fine\n") is None
+
+
+def test_rank_zero_speaks_for_all_and_others_are_named():
+    assert shown("0: epoch 1") == "epoch 1"
+    assert shown(" 1: hello") == "[rank 1] hello"
+    assert shown("srun: error: x") == "srun: error: x"
+    assert shown("12: ") == "[rank 12] "

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.tables import every_row
+from toolkit.launch.tracking.reasons import in_turn, in_words
+
+
+@every_row(
+    ("reason", "said"),
+    [
+        ("Priority", "higher priority"),
+        ("Resources", "nodes to become free"),
+        ("Dependency", "another job"),
+        ("BeginTime", "before a set time"),
+        ("QOSMaxJobsPerUserLimit", "limit of this QOS"),
+        ("MaxCpuPerAccount", "limit of this QOS"),
+        ("QOSGrpCpuLimit", "all jobs of its QOS"),
+        ("AssocGrpCPUMinutesLimit", "used up"),
+        ("AssocGrpNodeLimit", "all jobs of its account"),
+        ("AssocMaxJobsLimit", "your jobs of this account"),
+        ("ReqNodeNotAvail,_UnavailableNodes:node[3-4]", "maintenance: node[3-4]"),
+        ("ReqNodeNotAvail,_May_be_reserved_for_other_job", "in use, or kept for a job before it"),
+        ("Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved", "down, reserved"),
+        ("SomethingNew", "Slurm's reason is SomethingNew"),
+    ],
+)
+def test_reasons_are_said_in_words(reason, said):
+    assert said in in_words(reason).why
+
+
+@pytest.mark.parametrize(
+    ("reason", "turn"),
+    [("Resources", True), ("ReqNodeNotAvail,_May_be_reserved_for_other_job", True), ("JobHeldUser", False)],
+)
+def test_who_waits_for_nothing_but_a_turn_is_told_apart(reason, turn):
+    assert in_turn(reason) is turn
+
+
+@every_row(
+    ("reason", "todo"),
+    [
+        ("PartitionTimeLimit", "--time"),
+        ("JobHeldUser", "scontrol release"),
+        ("QOSMaxWallDurationPerJobLimit", "--time"),
+        ("QOSMaxNodePerJobLimit", "--nodes"),
+        ("AssocMaxWallDurationPerJobLimit", "--qos"),
+        ("DependencyNeverSatisfied", "cancel"),
+        ("AccountNotAllowed", "--account"),
+    ],
+)
+def test_what_will_never_start_by_itself_says_what_to_do(reason, todo):
+    waiting = in_words(reason)
+    assert waiting.never
+    assert todo in waiting.todo
+
+
+@every_row("reason", ["Priority", "Resources", "QOSMaxJobsPerUserLimit", "BeginTime"])
+def test_what_only_takes_time_is_not_called_hopeless(reason):
+    assert not in_words(reason).never
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_taken(reason):
+    assert in_words(reason).why

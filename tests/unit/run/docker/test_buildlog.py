@@ -1,0 +1,93 @@
+"""The stream of a build: steps are told, failures name their step and its last lines."""
+
+import pytest
+
+from tests.unit.heard import Heard
+from toolkit.errors import CheckFailed
+from toolkit.run.docker.buildlog import BuildLog
+
+
+@pytest.fixture
+def heard():
+    return Heard()
+
+
+@pytest.fixture
+def log(heard):
+    return BuildLog("an image", heard, 4 << 30)
+
+
+def begin(log, instruction="RUN make all"):
+    log.take({"stream": f"Step 3/9 : {instruction}"})
+
+
+def test_slow_steps_are_told_and_quick_ones_only_noted(log, heard):
+    begin(log)
+    begin(log, "LABEL a=b")
+    assert heard.steps == ["an image, step 3 of 9: RUN make all"]
+    assert heard.details == ["an image, step 3 of 9: LABEL a=b"]
+
+
+def test_a_long_instruction_is_shortened_to_one_line(log, heard):
+    begin(log, "RUN a \t  &&" + "b" * 200)
+    (said,) = heard.steps
+    assert said.endswith("…")
+    assert len(said) < 120
+
+
+def test_lines_come_without_colours_and_the_builders_own_noise(log, heard):
+    begin(log)
+    for text in ("\x1b[91mhot\x1b[0m\n", " ---> Running in 0123456789ab\n", " ---> 0123456789ab\n", "\n"):
+        log.take({"stream": text})
+    log.take({"stream": "Removing intermediate container 0123456789ab\n"})
+    assert heard.details == ["hot"]
+    assert log.container == "0123456789ab"
+
+
+def test_the_image_is_the_one_that_the_stream_names_last(log):
+    log.take({"aux": {"ID": "sha256:a"}})
+    log.take({"aux": {"ID": "sha256:b"}})
+    log.take({"status": "pulling"})
+    assert log.image == "sha256:b"
+
+
+def failure(log, message):
+    with pytest.raises(CheckFailed) as caught:
+        log.take({"error": message, "errorDetail": {"message": message}})
+    return caught.value
+
+
+def test_a_failed_step_is_named_with_its_last_lines(log):
+    begin(log, "RUN earlier")
+    log.take({"stream": "of the earlier step\n"})
+    begin(log)
+    for number in range(40):
+        log.take({"stream": f"line {number}\n"})
+    error = failure(log, "The command '/bin/sh -c make all' returned a non-zero code: 2")
+    assert (
+        error.message
+        == "an image: the build failed in step 3 of 9 (RUN make all): the command ended with status 2"
+    )
+    assert error.detail[-1] == "line 39"
+    assert len(error.detail) == 15
+    assert error.fix
+
+
+def test_a_killed_compiler_is_told_as_too_little_memory(log):
+    begin(log)
+    log.take({"stream": "gcc: fatal error: Killed signal terminated program cc1\n"})
+    error = failure(log, "The command returned a non-zero code: 1")
+    assert "memory limit of 4096 MiB" in error.message
+    assert "TOOLKIT_BUILD_MEMORY" in error.fix
+
+
+def test_a_full_disk_is_told_as_such(log):
+    begin(log)
+    log.take({"stream": "cp: write error: No space left on device\n"})
+    assert "the disk of the Docker engine is full" in failure(log, "returned a non-zero code: 1").message
+
+
+def test_a_refusal_before_the_first_step_is_passed_on(log):
+    assert failure(log, "pull access denied for x").message == (
+        "an image: the build failed before the first step: pull access denied for x"
+    )

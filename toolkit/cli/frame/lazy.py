@@ -1,0 +1,46 @@
+"""A group of commands that are imported when they are used, not when they are listed."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from toolkit.cli.frame.empty import refusing_empty
+from toolkit.cli.frame.everywhere import taking_flags
+from toolkit.near import near
+
+
+class NearGroup(click.Group):
+    """A group that says which command may be meant by one that it does not have."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        # What looks like an option click tells better.
+        if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
+            ctx.fail(f"No such command {name!r}{near(name, self.list_commands(ctx)) or '.'}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(NearGroup):
+    """``table`` says of each command where it is, as its module's ``command``, and what help says of it."""
+
+    def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's
+        super().__init__(*arguments, **more)
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self._table:
+            return None
+        module, _ = self._table[cmd_name]
+        found: click.Command = importlib.import_module(module).command
+        return refusing_empty(taking_flags(found))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self._table.items()])

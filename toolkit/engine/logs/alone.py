@@ -1,0 +1,100 @@
+"""Notice a silent failure in what a job wrote: every rank says that it is rank 0 of 1; pure."""
+
+import re
+
+from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.logsearch import Found
+from toolkit.model.finding import Finding
+
+_RANK_OF = re.compile(
+    r"\b(?:rank|process|proc|task|worker)\s*[:=#]?\s*(\d{1,6})\s*(?:\(.{0,40}?\)\s*)?(?:out\s+of|of|/)\s*(\d{1,6})\b",
+    re.IGNORECASE,
+)
+"""``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
+
+_SIZE = re.compile(
+    r"(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
+    r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])",
+    re.IGNORECASE,
+)
+"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``; a batch has a size too, hence the words."""
+
+_RANK_AND_SIZE = re.compile(
+    r"\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b", re.IGNORECASE
+)
+"""``rank 0, size 1``."""
+
+_TOO_FEW = re.compile(r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes")
+"""What Intel's MPI benchmarks write, by rank 0 alone."""
+
+_TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ", re.MULTILINE)
+"""What a job script of toolkit writes first: how many ranks Slurm was asked for."""
+
+_SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
+CLAIMS = (*_SIZES, _TOLD)
+"""What is searched for."""
+
+_MOST_CLAIMS = 10_000
+"""Lines that are looked at."""
+
+_SHOWN = 3
+_FIX = (
+    "toolkit doctor IMAGE says which launch mode fits: srun --mpi must name what the MPI in the image "
+    "speaks, and --cleanenv or --containall must not take it away"
+)
+
+
+def alone(output: Output, found: Found) -> Finding | None:
+    """Return the finding if more than one rank says that it is alone, and none says otherwise."""
+    claims = [(line, size) for line in _claiming(output, found) if (size := _claimed(line.text)) is not None]
+    if len(claims) < 2 or any(size != 1 for _, size in claims):
+        return None
+    tasks = {line.task for line, _ in claims if line.task}
+    asked = next((_asked(output.line(position).text) for position in found.positions[_TOLD]), 0)
+    certain = len(tasks) > 1 or asked > 1
+    if asked == 1 or (not certain and (tasks or not _repeated(claims))):
+        return None
+    title = (
+        "Every rank says that it is alone: the launcher and the MPI of the image do not speak to each other"
+    )
+    doubt = (
+        "Ranks say more than once that they are alone; if several were started, they do not see each other"
+    )
+    return Finding(
+        id="ranks-alone",
+        severity="error" if certain else "warning",
+        title=title if certain else doubt,
+        evidence=tuple(dict.fromkeys(line.cited for line, _ in claims))[:_SHOWN],
+        fix=_FIX,
+        source="tests/matrix: the worlds of 1 of more than 200 cells; Apptainer user guide, MPI",
+    )
+
+
+def _claiming(output: Output, found: Found) -> list[Line]:
+    """Return the lines in which a size may be told."""
+    positions = sorted({position for pattern in _SIZES for position in found.positions[pattern]})
+    return [output.line(position) for position in positions[:_MOST_CLAIMS]]
+
+
+def _asked(text: str) -> int:
+    told = _TOLD.search(text)
+    return int(told[1]) if told else 0
+
+
+def _claimed(text: str) -> int | None:
+    """Return the size of the world that a line tells."""
+    for pattern in _SIZES:
+        if found := pattern.search(text):
+            return int(found[found.re.groups])
+    return None
+
+
+def _repeated(claims: list[tuple[Line, int]]) -> bool:
+    """Tell whether the same was said twice; one program tells its rank and then its size, in other words."""
+    said = [_words(line.text) for line, _ in claims]
+    return len(set(said)) < len(said)
+
+
+def _words(text: str) -> str:
+    """Return a line without what differs between ranks: numbers, and the names of hosts with them."""
+    return " ".join(word for word in re.split(r"\W+", text) if not any(c.isdigit() for c in word))

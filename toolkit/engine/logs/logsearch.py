@@ -1,0 +1,132 @@
+"""Search job output for many patterns at once, within a given time."""
+
+import re
+import time
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import accumulate
+
+from toolkit.engine.logs.joblines import Output, Page, parsed
+from toolkit.engine.logs.logwords import WORD, words
+
+_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
+
+_OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
+"""What has digits in a pattern and asks for no number: the range of all, and how often something stands."""
+
+_KEPT = 500
+"""Of a pattern that finds more lines of a page, so many first and last ones are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Pattern → positions of the lines in which it is found, in order; and the numbers of lines not read."""
+
+    positions: dict[re.Pattern[str], "array[int]"]
+    unread: tuple[int, int] | None
+
+
+class _View:
+    """The lines of a page, each text once; most lines of training are alike but for their numbers."""
+
+    def __init__(self, content: bytes) -> None:
+        self._parts = content.replace(b"\r", b"\n").split(b"\n")
+        self._unique = [part for part in dict.fromkeys(self._parts) if part]
+        self._texts = [parsed(part).text for part in self._unique]
+        self.text = "\n".join(self._texts)
+        self._starts = [0, *accumulate(len(text) + 1 for text in self._texts)]
+
+    @cached_property
+    def _places(self) -> dict[bytes, list[int]]:
+        places: dict[bytes, list[int]] = {}
+        for part, at in zip(
+            self._parts, accumulate((len(p) + 1 for p in self._parts), initial=0), strict=False
+        ):
+            places.setdefault(part, []).append(at)
+        return places
+
+    def matching(self, pattern: re.Pattern[str]) -> list[int]:
+        """Return where the lines begin in which a pattern is found.
+
+        All lines are searched at once, which is fast; each hit is then looked for in its line alone.
+        """
+        found: list[int] = []
+        last = -1
+        for hit in pattern.finditer(self.text):
+            first = bisect_right(self._starts, hit.start()) - 1
+            end = bisect_right(self._starts, max(hit.start(), hit.end() - 1)) - 1
+            for number in range(max(first, last + 1), min(end, len(self._texts) - 1) + 1):
+                last = number
+                if pattern.search(self._texts[number]):
+                    found += self._places[self._unique[number]]
+        found.sort()
+        return found if len(found) <= 2 * _KEPT else found[:_KEPT] + found[-_KEPT:]
+
+
+def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float) -> Found:
+    """Search from both ends to the middle, as causes stand at the beginning or the end.
+
+    Args:
+        output: what is searched.
+        patterns: compiled with ``re.MULTILINE``; each finds a part of one line.
+        seconds: after which the search stops; what was found until then is returned.
+    """
+    until = time.monotonic() + seconds
+    found = {pattern: array("q") for pattern in patterns}
+    left = set(output.pages)
+    for page in _from_both_ends(output.pages):
+        if not _search_page(output, page, found, until):
+            break
+        left.discard(page)
+    ordered = {pattern: array("q", sorted(positions)) for pattern, positions in found.items()}
+    gaps = [(page.first, page.last) for page in left] + ([output.missing] if output.missing else [])
+    unread = (min(first for first, _ in gaps), max(last for _, last in gaps)) if gaps else None
+    return Found(ordered, unread)
+
+
+def last_lines(output: Output, pattern: re.Pattern[str], most: int, seconds: float) -> tuple[int, ...]:
+    """Return the positions of the last lines in which a pattern is found, searched from the end."""
+    until = time.monotonic() + seconds
+    found: list[int] = []
+    for page in reversed(output.pages):
+        if len(found) >= most or time.monotonic() > until:
+            break
+        view = _View(output.content(page))
+        found = [page.start + at for at in view.matching(pattern)] + found
+    return tuple(found[-most:])
+
+
+def _search_page(
+    output: Output, page: Page, found: dict[re.Pattern[str], "array[int]"], until: float
+) -> bool:
+    """Search one page; false if the time ran out before all patterns were searched."""
+    content = output.content(page)
+    shapes, lines = _View(content.translate(_NUMBERS)), None
+    vocabulary = "\n".join(dict.fromkeys(WORD.findall(shapes.text)))
+    for pattern, positions in found.items():
+        if time.monotonic() > until:
+            return False
+        needed = words(pattern)
+        if needed and not any(word in vocabulary for word in needed):
+            continue
+        if _names_a_number(pattern.pattern):
+            lines = lines or _View(content)
+            positions.extend(page.start + at for at in lines.matching(pattern))
+        else:
+            positions.extend(page.start + at for at in shapes.matching(pattern))
+    return True
+
+
+def _from_both_ends(pages: tuple[Page, ...]) -> Iterator[Page]:
+    """Yield the first, the last, the second, the last but one, and so on."""
+    for number in range(len(pages)):
+        yield pages[number // 2] if number % 2 == 0 else pages[-1 - number // 2]
+
+
+@cache
+def _names_a_number(pattern: str) -> bool:
+    """Tell whether the numbers of a line decide whether a pattern is found in it."""
+    return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))

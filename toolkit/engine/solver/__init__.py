@@ -1,0 +1,1 @@
+"""Choose the versions of a stack, and say why."""

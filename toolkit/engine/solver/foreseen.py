@@ -1,0 +1,108 @@
+"""The facts of an image that is not built yet, and what would become of it on a host; pure."""
+
+import msgspec
+
+from toolkit.engine.predict import RANKING, predict
+from toolkit.engine.solver.search import Taken
+from toolkit.knowledge.cuda import least_driver
+from toolkit.knowledge.stacks import Stacks, Version
+from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
+from toolkit.model.prediction import Mode, Prediction, Request
+from toolkit.model.recipe import Operation
+from toolkit.versions import older
+
+_GUESSED = "not built yet: taken from recipes/knowledge/stacks.toml"
+_CITED = ("mpi", "mpi.interfaces", "pmix", "glibc", "distribution", "ucx", "cuda", "horovod", "horovod_built")
+_WITH_SSH = {"openmpi-bin", "openssh-client"}
+"""Packages that bring ssh along; Debian's openmpi-bin depends on it."""
+
+_ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
+
+Ways = dict[Mode, str]
+"""Every way of launching, and why it does not work; empty text where it does."""
+
+
+def ways(
+    host: HostFacts,
+    table: Stacks,
+    architecture: str,
+    taken: Taken,
+    operations: tuple[Operation, ...],
+    request: Request,
+) -> Ways:
+    """Return what would become of an image of this stack on a host, the best way of launching first."""
+    image = foreseen(table, architecture, taken, operations)
+    if short := _driver(host, taken):
+        return dict.fromkeys(RANKING, short)
+    verdict = predict(host, image, request)
+    ranking: tuple[Mode, ...] = (*RANKING, "gloo") if "gloo" in operations else RANKING
+    return {mode: _trouble(verdict.of(mode)) for mode in ranking}
+
+
+def foreseen(
+    table: Stacks, architecture: str, taken: Taken, operations: tuple[Operation, ...] = ()
+) -> ImageFacts:
+    """Return the facts of the image that would be built."""
+    base = table.base_of(taken["base"].version)
+    mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
+    # A PMIx or UCX that is there for something else is none of the MPI's.
+    used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
+    version = {component: row.version for component, row in taken.items()}
+    built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations
+    facts = {
+        "ssh": "/usr/bin/ssh" if mpi and _WITH_SSH & set(mpi[1].debian.run) else None,
+        "mpi": mpi and _mpi(*mpi),
+        "pmix": used.get("pmix"),
+        "ucx": used.get("ucx"),
+        "cuda": version.get("cuda"),
+        "horovod": version.get("horovod"),
+        "horovod_built": (built or ("mpi", "gloo")) if "horovod" in taken else None,
+    }
+    speaks = mpi[1].speaks if mpi else None
+    inside = speaks and "pmix" in speaks.interfaces and "pmix" not in used
+    unknown = {"pmix": "the MPI has its own, of a release that is not known"} if inside else {}
+    image = ImageFacts(
+        path="",
+        format="recipe",
+        architecture=architecture,
+        distribution=base.name.replace(":", " "),
+        glibc=base.glibc,
+        libfabric="libfabric.so.1",
+        python=base.python,
+        evidence=dict.fromkeys(_CITED, _GUESSED),
+        absent={name: _GUESSED for name in _ABSENT if not facts.get(name) and name not in unknown},
+        unknown=unknown,
+    )
+    return msgspec.structs.replace(image, **facts)
+
+
+def _mpi(implementation: str, row: Version) -> ImageMpi | None:
+    speaks = row.speaks
+    if speaks is None:
+        return None
+    return ImageMpi(
+        implementation=implementation,
+        version=row.version,
+        library=speaks.soname,
+        interfaces=speaks.interfaces,
+        launcher=speaks.launcher,
+        plugins=speaks.plugins,
+        markers=speaks.markers,
+        soname=speaks.soname,
+        device=speaks.device,
+        own_shm=speaks.own_shm,
+        components=speaks.components,
+    )
+
+
+def _driver(host: HostFacts, taken: Taken) -> str:
+    """Return why the host's driver does not carry the CUDA of a stack; empty text where it does."""
+    cuda = taken.get("cuda")
+    least = least_driver(cuda.version) if cuda else None
+    if cuda is None or host.gpu_driver is None or not older(host.gpu_driver, least):
+        return ""
+    return f"cuda {cuda.version} needs driver {least}, the host has {host.gpu_driver}"
+
+
+def _trouble(prediction: Prediction) -> str:
+    return "" if prediction.outcome == "ok" else f"{prediction.outcome}: {prediction.why}"

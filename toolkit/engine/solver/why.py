@@ -1,0 +1,98 @@
+"""Say in one sentence why a version was taken: what asked for it, and what kept newer ones out; pure."""
+
+from dataclasses import replace
+
+from toolkit.engine.solver.fitting import objection, only_for, spoken
+from toolkit.engine.solver.search import ORDER, Problem, Taken, first, wanted
+from toolkit.knowledge.stacks import Version
+from toolkit.model.prediction import Mode
+from toolkit.model.recipe import MATCH_HOST, Recipe
+from toolkit.model.solution import Component
+
+
+def why(
+    component: Component,
+    problem: Problem,
+    architecture: str,
+    taken: Taken,
+    recipe: Recipe,
+    mode: Mode | None = None,
+) -> str:
+    """Return the sentence for one component of a stack that was found; ``mode`` works with it."""
+    asked = _asked(component, taken, recipe, mode)
+    kept = _kept_out(component, problem, architecture, taken, mode)
+    return f"{asked}; {kept}" if kept else asked
+
+
+def _asked(component: Component, taken: Taken, recipe: Recipe, mode: Mode | None) -> str:
+    wish = recipe.base if component == "base" else recipe.want.get(component, "")
+    if wish == MATCH_HOST:
+        return f"{mode} works with it on this cluster" if mode else "no cluster was given, so any will do"
+    if wish:
+        return "the recipe wants it" if wish == "*" else f"the recipe wants {wish}"
+    if component in {"nccl", "cuda"} and "nccl" in recipe.operations:
+        return "Horovod is to use NCCL"
+    if component == "base":
+        return "the recipe leaves it open"
+    if component == "python":
+        return f"{taken['base'].version} has it"
+    needing = [spoken(c, row.version) for c, row in taken.items() if component in row.requires]
+    return f"{' and '.join(needing)} {'needs' if len(needing) == 1 else 'need'} it"
+
+
+def _kept_out(
+    component: Component, problem: Problem, architecture: str, taken: Taken, mode: Mode | None
+) -> str:
+    """Return what kept the row out that would have been taken first; empty text if it was taken."""
+    rows, row = problem.book.rows[component], taken[component]
+    before = rows[: rows.index(row)]
+    better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
+    better = [r for r in better if wanted(problem, component, r)]
+    if not better:
+        return "the newest of these" if before and component != "base" else ""
+    forbidden = (r for r in better if mode and _only_the_cluster_forbids(component, r, problem, taken))
+    told = next(forbidden, better[0])
+    named = told.version if told.version != row.version else f"{told.version} from {told.provider}"
+    return f"not {named}, as {_reason(component, told, problem, architecture, taken, mode)}"
+
+
+def _reason(
+    component: Component,
+    row: Version,
+    problem: Problem,
+    architecture: str,
+    taken: Taken,
+    mode: Mode | None,
+) -> str:
+    if row.architectures and architecture not in row.architectures:
+        return str(only_for(component, row))
+    if mode and _only_the_cluster_forbids(component, row, problem, taken):
+        return f"{mode} would not work with it"
+    for other, its in taken.items():
+        if other != component and (said := objection(component, row, other, its)):
+            return str(said)
+    tried = _with(component, row, problem, {})
+    if component != "base" and first(tried) is None and tried.seen:
+        return str(next(iter(tried.seen)))
+    return "what stands before it in importance would be older then"
+
+
+def _only_the_cluster_forbids(component: Component, row: Version, problem: Problem, taken: Taken) -> bool:
+    """Tell whether a row would have been taken, with all that was decided before it, but for the cluster."""
+    before = {c: taken[c] for c in ORDER[: ORDER.index(component)] if c in taken}
+    tried = _with(component, row, problem, before)
+    elsewhere = replace(tried, demand=replace(tried.demand, cluster=False))
+    return first(tried) is None and first(elsewhere) is not None
+
+
+def _with(component: Component, row: Version, problem: Problem, before: Taken) -> Problem:
+    """Return a problem in which rows are given."""
+    given = {**before, component: row}
+    bounds = [(c, f"{r.provider} {r.version}") for c, r in given.items() if c != "base"]
+    base = (given["base"].version,) if "base" in given else ()
+    demand = replace(
+        problem.demand,
+        bounds=(*problem.demand.bounds, *bounds),
+        base=(*problem.demand.base, *base),
+    )
+    return replace(problem, demand=demand, seen={})

@@ -1,0 +1,1 @@
+"""SIF files and the squashfs images in them."""

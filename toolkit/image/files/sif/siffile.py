@@ -1,0 +1,56 @@
+"""What a container starts from in a SIF: a view of its table (apptainer/sif:pkg/sif/sif.go)."""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from toolkit.errors import BadInput
+from toolkit.image.files.sif.sifobjects import MAGIC, PARTITION, PRIMARY, SQUASHFS, Entry, Table, read_table
+
+_ARCHITECTURES = {
+    "01": "i386",
+    "02": "x86_64",
+    "03": "arm",
+    "04": "aarch64",
+    "05": "ppc64",
+    "06": "ppc64le",
+    "11": "s390x",
+    "12": "riscv64",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sif:
+    """A SIF that can be started; ``root`` is the partition that a container starts from."""
+
+    architecture: str | None
+    root: Entry
+    table: Table
+
+
+def is_sif(head: bytes) -> bool:
+    """Tell whether a file that begins with ``head`` is a SIF."""
+    return head[32:42] == MAGIC
+
+
+def read_sif(file: BinaryIO, path: Path) -> Sif:
+    """Read and check the table of contents.
+
+    Raises:
+        Damaged: as :func:`~toolkit.image.files.sif.sifobjects.read_table` does.
+        BadInput: if it holds no squashfs to start from.
+    """
+    table = read_table(file, path)
+    root = next((entry for entry in table.used if _is_root(entry)), None)
+    if root is None:
+        raise BadInput(
+            f"{path}: this SIF has no squashfs partition to start from (encrypted or OCI-SIF?)",
+            fix="build it without encryption, by apptainer build",
+        )
+    code = root.extra[8:10].decode("ascii", "replace")
+    return Sif(_ARCHITECTURES.get(code), root, table)
+
+
+def _is_root(found: Entry) -> bool:
+    return found.kind == PARTITION and struct.unpack_from("<ii", found.extra) == (SQUASHFS, PRIMARY)

@@ -1,0 +1,259 @@
+"""Read a squashfs without mounting it, one folder and one file at a time.
+
+PySquashfsImage cannot unpack lz4, walks the whole tree before the first answer, and trusts every
+number that it reads, so that a damaged image can fill the memory. Here nothing is read that was not
+asked for, and every number is checked. The format is Linux's Documentation/filesystems/squashfs.rst.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import BinaryIO
+
+from toolkit.errors import Damaged
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.sif.expand import expand
+from toolkit.image.files.sif.squash_codec import codec_of, method
+from toolkit.image.files.tree import MAX_READ, Kind
+
+_SUPERBLOCK = struct.Struct("<5I6H8Q")
+_MAGIC = 0x73717368
+_METADATA = 8192
+_NO_FRAGMENT = 0xFFFFFFFF
+_STORED = 1 << 24
+_KINDS: dict[int, Kind] = {1: "folder", 8: "folder", 2: "file", 9: "file", 3: "link", 10: "link"}
+_MAX_NAMES = 200_000
+_MAX_NAME = 256
+_MAX_DEPTH = 256
+_COST = {"lz4": 8}
+"""A byte of LZ4 is read in Python: it takes the time of eight bytes of the others."""
+_MAX_BLOCKS = 1 << 14
+"""Of a file; with mksquashfs's own block size they are 2 GiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Inode:
+    kind: Kind
+    size: int = 0
+    start: int = 0
+    offset: int = 0
+    fragment: int = _NO_FRAGMENT
+    blocks: bytes = b""
+    """The words of the block list as they are stored, as thousands of them would fill the memory."""
+    target: str = ""
+
+
+class SquashTree:
+    """The files of a squashfs that begins at ``offset`` of ``file``; ``name`` is for messages."""
+
+    def __init__(self, file: BinaryIO, offset: int, name: str, budget: Budget | None = None) -> None:
+        self._file, self._offset, self._name = file, offset, name
+        self._budget = budget or Budget(name)
+        fields = _SUPERBLOCK.unpack(self._bytes(0, _SUPERBLOCK.size))
+        if fields[0] != _MAGIC or fields[9] != 4:
+            raise self._broken("it has no squashfs 4 superblock")
+        self._block_size, self._fragments = fields[3], fields[4]
+        if not 4096 <= self._block_size <= 1 << 20:
+            raise self._broken(f"a block size of {self._block_size}")
+        self._codec = codec_of(fields[5], name)
+        self.compression = method(fields[5])
+        self._root, _, _, _, self._inodes, self._folders, self._fragment_table, _ = fields[11:19]
+        self._metadata = lru_cache(maxsize=2048)(self._read_metadata)
+        self._listing = lru_cache(maxsize=4096)(self._read_listing)
+        self._inode = lru_cache(maxsize=512)(self._read_inode)
+        self._block = lru_cache(maxsize=16)(self._read_block)
+
+    def kind(self, path: str) -> Kind | None:
+        found = self._find(path)
+        return found.kind if found else None
+
+    def names(self, path: str) -> tuple[str, ...]:
+        found = self._find(path)
+        return tuple(self._listing(found)) if found and found.kind == "folder" else ()
+
+    def target(self, path: str) -> str:
+        found = self._find(path)
+        return found.target if found else ""
+
+    def content(self, path: str, limit: int = MAX_READ) -> bytes:
+        return self.piece(path, 0, limit)
+
+    def piece(self, path: str, offset: int, size: int) -> bytes:
+        """Return a part of a file; the blocks before it are passed over."""
+        found = self._find(path)
+        if found is None or found.kind != "file":
+            return b""
+        end = min(offset + size, found.size)
+        parts, position, at = list[bytes](), found.start, 0
+        for (word,) in struct.iter_unpack("<I", found.blocks):
+            if at >= end:
+                break
+            stored, expected = word & (_STORED - 1), min(self._block_size, found.size - at)
+            if at + expected > offset:
+                block = self._data(position, word, expected) if stored else self._gap(expected)
+                parts.append(block[max(0, offset - at) : end - at])
+            position += stored
+            at += expected
+        if found.fragment != _NO_FRAGMENT and at < end:
+            rest = self._tail(found.fragment)[found.offset : found.offset + found.size - at]
+            parts.append(rest[max(0, offset - at) : end - at])
+        return b"".join(parts)
+
+    def _find(self, path: str) -> _Inode | None:
+        parts = [p for p in path.split("/") if p]
+        if len(parts) > _MAX_DEPTH:
+            return None
+        here = self._inode(self._root)
+        for part in parts:
+            if here.kind != "folder":
+                return None
+            reference = self._listing(here).get(part)
+            if reference is None:
+                return None
+            here = self._inode(reference)
+        return here
+
+    def _read_listing(self, folder: _Inode) -> dict[str, int]:
+        """Return name → inode reference of a folder."""
+        left = folder.size - 3  # the size counts "." and ".." as three bytes, which are not stored
+        entries: dict[str, int] = {}
+        if left <= 0:
+            return entries
+        take = self._cursor(self._folders, folder.start, folder.offset)
+        while left > 0:
+            count, start, _ = struct.unpack("<3I", take(12))
+            left -= 12
+            for _ in range(count + 1):
+                offset, _, _, length = struct.unpack("<HhHH", take(8))
+                name = take(length + 1).decode("utf-8", "surrogateescape")
+                left -= 8 + length + 1
+                self._budget.look()
+                self._budget.keep(len(name))
+                if "/" in name or length >= _MAX_NAME or len(entries) >= _MAX_NAMES:
+                    raise self._broken("a folder with an impossible name or too many of them")
+                entries[name] = start << 16 | offset
+                if left <= 0:
+                    break
+        return entries
+
+    def _read_inode(self, reference: int) -> _Inode:
+        take = self._cursor(self._inodes, reference >> 16, reference & 0xFFFF)
+        kind_number = struct.unpack("<H14x", take(16))[0]
+        kind = _KINDS.get(kind_number, "other")
+        match kind_number:
+            case 1:
+                start, _, size, offset, _ = struct.unpack("<IIHHI", take(16))
+                return _Inode(kind, size, start, offset)
+            case 8:
+                _, size, start, _, _, offset, _ = struct.unpack("<IIIIHHI", take(24))
+                return _Inode(kind, size, start, offset)
+            case 2:
+                start, fragment, offset, size = struct.unpack("<4I", take(16))
+                return self._file_inode(take, size, start, fragment, offset)
+            case 9:
+                start, size, _, _, fragment, offset, _ = struct.unpack("<QQQIIII", take(40))
+                return self._file_inode(take, size, start, fragment, offset)
+            case 3 | 10:
+                _, length = struct.unpack("<II", take(8))
+                if length > 65536:
+                    raise self._broken("a link of impossible length")
+                return _Inode(kind, length, target=take(length).decode("utf-8", "surrogateescape"))
+            case _:
+                return _Inode(kind)
+
+    def _file_inode(
+        self, take: Callable[[int], bytes], size: int, start: int, fragment: int, offset: int
+    ) -> _Inode:
+        count = size // self._block_size
+        if fragment == _NO_FRAGMENT and size % self._block_size:
+            count += 1
+        # Only what may be read is listed: a hostile size must not make a list that fills the memory.
+        listed = min(count, _MAX_BLOCKS)
+        blocks = take(4 * listed)
+        return _Inode("file", size, start, offset, fragment if listed == count else _NO_FRAGMENT, blocks)
+
+    def _tail(self, fragment: int) -> bytes:
+        if fragment >= self._fragments:
+            raise self._broken("a fragment that does not exist")
+        index = self._bytes(self._fragment_table + fragment // 512 * 8, 8)
+        block, _ = self._metadata(struct.unpack("<Q", index)[0])
+        start, word, _ = self._unpack("<QII", block, fragment % 512 * 16)
+        return self._block(start, word)
+
+    def _data(self, position: int, word: int, expected: int) -> bytes:
+        """Return a block of a file, which has the size that its inode says (fs/squashfs/file_direct.c)."""
+        block = self._block(position, word)
+        if len(block) != expected:
+            raise self._broken(f"a block of {len(block)} bytes where {expected} belong")
+        return block
+
+    def _gap(self, size: int) -> bytes:
+        self._budget.read(size)
+        return bytes(size)
+
+    def _read_block(self, position: int, word: int) -> bytes:
+        stored = word & (_STORED - 1)
+        # Linux refuses such a block as well (fs/squashfs/block.c): what grows is stored as it is.
+        if stored > self._block_size:
+            raise self._broken(f"a block of {stored} stored bytes")
+        return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
+
+    def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
+        """Return a function that takes the next bytes of a run of metadata blocks."""
+        data, following = self._metadata(table + block)
+        data = data[offset:]
+
+        def take(count: int) -> bytes:
+            nonlocal data, following
+            while len(data) < count:
+                more, following = self._metadata(following)
+                data += more
+            taken, data = data[:count], data[count:]
+            return taken
+
+        return take
+
+    def _read_metadata(self, position: int) -> tuple[bytes, int]:
+        """Return the content of a metadata block and where the next one begins."""
+        (word,) = struct.unpack("<H", self._bytes(position, 2))
+        stored = word & 0x7FFF
+        if not 0 < stored <= _METADATA:
+            raise self._broken("a metadata block of impossible size")
+        content = self._content(position + 2, stored, _METADATA, plain=bool(word & 0x8000))
+        if not content:
+            raise self._broken("an empty metadata block")
+        return content, position + 2 + stored
+
+    def _content(self, position: int, stored: int, most: int, *, plain: bool) -> bytes:
+        """Return a block; the budget pays for what came, and for what was gone through to get it."""
+        raw = self._bytes(position, stored)
+        self._budget.read(stored if plain else _COST.get(self._codec, 1) * stored)
+        if plain:
+            return raw
+        try:
+            content = expand(self._codec, raw, most)
+        except ValueError as error:
+            raise self._broken(f"a block that does not unpack ({error})") from error
+        self._budget.read(len(content))
+        return content
+
+    def _unpack(self, form: str, data: bytes, offset: int) -> tuple[int, ...]:
+        try:
+            return struct.unpack_from(form, data, offset)
+        except struct.error as error:
+            raise self._broken("a table that is too short") from error
+
+    def _bytes(self, position: int, count: int) -> bytes:
+        if position < 0 or position > 1 << 48:
+            raise self._broken("an address outside the file")
+        self._file.seek(self._offset + position)
+        data = self._file.read(count)
+        if len(data) != count:
+            raise self._broken("it is cut short")
+        return data
+
+    def _broken(self, what: str) -> Damaged:
+        return Damaged(
+            f"{self._name}: the image is damaged: {what}", fix="copy or build it again; compare its sha256"
+        )

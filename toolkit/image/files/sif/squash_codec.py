@@ -1,0 +1,26 @@
+"""The compressions that a squashfs can name (Linux: fs/squashfs/squashfs_fs.h)."""
+
+from toolkit.errors import BadInput
+from toolkit.image.files.sif.expand import CODECS
+
+_NAMES = {1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
+
+
+def method(number: int) -> str:
+    """Return what a compression is called that a superblock has a number for."""
+    return _NAMES.get(number, f"method {number}")
+
+
+def codec_of(number: int, name: str) -> str:
+    """Return the codec of :mod:`toolkit.image.files.sif.expand` for the compression that a superblock names.
+
+    Raises:
+        BadInput: for one that is not supported.
+    """
+    codec = method(number)
+    if codec not in CODECS:
+        raise BadInput(
+            f"{name}: its squashfs is compressed with {codec}",
+            fix="readable are gzip, xz, lz4 and zstd: build it again with mksquashfs -comp zstd",
+        )
+    return codec

@@ -1,0 +1,182 @@
+"""The one gate before a container starts: signature, key and digest of its image.
+
+A job record is made from a :class:`Cleared`, and only this module makes one.
+"""
+
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.folders import at_home
+from toolkit.image.files.filelock import identity
+from toolkit.image.inspect import inspect
+from toolkit.image.trust.verify import before_launch
+from toolkit.job.request.inputs import Found, startable
+from toolkit.job.request.keys import OPTION, Demand, Required, demanded
+from toolkit.job.request.layering import Asked, required_by_settings
+from toolkit.job.request.locations import find_image
+from toolkit.job.sight import TRAINER, view
+from toolkit.knowledge import sites
+from toolkit.launch.tracking.again import check_image
+from toolkit.model.facts import ImageFacts
+from toolkit.model.job import ImageCheck, JobRecord
+from toolkit.model.progress import Tell
+from toolkit.model.rank import RankView
+from toolkit.run.command import Runner
+from toolkit.run.stage import sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """An image that may start: its digest (``sha256:…``) and what its signatures are worth."""
+
+    digest: str
+    check: ImageCheck
+
+    @property
+    def note(self) -> str:
+        """Say it in a line of the job script."""
+        return f"image {self.digest}, signature: {', '.join((self.check.signature, *self.check.signers))}"
+
+
+def demand_of(asked: Asked, verify_key: str | None, no_verify: bool) -> Demand:
+    """Return what options, settings and the site profile of a job demand of its image.
+
+    Raises:
+        BadInput: as :func:`toolkit.job.request.keys.demanded` says.
+    """
+    return demanded(verify_key, no_verify, asked.key, asked.site, asked.job.site)
+
+
+def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Demand:
+    """Return the same for a job that is not put together from settings, such as that of a record.
+
+    Args:
+        site: the name of the site profile, empty or ``None`` if there is none.
+    """
+    profile = sites.site(site) if site else None
+    return demanded(verify_key, no_verify, required_by_settings(), profile, site)
+
+
+def clear(image: Found, demand: Demand, tell: Tell) -> Cleared:
+    """Check the signatures of an image that is to start.
+
+    An image without a signature may start if no key is demanded.
+
+    Raises:
+        CheckFailed: if a signature is wrong, a demanded one is absent or cannot be looked at, or the file
+            changed since it was read.
+        Missing: if gpg is needed and cannot run.
+    """
+    check = _checked(image, demand, tell)
+    if image.here is not None and image.seen and identity(image.here) != image.seen:
+        raise CheckFailed(
+            f"{image.here}: it changed while it was read", fix="launch again when nobody writes to it"
+        )
+    return Cleared(f"sha256:{image.digest}", check)
+
+
+def clear_again(
+    runner: Runner, record: JobRecord, demand: Demand, tell: Tell, *, remote: bool
+) -> tuple[Cleared, ImageFacts | None]:
+    """Check the image of a record once more, where it lies; also return what is in it if it is at hand.
+
+    The digest is compared first. The signatures of an image on another machine are checked in a copy of the
+    same bytes on this one. Without a copy and without a demand, the check of the earlier job counts, as the
+    bytes are the same.
+
+    Args:
+        remote: whether the runner's place is another machine.
+
+    Raises:
+        CheckFailed: if the image has changed, or as :func:`clear` says.
+        Missing: if it is gone, or gpg is needed and cannot run.
+    """
+    check_image(runner, record)
+    here = _copy_here(record) if remote else Path(record.spec.image)
+    name, digest = posixpath.basename(record.spec.image), record.image_digest.removeprefix("sha256:")
+    if here is not None:
+        seen, facts = identity(here), inspect(here, tell=tell, view=_view(record))
+        return clear(
+            startable(Found(name, facts, digest, here, record.spec.image, seen)), demand, tell
+        ), facts
+    if demand.required or demand.skip or record.image_check is None:
+        facts = ImageFacts(path=record.spec.image, format="sif")
+        return clear(Found(name, facts, digest, None, record.spec.image), demand, tell), None
+    tell.step(
+        f"{name} has the bytes that were checked for {record.key}; signature: {record.image_check.signature}"
+    )
+    return Cleared(record.image_digest, record.image_check), None
+
+
+def _view(record: JobRecord) -> RankView:
+    return view(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
+
+
+def _checked(image: Found, demand: Demand, tell: Tell) -> ImageCheck:
+    if demand.skip:
+        tell.step(f"The signatures of {image.name} are not looked at: --no-verify")
+        return ImageCheck(signature="not-checked")
+    if image.here is None:
+        for required in demand.required[:1]:
+            raise CheckFailed(
+                f"{required.by}: {image.there} is not on this machine, "
+                "and its signatures cannot be looked at",
+                fix="launch from a copy here, or on the login node",
+            )
+        return ImageCheck(signature="not-checked")
+    form = image.facts.format
+    if form != "sif":
+        for required in demand.required[:1]:
+            raise CheckFailed(
+                f"--image {image.here}: a bare {form} has no signature{_why(required)}",
+                fix="launch the signed SIF",
+            )
+        return ImageCheck(signature="none")
+    found = _signatures(image.here, demand)
+    _tell_signature(image.name, found, tell)
+    return found
+
+
+def _signatures(sif: Path, demand: Demand) -> ImageCheck:
+    if not demand.required:
+        return before_launch(sif, None)
+    signers: set[str] = set()
+    for required in demand.required:
+        try:
+            signers |= {*before_launch(sif, at_home(required.key)).signers}
+        except CheckFailed as error:
+            raise CheckFailed(
+                f"{error.message}{_why(required)}", fix=error.fix, detail=error.detail
+            ) from error
+    return ImageCheck(signature="good", signers=tuple(sorted(signers)))
+
+
+def _why(required: Required) -> str:
+    """Say who requires a key, if that is not an option of this call."""
+    return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
+
+
+def _tell_signature(name: str, found: ImageCheck, tell: Tell) -> None:
+    keys = ", ".join(found.signers)
+    match found.signature:
+        case "good":
+            tell.step(f"{name} is signed by {keys}")
+        case "unknown-key":
+            tell.step(f"{name} is whole; whose signature it has is not known, the key {keys} is not here")
+        case "no-gpg":
+            tell.step(f"The signature of {name} is not checked: gpg is not installed here")
+        case _:
+            pass
+
+
+def _copy_here(record: JobRecord) -> Path | None:
+    """Return a file of this machine with the bytes of a record's image, ``None`` if there is none."""
+    digest = record.image_digest.removeprefix("sha256:")
+    stem = posixpath.basename(record.spec.image).removesuffix(".sif").removesuffix(f"-{digest[:12]}")
+    try:
+        here = find_image(stem)
+    except (BadInput, Missing):
+        return None
+    return here if sha256(here) == digest else None

@@ -1,0 +1,240 @@
+"""Read all places that say something of a job: settings, variables, a job file, options; and join them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from toolkit.ambient import read_trusted
+from toolkit.data import config_dir
+from toolkit.errors import BadInput
+from toolkit.files import read_given, read_private
+from toolkit.folders import at_home
+from toolkit.job.request.keys import Required, beside
+from toolkit.knowledge import sites
+from toolkit.knowledge.lines import line_of
+from toolkit.knowledge.strict import LONGEST, plain_text, tables
+from toolkit.launch.request import layers, variables
+from toolkit.launch.request.checks import option
+from toolkit.launch.request.complete import completed
+from toolkit.launch.request.layers import Layer, Merged
+from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
+from toolkit.model.site import Site
+from toolkit.near import near
+
+PROJECT = "toolkit.toml"
+"""The file of settings in the folder that a command is given in."""
+
+_TABLE = "launch"
+_KEY = "verify_key"
+_KEY_VARIABLE = f"{layers.PREFIX}VERIFY_KEY"
+_SUFFIXES = (".yaml", ".yml")
+_MOST = 1 << 20
+"""Bytes of an env file; Linux passes a program at most a few megabytes of variables (execve(2))."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job as all places together say it, where each value is from, and the site that it is for."""
+
+    job: JobFile
+    origins: Mapping[str, str]
+    site: Site | None = None
+    key: Required | None = None
+    """The key that settings or the environment require of an image."""
+    project: tuple[str, ...] = ()
+    """The fields that ``toolkit.toml`` of the current folder says and nothing later replaces."""
+    note: str = ""
+    """Why the job goes to another partition than the site's default; else empty."""
+
+    def notes(self, *, explain: bool = False) -> list[str]:
+        """Return comments for the job script: why the partition was chosen, and if ``explain``, each value.
+
+        The line of a value has the field, what it is and where that is said.
+        """
+        said = self.job.said() if explain else {}
+        lines = [f"{name} = {_shown(said[name])}    <- {self.origins[name]}" for name in said]
+        return [*([self.note] if self.note else []), *lines]
+
+
+def asked(
+    given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, here: bool = False
+) -> Asked:
+    """Join what holds everywhere with site, settings, variables, job file and ``given`` options.
+
+    ``words`` stood after ``--``: arguments of a trainer, or a command. A trainer that ends in ``.yaml`` is
+    a job file. A job that runs ``here`` is for no site, whatever settings name for the others.
+
+    Raises:
+        BadInput: one line with place, field and choices.
+    """
+    given = dict(given)
+    _check_encoding(given)
+    if str(given.get("trainer") or "").endswith(_SUFFIXES):
+        if job_file:
+            raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
+        job_file = given.pop("trainer")
+    settings = _settings()
+    above = [*(one.layer for one in settings), layers.from_variables(os.environ)]
+    if here:
+        above = [replace(layer, said=msgspec.structs.replace(layer.said, site=None)) for layer in above]
+    above += [_job_file(Path(job_file))] if job_file else []
+    above += [layers.checked(given, layers.OPTION, {}, strict=True)]
+    name = layers.merge(above).job.site
+    site = sites.site(name) if name is not None else None
+    below = [Layer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
+    merged = layers.merge([*below, *above])
+    if words:
+        said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
+        merged = layers.merge([*below, *above, Layer("words after --", said)])
+    merged = _with_variables(completed(merged, site))
+    key = _required(settings)
+    project = _of_project(settings, merged.origins, key)
+    return Asked(merged.job, merged.origins, site, key, project, merged.note)
+
+
+def announce(*made: Asked, tell: Tell) -> None:
+    """Show what ``toolkit.toml`` adds and why the partition was chosen, even if progress is hidden.
+
+    No option names that file, and another partition may cost more.
+
+    Args:
+        made: the jobs of one command; their settings are the same.
+        tell: gets a notice for each.
+    """
+    if made[0].project:
+        tell.notice(f"{PROJECT}: {', '.join(made[0].project)}")
+    for note in dict.fromkeys(one.note for one in made if one.note):
+        tell.notice(note)
+
+
+def _of_project(
+    settings: list["_Settings"], origins: Mapping[str, str], key: Required | None
+) -> tuple[str, ...]:
+    for layer, required in settings:
+        if layer.source == PROJECT:
+            # Variables are put together name by name: some may be from here, whatever the last place is.
+            found = (n for n in layer.said.said() if n == "env" or origins.get(n) == layer.where(n))
+            used = sorted(found, key=lambda name: layer.lines.get(name, 0))
+            return (*used, *((_KEY,) if required and required == key else ()))
+    return ()
+
+
+def required_by_settings() -> Required | None:
+    """Return the key that settings or the environment require of an image; of several the later one.
+
+    Raises:
+        BadInput: if a file of settings is wrong.
+    """
+    return _required(_settings())
+
+
+def _required(settings: list["_Settings"]) -> Required | None:
+    # An empty variable is one that is not set, elsewhere. Here it would switch a check off.
+    if (key := os.environ.get(_KEY_VARIABLE)) is not None:
+        return Required(key, _KEY_VARIABLE)
+    return next((one.key for one in reversed(settings) if one.key), None)
+
+
+def env_file(job: JobFile) -> dict[str, str]:
+    """Return the variables of a job's env file, all of them secret.
+
+    Raises:
+        BadInput: if other users may read the file, a line of it is wrong, or a variable is not set here.
+    """
+    if not job.env_file:
+        return {}
+    content = read_private(at_home(job.env_file), most=_MOST, label="--env-file")
+    text = content.decode("utf-8", "surrogateescape")
+    return dict(variables.of_file(text, os.environ, f"--env-file {job.env_file}"))
+
+
+def _with_variables(merged: Merged) -> Merged:
+    """Read the env file, and hide the values that are secret by the name of their variable."""
+    job, origins = merged.job, dict(merged.origins)
+    env = variables.guarded({**env_file(job), **(job.env or {})})
+    if "env_file" in origins:
+        origins.setdefault("env", origins["env_file"])
+    return Merged(msgspec.structs.replace(job, env=env or None), origins, merged.note)
+
+
+def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
+    """Take the value of a variable that a file only names from the caller: ``env: [NAME]``, ``NAME:``."""
+    env, label = raw.get("env"), f"{source}: env"
+    if isinstance(env, list) and all(isinstance(item, str) for item in env):
+        return {**raw, "env": variables.of_pairs(env, os.environ, label)}
+    if isinstance(env, dict):
+        from_caller = variables.from_caller
+        filled = {k: from_caller(str(k), os.environ, label) if v is None else v for k, v in env.items()}
+        return {**raw, "env": filled}
+    return raw
+
+
+class _Settings(NamedTuple):
+    """What a file of settings says of a job, and the key that it requires of an image."""
+
+    layer: Layer
+    key: Required | None
+
+
+def _check_encoding(given: Mapping[str, Any]) -> None:
+    """Refuse a file name that is not UTF-8: neither a job script nor a record could hold it.
+
+    Raises:
+        BadInput: naming the option.
+    """
+    for name, value in given.items():
+        if isinstance(value, str) and not _is_utf8(value):
+            raise BadInput(f"{option(name)} {value}: the name is not UTF-8", fix="rename the file")
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether a text of the command line was UTF-8: Python gives other bytes as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _settings() -> list[_Settings]:
+    found = (config_dir() / "config.toml", Path(PROJECT))
+    return [_settings_file(file) for file in found if os.path.lexists(file)]
+
+
+def _settings_file(file: Path) -> _Settings:
+    text = plain_text(read_trusted(file, most=LONGEST), str(file))
+    raw = tables(text, str(file))
+    for name, value in raw.items():
+        if name != _TABLE or not isinstance(value, dict):
+            line = line_of(text, name)
+            raise BadInput(
+                f"{file}:{line}: {name}: there is no such table{near(name, (_TABLE,))}; choices: [{_TABLE}]"
+            )
+    said = raw.get(_TABLE, {})
+    lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}
+    key = said.pop(_KEY, None)
+    by = f"{file}:{lines.get(_KEY)}: {_KEY}"
+    if key is not None and (not isinstance(key, str) or not key):
+        raise BadInput(f"{by}: write the name of a file of public keys")
+    required = Required(beside(file, key), by) if key is not None else None
+    return _Settings(layers.checked(_of_caller(said, str(file)), str(file), lines, strict=True), required)
+
+
+def _job_file(file: Path) -> Layer:
+    # YAML is read for those alone who write a job file.
+    from toolkit.launch.request.jobyaml import read
+
+    text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))
+    found = read(text, str(file))
+    return layers.checked(_of_caller(found.values, str(file)), str(file), found.lines, strict=False)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={text}" for name, text in value.items())
+    return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,1 @@
+"""Jobs that are submitted: follow, wait for, read, cancel and resume them."""

@@ -1,0 +1,69 @@
+"""End several jobs: one that cannot be ended keeps no other one going."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from toolkit.errors import CheckFailed, Missing, ToolkitError
+from toolkit.job.running.reach import reached
+from toolkit.launch.tracking import jobs
+from toolkit.model.job import FINAL_STATES, JobRecord
+
+
+class Tried(NamedTuple):
+    """A job as it is now, what is to be said of its end, and the error if it could not be ended."""
+
+    record: JobRecord
+    said: str
+    error: ToolkitError | None = None
+
+    @property
+    def was_reached(self) -> bool:
+        return not isinstance(self.error, Missing)
+
+
+def end_all(found: Iterable[JobRecord], say: Callable[[Tried], None]) -> list[Tried]:
+    """End each of the jobs, and tell of each that has ended at once."""
+    tried = []
+    for record in found:
+        try:
+            one = end(record)
+            say(one)
+        except (CheckFailed, Missing) as error:
+            one = Tried(record, "", error)
+        tried.append(one)
+    return tried
+
+
+def failure(tried: Sequence[Tried]) -> ToolkitError | None:
+    """Return one error for all jobs that could not be ended; ``None`` if there is none."""
+    bad = [(one.record, one.error) for one in tried if one.error]
+    if not bad:
+        return None
+    (record, first), *more = bad
+    kind = Missing if all(isinstance(error, Missing) for _, error in bad) else CheckFailed
+    if len(tried) == 1:
+        return first
+    if not more:
+        return kind(f"{record.key} was not ended: {first.message}", fix=first.fix, detail=first.detail)
+    lines = [f"{record.key}: {error.message}" for record, error in bad]
+    return kind(f"{len(bad)} of {len(tried)} jobs were not ended", fix=first.fix, detail=lines)
+
+
+def end(record: JobRecord) -> Tried:
+    """Cancel a job that has not ended.
+
+    Raises:
+        CheckFailed: if Slurm refuses.
+        Missing: if the place of the job is unreachable.
+    """
+    if record.state not in FINAL_STATES:
+        with reached(record) as runner:
+            record, _ = jobs.refresh(runner, record)
+            if record.state not in FINAL_STATES:
+                record = jobs.cancel(runner, record)
+                return Tried(record, _said(record))
+    return Tried(record, f"has ended already: {record.state}")
+
+
+def _said(record: JobRecord) -> str:
+    return "is cancelled" if record.state == "cancelled" else f"was told to end, and is {record.state}"

@@ -1,0 +1,153 @@
+"""Follow a job on the screen, and say in words how it ended and why."""
+
+import sys
+import time
+
+from toolkit.engine.logs.explain import explain, suspects
+from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.launch.tracking import jobs, output, pace, records, states
+from toolkit.launch.tracking.follow import follow
+from toolkit.launch.tracking.slurm import JobStatus
+from toolkit.model.job import FINAL_STATES, JobRecord
+from toolkit.model.progress import Tell
+from toolkit.run.command import Runner
+
+_PLAIN_SECONDS = 60.0
+"""How often a log is told of progress; a terminal is told all the time."""
+
+
+def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = False) -> JobRecord:
+    """Show the output of a job until its end, and return its final record.
+
+    Raises:
+        Interrupted: on Ctrl-C, which leaves the job as it is and says how to come back.
+        Missing: if the place, or Slurm there, is not reached any more; the same holds.
+    """
+    watch = _Watch(record, tell, quiet=quiet)
+    try:
+        return follow(
+            runner,
+            record,
+            watch.line,
+            watch.state,
+            on_metrics=watch.metrics,
+            on_again=watch.again,
+            on_lost=watch.lost,
+        )
+    except Missing as error:
+        # "Run it again", which a lost connection is told with, would launch a second job.
+        raise Missing(
+            f"job {watch.name} goes on, but {runner.place} is not reached any more",
+            fix=f"toolkit jobs logs --follow {record.key}",
+            detail=[error.message],
+        ) from error
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped following; job {watch.name} goes on",
+            fix=f"toolkit jobs logs --follow {record.key}   (to end it: toolkit jobs cancel {record.key})",
+        ) from None
+
+
+class _Watch:
+    """Says what changes, once; on a terminal the progress of a training stands behind the last step."""
+
+    def __init__(self, record: JobRecord, tell: Tell, *, quiet: bool) -> None:
+        self.name = record.id or record.key
+        self._tell, self._quiet = tell, quiet
+        self._live = sys.stderr.isatty()
+        self._said: object = None
+        self._status: JobStatus | None = None
+        self._done, self._since, self._told = 0, time.monotonic(), float("-inf")
+
+    def line(self, text: str) -> None:
+        if not self._quiet:
+            self._tell.output(output.shown(text))
+
+    def state(self, status: JobStatus) -> None:
+        # When Slurm expects a job to start changes by the minute, and is worth no line of its own.
+        shown = (status.state, status.reason, status.answer, status.place, status.restarts)
+        if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
+            self._tell.step(states.sentence(status, self.name))
+        self._said, self._status = shown, status
+
+    def metrics(self, content: bytes) -> None:
+        running = self._status is not None and self._status.state == "running"
+        if not running or (now := pace.pace(content)) is None:
+            return
+        moment = time.monotonic()
+        new = now.done != self._done
+        if new:
+            self._done, self._since = now.done, moment
+        if self._live:
+            self._tell.detail(pace.in_words(now, moment - self._since))
+        elif new and now.done and moment - self._told >= _PLAIN_SECONDS:
+            self._told = moment
+            self._tell.step(f"Job {self.name}: {pace.in_words(now)}")
+
+    def again(self, record: JobRecord) -> None:
+        self._tell.step(f"Job {states.again_in_words(record)}")
+        self.name, self._said = record.id, None
+
+    def lost(self, why: str) -> None:
+        self._tell.step(f"{why}; job {self.name} goes on, and is looked for again")
+
+
+def conclude(record: JobRecord, tell: Tell) -> None:
+    """Say how a job ended.
+
+    Raises:
+        CheckFailed: if it did not complete, with the failing rank's last lines, the cause and the fix.
+    """
+    if record.state != "completed":
+        raise failure(record)
+    tell.step(f"Job {record.id or record.key} is complete; for its figures: toolkit report {record.key}")
+
+
+def failure(record: JobRecord) -> CheckFailed:
+    """Say why a job failed, from what it wrote: the first rank that failed, the cause, what mends it."""
+    if record.exit_code == jobs.STOPPED:
+        return CheckFailed(
+            f"job {record.id or record.key} stopped before its time was up, with a checkpoint, "
+            "and is not started again",
+            fix=f"to go on from the checkpoint: toolkit jobs resume {record.key}",
+        )
+    folder = records.folder(record.key)
+    try:
+        text = (folder / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    detail = []
+    if first := output.first_failure(text):
+        detail.append(f"rank {first.rank} on {first.node} failed first: {first.how}; its last lines:")
+        detail += [f"    {line}" for line in first.last_lines]
+    findings = explain(text)
+    for finding in findings:
+        word = "so" if finding.severity == "info" else "cause"
+        detail.append(f"{word}: {finding.title} ({finding.id})")
+        detail += [f"    {line}" for line in finding.evidence[:2]]
+    if not findings and not first and (looks := suspects(text)):
+        detail += [
+            "no cause is recognised; the last lines that look like errors:",
+            *(f"    {x}" for x in looks),
+        ]
+    if _has_checkpoint(record):
+        detail.append(f"its last checkpoint is kept; to go on from there: toolkit jobs resume {record.key}")
+    if record.forced:
+        detail.append(f"this was forced; the prediction for {record.mode} was '{record.predicted}'")
+    code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
+    fixes = [f.fix for f in findings if f.fix]
+    how = "ended as" if record.state in FINAL_STATES else "is"
+    return CheckFailed(
+        f"job {record.id or record.key} {how} {record.state}{code}",
+        fix=fixes[0] if fixes else f"read all of its output: toolkit jobs logs {record.key}",
+        detail=detail,
+    )
+
+
+def _has_checkpoint(record: JobRecord) -> bool:
+    """Tell whether a bundled trainer has come so far that it left one; it writes one after each epoch."""
+    try:
+        metrics = (records.folder(record.key) / records.METRICS).read_bytes()
+    except OSError:
+        return False
+    return bool(record.spec.trainer) and b'"record": "epoch"' in metrics

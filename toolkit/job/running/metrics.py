@@ -1,0 +1,62 @@
+"""Find the metrics of a training, and copy the metrics of a job to this machine."""
+
+from pathlib import Path
+
+from toolkit.errors import BadInput, ToolkitError
+from toolkit.job.places import where_of
+from toolkit.launch.tracking import records
+from toolkit.model.job import FINAL_STATES, JobRecord
+from toolkit.model.metrics import are_whole
+from toolkit.model.progress import Tell
+
+
+def folder_of(job: str | None, tell: Tell) -> Path:
+    """Return the folder with the metrics of a job or of a trainer's output; copy new metrics to it first.
+
+    Args:
+        job: a folder of this machine, or the key of a job; ``None`` for the last job.
+        tell: gets a notice if the place is unreachable and older metrics are used.
+
+    Raises:
+        BadInput: if there is no such folder or job.
+        Missing: if the place of the job is unreachable and this machine has no metrics.
+    """
+    if job and Path(job).is_dir():
+        return Path(job)
+    try:
+        record = records.find(job)
+    except BadInput as error:
+        if job and (Path(job).exists() or "/" in job or not records.any_kept()):
+            raise BadInput(
+                f"{job}: no folder of a run, and no job of that name was launched from here",
+                fix="give the folder of a job, or a name that toolkit jobs list has",
+            ) from error
+        raise
+    folder = records.folder(record.key)
+    kept = folder / records.METRICS
+    if _settled(record, kept):
+        return folder
+    try:
+        _fetch(record)
+    except ToolkitError as error:
+        if not kept.is_file():
+            raise
+        tell.notice(f"toolkit: {error.message}; toolkit uses the figures that it copied before")
+    return folder
+
+
+def _settled(record: JobRecord, kept: Path) -> bool:
+    """Return whether the copy of a job's metrics is complete."""
+    try:
+        return record.state in FINAL_STATES and are_whole(kept.read_bytes())
+    except OSError:
+        return False
+
+
+def _fetch(record: JobRecord) -> None:
+    runner = where_of(record).opened()
+    try:
+        if content := runner.read(f"{record.spec.directory}/{records.METRICS}", most=records.METRICS_MOST):
+            records.keep(record, records.METRICS, content)
+    finally:
+        runner.close()

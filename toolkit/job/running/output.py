@@ -1,0 +1,98 @@
+"""Read the output of a job in pieces of bounded size, from the copy here or from the place of the job."""
+
+import codecs
+import contextlib
+from collections.abc import Callable, Iterator
+
+from toolkit.errors import Missing
+from toolkit.job.running.reach import reached
+from toolkit.launch.tracking import jobs, records
+from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
+from toolkit.model.progress import Tell
+from toolkit.run.command import Runner
+from toolkit.run.ends import Ends, is_cut, pieces
+from toolkit.run.local import LocalRunner
+
+_WAITING = {"pending"}
+
+Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
+"""Connects to the place of a job for as long as its context lasts."""
+
+
+def texts(record: JobRecord, tell: Tell, reach: Reach = reached) -> Iterator[str]:
+    """Yield the output of a job as text, of an array the output of each task under its number.
+
+    The copy on this machine is used for a job that has ended. It holds the two ends of a long output; the
+    rest is read from the place of the job, if ``reach`` can reach it. Each text ends where a line ends.
+
+    Raises:
+        Missing: if there is no copy here and the place cannot be reached.
+    """
+    tasks = [task for task in record.tasks if task.state not in _WAITING]
+    with contextlib.ExitStack() as stack:
+        place = _Place(record, stack, reach)
+        for task in tasks if record.tasks else (None,):
+            title = f"==> task {task.index} <==\n" if task else ""
+            for text in _decoded(_bytes_of(record, task, place, tell)):
+                yield title + text
+                title = ""
+
+
+def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
+    """Return the output of a job as text, and how many bytes of it are left out because it is too long."""
+    kept = Ends()
+    for text in texts(record, tell):
+        kept.take(text.encode("utf-8", "replace"))
+    return kept.content().decode("utf-8", "replace"), kept.skipped
+
+
+class _Place:
+    """The place of a job, which is reached when it is needed and at most once."""
+
+    def __init__(self, record: JobRecord, stack: contextlib.ExitStack, reach: Reach) -> None:
+        self._record, self._stack, self._reach = record, stack, reach
+        self._runner: Runner | None = None
+
+    def runner(self) -> Runner:
+        """Return what reads files there.
+
+        Raises:
+            Missing: if it cannot be reached.
+        """
+        if self._runner is None:
+            self._runner = self._stack.enter_context(self._reach(self._record))
+        return self._runner
+
+
+def _bytes_of(record: JobRecord, task: JobTask | None, place: _Place, tell: Tell) -> Iterator[bytes]:
+    there = jobs.output_of(record, task)
+    name = f"{task.index}/{records.OUTPUT}" if task else records.OUTPUT
+    here = str(records.folder(record.key) / name)
+    size = LocalRunner().size(here) if record.state in FINAL_STATES else 0
+    if not size:
+        if record.state in FINAL_STATES and task:
+            return
+        yield from pieces(place.runner(), there)
+        return
+    if is_cut(size):
+        try:
+            if place.runner().size(there) > size:
+                yield from pieces(place.runner(), there)
+                return
+        except Missing as error:
+            tell.notice(f"toolkit: {error.message}; this copy lacks the middle of the output")
+    yield from pieces(LocalRunner(), here)
+
+
+def _decoded(chunks: Iterator[bytes]) -> Iterator[str]:
+    """Yield UTF-8 as text that is cut at ends of lines wherever there is one."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    rest = ""
+    for chunk in chunks:
+        whole, end, rest = (rest + decoder.decode(chunk)).rpartition("\n")
+        if not end and len(rest) > len(chunk):  # a line longer than a piece
+            whole, rest = rest, ""
+        if whole or end:
+            yield whole + end
+    if rest := rest + decoder.decode(b"", final=True):
+        yield rest

@@ -1,0 +1,29 @@
+"""Progress of the tasks of a job array, from their metrics."""
+
+from collections.abc import Callable
+
+from toolkit.job.running.reach import reached
+from toolkit.launch.tracking import jobs, records
+from toolkit.launch.tracking.pace import in_words, pace
+from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
+from toolkit.run.command import Runner
+from toolkit.run.local import LocalRunner
+
+_WAITING = {"pending"}
+
+
+def progress(record: JobRecord) -> dict[int, str]:
+    """Return the progress in words of each task that has written metrics, by the number of the task."""
+    if record.state in FINAL_STATES:
+        here = records.folder(record.key)
+        return _read(record, LocalRunner(), lambda task: str(here / str(task.index)))
+    with reached(record) as runner:
+        return _read(record, runner, lambda task: jobs.task_folder(record, task))
+
+
+def _read(record: JobRecord, runner: Runner, folder: Callable[[JobTask], str]) -> dict[int, str]:
+    paths = {
+        task.index: f"{folder(task)}/{records.METRICS}" for task in record.tasks if task.state not in _WAITING
+    }
+    found = {i: pace(runner.read(path, most=records.METRICS_MOST)) for i, path in paths.items()}
+    return {index: in_words(now) for index, now in found.items() if now}

@@ -1,0 +1,121 @@
+"""Wait for several jobs at several places, and say of each how it ended."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from toolkit.errors import CheckFailed, Interrupted, Lost
+from toolkit.job.places import Where
+from toolkit.job.running.reach import by_place
+from toolkit.launch.tracking import jobs, states
+from toolkit.launch.tracking.reasons import in_turn
+from toolkit.launch.tracking.slurm import JobStatus
+from toolkit.model.job import FINAL_STATES, JobRecord
+from toolkit.model.progress import Tell
+from toolkit.run.patience import telling
+
+if TYPE_CHECKING:
+    from toolkit.run.command import Runner
+
+_FIRST_PAUSE, _LAST_PAUSE = 1.0, 15.0
+"""Seconds between two rounds of questions, longer with each."""
+
+_PATIENCE_SECONDS = 600.0
+"""How long a place may be away, as when one job is followed."""
+
+
+def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
+    """Wait until all jobs have ended, or with ``first`` one of them, and return those that have.
+
+    Raises:
+        Missing: if a place is away for minutes, or refuses us.
+        Interrupted: on Ctrl-C, which leaves the jobs as they are.
+    """
+    now = {record.key: record for record in found}
+    left = {record.key for record in found if record.state not in FINAL_STATES}
+    doors: dict[Where, _Door] = {}
+    reasons = _Reasons(tell)
+    pause = _FIRST_PAUSE
+    try:
+        while left and not (first and len(left) < len(now)):
+            for place, there in by_place(record for key, record in now.items() if key in left).items():
+                for record, answered in doors.setdefault(place, _Door(place, tell, reasons)).look(there):
+                    now[record.key] = record
+                    # What Slurm has forgotten, and what left no trace, has no end that could be waited for.
+                    if record.state in FINAL_STATES or (answered and record.state == "unknown"):
+                        left.remove(record.key)
+                        tell.step(f"Job {record.id or record.key} ended as {record.state}")
+            if left and not (first and len(left) < len(now)):
+                tell.detail(f"{len(left)} of {len(now)} jobs go on")
+                time.sleep(pause)
+                pause = min(pause * 1.5, _LAST_PAUSE)
+        return [record for key, record in now.items() if key not in left]
+    except KeyboardInterrupt:
+        raise Interrupted("stopped waiting; the jobs go on", fix="toolkit jobs list") from None
+    finally:
+        for door in doors.values():
+            door.close()
+
+
+def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFailed]) -> CheckFailed | None:
+    """Return what is to be told of several jobs that have ended; ``None`` if all are complete."""
+    bad = [record for record in ended if record.state != "completed"]
+    if not bad:
+        return None
+    whys = [failure(record) for record in bad]
+    if len(bad) == 1:
+        return whys[0]
+    detail = [line for why in whys for line in (f"{why.message}:", *(f"    {x}" for x in why.detail))]
+    return CheckFailed(f"{len(bad)} of {len(ended)} jobs did not complete", fix=whys[0].fix, detail=detail)
+
+
+class _Reasons:
+    """Says why a job waits where it is not its turn alone: each reason once, for the first with it."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._said: set[str] = set()
+
+    def seen(self, record: JobRecord, status: JobStatus) -> None:
+        reason = status.reason
+        if status.state != "pending" or not reason or in_turn(reason) or reason in self._said:
+            return
+        self._said.add(reason)
+        self._tell.step(states.sentence(status, record.id or record.key))
+
+
+class _Door:
+    """A place, and what runs commands there as long as it is reached."""
+
+    def __init__(self, place: Where, tell: Tell, reasons: _Reasons) -> None:
+        self._place, self._tell, self._reasons = place, tell, reasons
+        self._runner: Runner | None = None
+        self._reached = time.monotonic()
+        self._told = False
+
+    def look(self, there: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
+        """Ask about the jobs here, and say of each whether it was told; none is while the place is away."""
+        try:
+            self._runner = self._runner or self._place.opened()
+            looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)
+        except Lost as error:
+            self.close()
+            self._away(error)
+            return [(record, False) for record in there]
+        if any(answered for _, answered in looked):
+            self._reached, self._told = time.monotonic(), False
+        else:
+            self._away(Lost(f"Slurm on {self._runner.place} does not answer"))
+        return looked
+
+    def close(self) -> None:
+        if self._runner:
+            self._runner.close()
+            self._runner = None
+
+    def _away(self, error: Lost) -> None:
+        if time.monotonic() - self._reached > _PATIENCE_SECONDS:
+            raise Lost(error.message, fix="the jobs may go on: toolkit jobs list") from error
+        if not self._told:
+            self._told = True
+            telling(self._tell)(error.message)

@@ -1,0 +1,1 @@
+"""The text of a job script: launch line, checks, wrapper."""

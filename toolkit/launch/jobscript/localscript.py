@@ -1,0 +1,151 @@
+"""What runs a job on one machine without Slurm: the mode, and a script for plain bash; pure."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.engine.predict import predict
+from toolkit.errors import BadInput, Missing
+from toolkit.launch.jobscript import plan
+from toolkit.launch.jobscript.choose import Choice, choose
+from toolkit.launch.jobscript.preflight import here
+from toolkit.launch.jobscript.script import check_command, variable_values
+from toolkit.launch.jobscript.wrapper import gloo_program
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import JobFile
+from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.render import quoted_words, render
+from toolkit.runtime.apptainer import COMMAND as RUNTIME
+
+MODES: tuple[Mode, ...] = ("mpirun-container", "gloo")
+"""What starts ranks on one machine without Slurm, the best first: the image's launcher; or the script itself,
+which Horovod's ranks find each other from."""
+
+DIRECT: Mode = "srun-none"
+"""One rank without any launcher: the same as what it is under ``srun --mpi=none``."""
+
+_OF_QUEUE = {
+    "gpus_per_node", "gpu", "gpu_bind", "cpu_bind", "memory", "memory_per_cpu", "time", "partition",
+    "account", "qos", "constraint", "reservation", "nodelist", "exclude", "exclusive", "licenses", "array",
+    "dependency", "begin", "mail_type", "mail_user", "requeue", "chain", "elastic", "min_nodes", "warning",
+    "error", "modules", "sbatch",
+}  # fmt: skip
+"""Fields that Slurm alone acts on, or a script that it runs."""
+
+_OF_ARRAYS = "default of arrays"
+"""The source of an output that differs from task to task (:mod:`toolkit.launch.request.complete`)."""
+
+
+def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
+    """Return a job less what only a queue can do, and a word for each thing that was left out.
+
+    What settings and variables say holds for jobs elsewhere too, and is left out. ``file`` is the job file.
+
+    Raises:
+        BadInput: for what an option, or the job file, says of this very job.
+    """
+    said = job.said()
+    left = [name for name in said if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
+    meant = [name for name in left if said[name] is not False]
+    if refused := [_named(name, origins[name]) for name in meant if _of_this_job(origins[name], file)]:
+        raise BadInput(
+            f"{', '.join(refused)}: there is no queue with --local",
+            fix="leave that out, or launch on a cluster; docs/launch.md says what counts here",
+        )
+    told = [_named(name, origins[name]) for name in meant if not origins[name].startswith("default")]
+    return msgspec.structs.replace(job, **dict.fromkeys(left)), told
+
+
+def _of_this_job(origin: str, file: str) -> bool:
+    return origin.startswith("--") or (bool(file) and file in {origin, origin.rpartition(":")[0]})
+
+
+def _named(name: str, origin: str) -> str:
+    """Return an option as it was written, or a field and where it stands."""
+    return origin if origin.startswith("--") else f"{name} ({origin})"
+
+
+def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: bool = False) -> Choice:
+    """Choose how ranks are started on this machine; ``host`` is what the probe says of it.
+
+    Raises:
+        BadInput: for a mode that needs Slurm, or more than one node.
+        CheckFailed: if a failure is predicted, and ``force`` is not given.
+        Missing: if there is no Apptainer or Singularity here.
+    """
+    if request.nodes != 1:
+        raise BadInput(
+            f"--nodes {request.nodes}: this machine is one node; with --local use --ranks-per-node"
+        )
+    mode = request.mode
+    allowed = (*MODES, DIRECT) if request.alone else MODES
+    if mode is not None and mode not in allowed:
+        raise BadInput(f"--mode {mode}: not without Slurm; with --local: {', '.join(allowed)}")
+    if host.runtime is None and "runtime" in host.absent:
+        raise Missing(
+            "a SIF is started by Apptainer or Singularity, and neither is on this machine",
+            fix="install one; or use the virtual cluster, which needs Docker alone: "
+            "toolkit cluster up, then --cluster virtual in place of --local",
+        )
+    request = msgspec.structs.replace(
+        request, mode=None, batch=False, allocation=False, gpus=request.gpus or bool(host.gpus)
+    )
+    verdict = predict(_without_slurm(host), image, request)
+    works = next((m for m in allowed if verdict.of(m).outcome == "ok"), None)
+    verdict = msgspec.structs.replace(
+        verdict, predictions=tuple(verdict.of(m) for m in allowed), chosen=works
+    )
+    return choose(verdict, mode or works or (MODES[0] if force else None), force=force)
+
+
+def _without_slurm(host: HostFacts) -> HostFacts:
+    """Return what a machine is to ranks that Slurm does not start."""
+    kept = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
+    absent = {**host.absent, "slurm": "slurm: not used, as the ranks run on this machine alone"}
+    return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
+
+
+def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME) -> str:
+    """Render ``slurm/local.sh.j2``: the job as ``bash job.sh`` runs it on this machine.
+
+    Raises:
+        BadInput: for values that no script can hold.
+    """
+    check_command(spec.command)
+    return render(
+        "slurm",
+        "local.sh.j2",
+        {
+            "version": __version__,
+            "mode": made.mode,
+            "because": " ".join("".join(c if c.isprintable() else " " for c in because).split()),
+            "ranks": spec.ranks_per_node,
+            "launcher": made.inside,
+            "gloo": made.mode == "gloo",
+            "start": _lines(_start_words(spec, made, runtime), 8),
+            "command": _lines([spec.command], 4),
+            "preflight": _lines([here(spec)], 4) if spec.preflight else "",
+            "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
+            **variable_values(spec),
+            "wrapper_file": plan.gloo_file(spec, made),
+            "wrapper": gloo_program(),
+            "runtime": runtime,
+        },
+    )
+
+
+def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
+    """Return the words in front of a command: the whole launch line, less what only Slurm can do."""
+    if made.inside:
+        # A signal reaches mpirun twice, by the group and by the runtime, and then it leaves its ranks behind,
+        # as they are in groups of their own. With the first process of a PID namespace all others end.
+        apart = msgspec.structs.replace(made, container=("--pid", *made.container))
+        return plan.launch_words(spec, apart, (), runtime)
+    outside = msgspec.structs.replace(made, launcher=("srun",))
+    return plan.launch_words(spec, outside, (), runtime)[1:]
+
+
+def _lines(groups: Sequence[Sequence[str]], indent: int) -> str:
+    return (" \\\n" + " " * indent).join(quoted_words(group) for group in groups)

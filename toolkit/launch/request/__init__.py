@@ -1,0 +1,1 @@
+"""What a job asks for: values, files, variables, trainers, and how they join."""

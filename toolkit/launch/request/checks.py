@@ -1,0 +1,264 @@
+"""Judge single values of a job before Slurm sees them: what it would misread, or what could leave a line."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from toolkit import nodelist
+from toolkit.errors import BadInput
+from toolkit.knowledge import sbatch
+from toolkit.launch.request import numbers
+from toolkit.model.job import JobSpec
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}"
+_DURATION = r"\d+-\d{1,2}(:\d{1,2}){0,2}|\d+(:\d{1,2}){0,2}"
+_CLOCK = r"\d{1,2}:\d{2}(:\d{2})?"
+_MAILS = (
+    "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",
+    "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS",
+)  # fmt: skip
+_AFTER = r"after(any|notok|ok|corr|burstbuffer)?"
+_DEPENDENCY = rf"(singleton|{_AFTER}(:\d+(_(\d+|\*))?(\+\d+)?)+)"
+
+
+class _Form(NamedTuple):
+    """A value has to match ``pattern``; ``rule`` says so to a person."""
+
+    pattern: str
+    rule: str
+
+
+_NAMES = _Form(
+    _NAME, "Slurm's names may hold letters, digits and . _ + @ = - and start with a letter or digit"
+)
+_SEVERAL = _Form(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separated by commas")
+_MEMORY = _Form(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G; M is meant without one")
+_NODES = _Form(nodelist.FORM, nodelist.RULE)
+_OUTPUT = _Form(
+    # Slurm makes no folder for it, and a job that cannot write its output ends without a word.
+    r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
+    "write a file name or a full path: letters, digits, . _ + = @ , - and patterns as %j (%% for %)",
+)
+
+FORMS: Mapping[str, _Form] = {
+    "name": _NAMES,
+    "partition": _SEVERAL,
+    "account": _NAMES,
+    "qos": _NAMES,
+    "reservation": _SEVERAL,
+    "time": _Form(
+        rf"{_DURATION}|UNLIMITED|INFINITE", "use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does"
+    ),
+    "memory": _MEMORY,
+    "memory_per_cpu": _MEMORY,
+    "constraint": _Form(
+        r"[A-Za-z0-9(\[][A-Za-z0-9._+@=&|*:,()\[\]-]*",
+        "write features joined by & | , as sbatch(1) does, without spaces",
+    ),
+    "nodelist": _NODES,
+    "exclude": _NODES,
+    "licenses": _Form(
+        r"[A-Za-z0-9][A-Za-z0-9._@:,|=+-]*", "write NAME[@SERVER][:COUNT], separated by commas"
+    ),
+    "mail_type": _Form(
+        rf"({'|'.join(_MAILS)})(,({'|'.join(_MAILS)}))*",
+        f"choices, separated by commas: {', '.join(_MAILS)}",
+    ),
+    "mail_user": _Form(r"[A-Za-z0-9][A-Za-z0-9._%+@-]*", "write one address or the name of a user"),
+    "array": _Form(
+        r"\d+(-\d+(:\d+)?)?(,\d+(-\d+(:\d+)?)?)*(%\d+)?", "write numbers and ranges: 0-7, 1,3,5 or 0-99%10"
+    ),
+    "dependency": _Form(
+        rf"{_DEPENDENCY}([,?]{_DEPENDENCY})*",
+        "write TYPE:JOB[:JOB…] with after, afterany, afternotok, afterok or aftercorr, or singleton",
+    ),
+    "begin": _Form(
+        rf"now(\+\d+(seconds?|minutes?|hours?|days?|weeks?)?)?|midnight|noon|fika|teatime|today|tomorrow|"
+        rf"{_CLOCK}|\d{{4}}-\d{{2}}-\d{{2}}(T{_CLOCK})?",
+        "write now+2hours, 20:00, tomorrow or 2026-12-24T18:00",
+    ),
+    "gpu": _Form(r"[A-Za-z0-9][A-Za-z0-9._-]*", "write the type as Slurm's GRES names it, as in v100"),
+    "gpu_bind": _Form(
+        r"(verbose,)?(closest|none|single:\d+|per_task:\d+|map_gpu:[\d,*]+|mask_gpu:[\dA-Fa-fx,*]+)",
+        "choices: none, closest, single:N, per_task:N, map_gpu:LIST, mask_gpu:LIST",
+    ),
+    "cpu_bind": _Form(
+        r"((verbose|quiet),)?(none|cores|threads|sockets|ldoms|rank|rank_ldom|map_cpu:[\dA-Fa-fx,*]+|"
+        r"mask_cpu:[\dA-Fa-fx,*]+|map_ldom:[\dA-Fa-fx,*]+|mask_ldom:[\dA-Fa-fx,*]+)",
+        "choices: none, cores, threads, sockets, ldoms, rank, map_cpu:LIST, mask_cpu:LIST",
+    ),
+    "output": _OUTPUT,
+    "error": _OUTPUT,
+    "min_free": _Form(
+        r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"
+    ),
+    "workdir": _Form(r"/[^\x00-\x1f\x7f]*", "write a full path inside the container"),
+}
+"""Field of a job → what its text has to look like."""
+
+_MOST_OF_NODE = 65_533
+"""Slurm counts what a node has in 16 bits, of which the last values have meanings (NO_VAL16, INFINITE16)."""
+
+_COUNTS: Mapping[str, tuple[int, int]] = {
+    "nodes": (1, nodelist.MOST),
+    "ranks_per_node": (1, _MOST_OF_NODE),
+    "cpus_per_rank": (1, _MOST_OF_NODE),
+    "gpus_per_node": (0, _MOST_OF_NODE),
+    "chain": (0, 10_000),
+    "min_nodes": (0, nodelist.MOST),
+    "fabric_gbit": (1, 1_000_000),
+    "warning": (0, 65535),  # sbatch(1), --signal
+}
+_MODULE = re.compile(r"(swap )?[A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*( [A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*)?")
+_SBATCH = re.compile(r"(--[a-z][a-z-]*|-[A-Za-z])([= ].*)?")
+_HAVE_FIELDS = {
+    "job-name": "name", "J": "name", "nodes": "nodes", "N": "nodes", "ntasks": "nodes and ranks_per_node",
+    "n": "nodes and ranks_per_node", "ntasks-per-node": "ranks_per_node", "cpus-per-task": "cpus_per_rank",
+    "c": "cpus_per_rank", "time": "time", "t": "time", "output": "output", "o": "output", "error": "error",
+    "e": "error", "array": "array", "a": "array", "signal": "warning", "open-mode": "output",
+    "chdir": "directory", "D": "directory", "workdir": "directory", "wrap": "command",
+}  # fmt: skip
+"""Options of sbatch on which the rest of the script rests, and the field that sets each.
+
+``workdir`` is what ``chdir`` was called before Slurm 18.08.
+"""
+
+
+class Objection(NamedTuple):
+    """Why the value of a field will not do."""
+
+    field: str
+    value: object
+    what: str
+
+
+def objections(values: Mapping[str, object]) -> Iterator[Objection]:
+    """Yield what is wrong with the values of a job, by field; empty ones say nothing and are well."""
+    for field, form in FORMS.items():
+        value = values.get(field)
+        # fullmatch, as $ would let a line break at the end through
+        if (
+            value is not None
+            and not (value == "" and field not in _NEEDED)
+            and (not isinstance(value, str) or not re.fullmatch(form.pattern, value, re.ASCII))
+        ):
+            yield Objection(field, value, form.rule)
+        elif isinstance(value, str) and (what := numbers.wrong(field, value)):
+            yield Objection(field, value, what)
+    for field, (least, most) in _COUNTS.items():
+        value = values.get(field)
+        if isinstance(value, int) and not least <= value <= most:
+            yield Objection(field, value, f"at least {least}" if value < least else f"at most {most}")
+    for field, judge in _EACH.items():
+        for item in _items(values.get(field)):
+            if what := judge(item):
+                yield Objection(field, item, what)
+
+
+def option(field: str) -> str:
+    """Return the option of the command line that sets a field."""
+    return {"modules": "--module", "binds": "--bind", "trainer": "TRAINER"}.get(
+        field, f"--{field.replace('_', '-')}"
+    )
+
+
+def check_spec(spec: JobSpec) -> None:
+    """Refuse a job of which a value could not be written as Slurm, or a shell, would read it.
+
+    Raises:
+        BadInput: naming the option.
+    """
+    values = {name: getattr(spec, name) for name in spec.__struct_fields__}
+    for found in objections(values):
+        raise refused(found)
+    check_command(spec.command)
+    _check_elastic(spec)
+
+
+def _check_elastic(spec: JobSpec) -> None:
+    if spec.min_nodes and not spec.elastic:
+        raise BadInput(f"--min-nodes {spec.min_nodes}: this belongs to --elastic", fix="add --elastic")
+    if spec.min_nodes > spec.nodes:
+        raise BadInput(f"--min-nodes {spec.min_nodes}: the job has at most --nodes {spec.nodes}")
+
+
+def check_names(**names: str | None) -> None:
+    """Refuse what Slurm could read otherwise than as a name; each is given by its option."""
+    for field, value in names.items():
+        if value is not None:
+            for found in objections({field: value}):
+                raise refused(found)
+
+
+def check_time(time: str) -> None:
+    """Refuse a time limit that sbatch would not take."""
+    for found in objections({"time": time}):
+        raise refused(found)
+
+
+def check_command(command: Sequence[str]) -> None:
+    """Refuse a job that has nothing to run."""
+    if not command:
+        raise BadInput(
+            "there is no command to run: name a trainer, or give a command after --",
+            fix="toolkit launch mnist, or: toolkit launch --image FILE.sif -- COMMAND",
+        )
+
+
+def refused(found: Objection) -> BadInput:
+    """Return the error for a value that an option gave."""
+    shown = found.value if isinstance(found.value, int) else repr(found.value)
+    return BadInput(f"{option(found.field)} {shown}: {found.what}")
+
+
+def as_name(text: str) -> str:
+    """Make a name that Slurm takes from the word that a command begins with."""
+    return re.sub(r"[^A-Za-z0-9._+@=-]", "-", text).lstrip("._+@=-")[:64] or "job"
+
+
+_NEEDED = {"name", "time", "partition", "account", "output"}
+"""Fields that may not be empty where they are given."""
+
+
+def _items(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from (str(name) for name in value)
+    elif isinstance(value, tuple | list):
+        yield from (str(item) for item in value)
+
+
+def _module(item: str) -> str:
+    return "" if _MODULE.fullmatch(item) else "this is no name of a module"
+
+
+def _sbatch(item: str) -> str:
+    if not item.isprintable() or not _SBATCH.fullmatch(item):
+        return "write one option of sbatch on one line, as in --comment=x or -p gpu"
+    try:
+        sbatch.words(item)
+    except ValueError:
+        return "a quotation mark is not closed"
+    if not sbatch.is_one_option(item):
+        return "sbatch reads this as more than one option; quote a value with blanks: --comment='x y'"
+    name = sbatch.reserved(item, _HAVE_FIELDS)
+    return f"set this by the field {_HAVE_FIELDS[name]}" if name else ""
+
+
+def bind_fault(item: str) -> str:
+    """Return why a bind will not do; empty text if it will."""
+    if not item.isprintable() or "," in item:
+        return "a bind holds no comma, line break or control character"
+    return "" if re.fullmatch(r"[^:]+(:[^:]+(:[a-z]+)?)?", item) else "write SRC[:DST[:ro]]"
+
+
+def _variable(item: str) -> str:
+    good = item.isidentifier() and item.isascii()
+    return "" if good else "not a name for a variable; use letters, digits and _"
+
+
+_EACH: Mapping[str, Callable[[str], str]] = {
+    "modules": _module,
+    "sbatch": _sbatch,
+    "binds": bind_fault,
+    "env": _variable,
+}

@@ -1,0 +1,95 @@
+"""Say what nobody said of a job, where it follows from the site or from what the job is; pure."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.launch.request.layers import Layer, Merged, merge
+from toolkit.launch.sites import partition
+from toolkit.launch.sites.share import FITTED
+from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import JobFile
+from toolkit.model.site import Site
+from toolkit.scheduler.times import minutes
+
+WARNING = 120
+"""Seconds before the time limit in which a trainer writes its checkpoint."""
+
+OUTPUT_OF_ARRAY = "output-%a.log"
+"""Where each task of an array writes; in one file they would write between each other's lines."""
+
+_SHORTEST = 10
+"""Minutes of a time limit below which a job is over before a checkpoint is of use."""
+
+_ASKED = (
+    "nodes", "ranks_per_node", "cpus_per_rank", "gpus_per_node", "gpu", "memory", "memory_per_cpu", "time",
+    "partition", "constraint", "sbatch",
+)  # fmt: skip
+"""Fields of a job that decide which partition can run it."""
+
+
+def completed(merged: Merged, site: Site | None) -> Merged:
+    """Return the job with its partition, cores per rank, a warning for trainers, and an output for arrays.
+
+    Raises:
+        BadInput: if no partition of the site can run the job, or the job names a partition that cannot.
+    """
+    merged = _placed(merged, site) if site else merged
+    job = merged.job
+    layers = []
+    if job.warning is None and _can_stop(job, site):
+        layers.append(Layer("default of trainers", JobFile(warning=WARNING)))
+    if job.array and merged.origins.get("output") == "default":
+        layers.append(Layer("default of arrays", JobFile(output=OUTPUT_OF_ARRAY)))
+    if not layers:
+        return merged
+    more = merge(layers)
+    found = merge([Layer("", job), *layers])
+    return Merged(found.job, {**merged.origins, **more.origins}, merged.note)
+
+
+def _placed(merged: Merged, site: Site) -> Merged:
+    """Return the job in the partition that runs it, with the cores, memory and features that fit there."""
+    job, origins = merged.job, dict(merged.origins)
+    asked = {field: value for field, value in job.said().items() if field in _ASKED}
+    of_site = f"site {job.site}"
+    unsaid = [f for f in ("partition", *FITTED) if f not in asked or origins.get(f) == of_site]
+    spec = JobSpec(name="", image="", command=(), directory="", **asked)  # type: ignore[arg-type]
+    try:
+        choice = partition.choose(spec, site, job.site or "", unsaid)
+    except BadInput as error:
+        raise BadInput(error.message, fix=error.fix, detail=_elsewhere(asked, origins, of_site)) from None
+    found, part = choice.spec, choice.partition
+    if part is None:
+        return merged
+    reasons = {
+        "partition": choice.why,
+        "cpus_per_rank": f"{part.cores} cores of a node in {part.name}",
+        "memory": f"memory of a node in {part.name}",
+        "constraint": "",
+    }
+    for field, reason in reasons.items():
+        value = getattr(found, field)
+        if value != getattr(spec, field):
+            job = msgspec.structs.replace(job, **{field: value or None})
+            origins[field] = reason
+    note = f"partition {part.name}: {choice.why}" if choice.why else ""
+    return Merged(job, origins, note)
+
+
+def _elsewhere(asked: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
+    """Return a line for each value that is from settings, variables or a job file."""
+    places = {field: origins.get(field, "") for field in asked}
+    return [
+        f"{field} = {asked[field]} <- {place}"
+        for field, place in places.items()
+        if place not in {"", "default", of_site} and not place.startswith("-")
+    ]
+
+
+def _can_stop(job: JobFile, site: Site | None) -> bool:
+    if job.trainer is None or job.time is None or (site and site.scheduler != "slurm"):
+        return False
+    limit = minutes(job.time)
+    return limit is not None and limit >= _SHORTEST

@@ -1,0 +1,34 @@
+"""The grammar of a fix file: which words it may add to a launch; pure.
+
+A fix may come from anybody. Its words become options of ``singularity exec``, in front of the image.
+"""
+
+import re
+from collections.abc import Iterator
+
+from toolkit.launch.request.checks import bind_fault
+from toolkit.model.fix import Fix
+
+_OPTION = re.compile(r"--[a-z][a-z0-9-]*(?:=.+)?|-[A-Za-z]")
+_WITH_VALUE = ("--env", "--no-mount")
+"""Options whose value is a word of its own, of those that toolkit writes."""
+
+
+def faults(fix: Fix) -> Iterator[tuple[str, str]]:
+    """Yield field and fault for each word of a fix that a launch does not take."""
+    before = ""
+    for word in fix.launch.container:
+        value = before in _WITH_VALUE and not word.startswith("-")
+        # A word that is neither would be taken for the image.
+        if not word.isprintable() or not (value or _OPTION.fullmatch(word)):
+            yield "launch.container", f"expected an option such as --nv or --home=DIR, found {word!a}"
+        before = "" if value else word
+    for bind in fix.launch.binds:
+        if why := bind_fault(bind):
+            yield "launch.binds", f"{bind!a}: {why}"
+    for name, setting in fix.launch.env.items():
+        if not setting.replace("\n", "").replace("\t", "").isprintable():
+            yield "launch.env", f"{name}: a control character"
+    for field, text in (("image", fix.image), ("place", fix.place), ("digest", fix.digest or "")):
+        if not text.isprintable():
+            yield field, "a line break or a control character"

@@ -1,0 +1,168 @@
+"""Put together what is said of a job in several places; the later place wins, and each is remembered."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.knowledge.strict import shape
+from toolkit.launch.request.checks import Objection, objections, option
+from toolkit.model.jobfile import JobFile
+from toolkit.model.site import Site
+
+PREFIX = "TOOLKIT_"
+"""Before the name of a field, a variable of the environment that sets it: ``TOOLKIT_ACCOUNT``."""
+
+OPTION = "option"
+"""The source of what the command line says."""
+
+_LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env"}
+"""Fields that no single variable can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place says; ``source`` names the place, ``lines`` the line of a field in a file."""
+
+    source: str
+    said: JobFile
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def where(self, name: str) -> str:
+        """Return where a field stands, as a person looks it up."""
+        if self.source == OPTION:
+            return option(name)
+        if self.source == PREFIX:
+            return f"{PREFIX}{name.upper()}"
+        line = self.lines.get(name)
+        return f"{self.source}:{line}" if line else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The job as all places together have it, and where each value is from.
+
+    ``note`` says why the job goes to another partition than the site's default, else it is empty.
+    """
+
+    job: JobFile
+    origins: Mapping[str, str]
+    note: str = ""
+
+
+DEFAULTS = JobFile(
+    image="tf2.15-cpu",
+    nodes=1,
+    ranks_per_node=1,
+    time="01:00:00",
+    output="output.log",
+    preflight=True,
+)
+"""What holds where nobody says otherwise."""
+
+
+def merge(layers: Iterable[Layer]) -> Merged:
+    """Take the last word on every field; ``env`` is put together name by name, lists are replaced.
+
+    A ``trainer`` and a ``command`` exclude each other: the later one counts, and what belongs to the other
+    goes with it.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for layer in layers:
+        said = layer.said.said()
+        for new, old in (("trainer", ("command",)), ("command", ("trainer", "arguments"))):
+            for name in old if new in said else ():
+                values.pop(name, None)
+                origins.pop(name, None)
+        for name, value in said.items():
+            values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
+            origins[name] = layer.where(name)
+    return Merged(JobFile(**values), origins)
+
+
+def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> Layer:
+    """Make a layer of values from a file or from variables; ``strict`` ones have types already.
+
+    Raises:
+        BadInput: one line with place, field and choices.
+    """
+    try:
+        said = msgspec.convert({k: v for k, v in raw.items() if v is not None}, JobFile, strict=strict)
+    except msgspec.ValidationError as error:
+        found = shape(str(error), JobFile)
+        told = f"; choices: {', '.join(found.choices)}" if found.choices else ""
+        name = found.path.partition("[")[0]
+        raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{told}")) from error
+    for bad in objections(said.said()):
+        raise _refused(bad, source, lines)
+    for name, what in _at_odds(said):
+        raise BadInput(_at(source, lines, name, what))
+    return Layer(source, said, lines)
+
+
+def _at_odds(said: JobFile) -> Iterator[tuple[str, str]]:
+    """Yield what one place says of two things that exclude each other; of two places the later one counts."""
+    if said.command is not None and said.trainer is not None:
+        yield "command", "this stands in place of a trainer, and one is named too; leave one of them out"
+    if said.command is not None and said.arguments is not None:
+        yield "arguments", "these are a trainer's; write them behind the words of the command"
+
+
+def from_variables(environment: Mapping[str, str]) -> Layer:
+    """Return what variables say: ``TOOLKIT_`` and the name of a field that holds one value.
+
+    Raises:
+        BadInput: naming the variable.
+    """
+    fields = [name for name in JobFile.__struct_fields__ if name not in _LISTS]
+    given = {name: environment.get(f"{PREFIX}{name.upper()}") or None for name in fields}
+    return checked(given, PREFIX, {}, strict=False)
+
+
+def of_site(name: str, site: Site) -> Layer:
+    """Return what a site profile says of every job there; ``sbatch`` lines are added by the script."""
+    default = site.defaults
+    said = JobFile(
+        partition=default.partition or None,
+        account=default.account or None,
+        qos=default.qos or None,
+        constraint=default.constraint or None,
+        time=default.time or None,
+        memory=default.memory or None,
+        cpus_per_rank=default.cpus_per_rank,
+        exclusive=default.exclusive or None,
+        licenses=default.licenses or None,
+        directory=site.directory or None,
+    )
+    for bad in objections(said.said()):
+        raise _refused(bad, f"site {name}", {})
+    return Layer(f"site {name}", said)
+
+
+def _in_words(what: str) -> str:
+    """Say what kind of value is wanted, as a person who writes the file knows it."""
+    kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
+             "object": "names and values"}  # fmt: skip
+    found = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)
+    return f"write {kinds[found['kind']]}" if found and found["kind"] in kinds else what
+
+
+def _refused(bad: Objection, source: str, lines: Mapping[str, int]) -> BadInput:
+    name = f"{bad.field}.{bad.value}" if bad.field == "env" else bad.field
+    what = f"{bad.value!r}: {bad.what}" if isinstance(bad.value, str) else f"{bad.value}: {bad.what}"
+    return BadInput(_at(source, lines, name, what))
+
+
+def _at(source: str, lines: Mapping[str, int], name: str, what: str) -> str:
+    shown = "".join(c if c.isprintable() else "?" for c in name)
+    text = "".join(c if c.isprintable() else "?" for c in what)
+    if source == PREFIX:
+        return f"{PREFIX}{shown.upper()}: {text}"
+    if source == OPTION:
+        return f"{option(shown.partition('.')[0])} {text}"
+    line = lines.get(name) or lines.get(name.partition(".")[0]) or 0
+    return f"{source}{f':{line}' if line else ''}: {f'{shown}: ' if shown else ''}{text}"

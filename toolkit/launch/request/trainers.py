@@ -1,0 +1,105 @@
+"""The trainers as the launching side knows them: those inside the images, and files of one's own."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import PurePath
+
+from toolkit.errors import BadInput
+from toolkit.knowledge import trainers as known
+from toolkit.launch.request.checks import as_name
+from toolkit.model.facts import ImageFacts
+from toolkit.model.jobfile import JobFile, Strategy
+from toolkit.model.prediction import Mode
+from toolkit.near import near
+from toolkit.versions import older
+
+
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """``program`` is what Python runs: ``-m`` and a module of the image, or a file.
+
+    ``dataset`` is what ``toolkit data get`` fetches, empty for a trainer that needs none, or one's own;
+    ``bring`` is true where a person has to bring the data.
+    ``own`` is true of a person's own file, which has to be brought to where the job runs. ``since`` is the
+    first release whose images can run it.
+    """
+
+    name: str
+    program: tuple[str, ...]
+    since: str
+    dataset: str = ""
+    bring: bool = False
+    own: bool = False
+
+    def command(self, data: str, output: str, strategy: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the command of one rank; later options win, so a person's own come last."""
+        given = ("--data", data) if data else ()
+        options = (*given, "--output", output, "--strategy", strategy)
+        return ("python", *self.program, *options, *arguments)
+
+    def at(self, path: str) -> "Trainer":
+        """Return it as it is where its file lies at ``path``."""
+        return replace(self, program=(path,)) if self.own else self
+
+
+def check_carried(job: JobFile, image: ImageFacts) -> None:
+    """Look whether an image's own toolkit has a job's trainer and strategy; an image that says none may.
+
+    Raises:
+        BadInput: if it is older than them.
+    """
+    if job.trainer is None:
+        return
+    carried, trainer = (image.stack or {}).get("toolkit"), find(job.trainer)
+    strategies, needs = known.trainers().strategies, [(trainer.name, trainer.since)]
+    if job.strategy and job.strategy not in strategies.first:
+        needs.append((f"--strategy {job.strategy}", strategies.since))
+    for what, since in needs:
+        if isinstance(carried, str) and older(carried, since):
+            raise BadInput(
+                f"{image.path}: carries toolkit {carried}, and {what} came with {since}",
+                fix="build the image again: toolkit image build RECIPE && toolkit image sif RECIPE",
+            )
+
+
+def other_modes(job: JobFile) -> tuple[Mode, ...]:
+    """Return the modes beyond the engine's own choice that serve a job: Gloo, where no MPI is needed."""
+    return ("gloo",) if job.trainer and job.strategy not in known.trainers().strategies.mpi else ()
+
+
+def usual_strategy(ranks: int) -> Strategy:
+    """Return how a trainer is distributed where nobody says it."""
+    return "horovod" if ranks > 1 else "single"
+
+
+@cache
+def shipped() -> dict[str, Trainer]:
+    """Return the trainers inside the images, by name."""
+    return {
+        row.name: Trainer(
+            row.name,
+            ("-m", f"toolkit.trainers.{row.name.replace('-', '_')}"),
+            row.since,
+            row.dataset,
+            row.bring,
+        )
+        for row in known.trainers().trainer
+    }
+
+
+def find(name: str) -> Trainer:
+    """Return a trainer by name, or the one in a file whose name ends in ``.py``.
+
+    Raises:
+        BadInput: naming the choices.
+    """
+    if name.endswith(".py"):
+        return Trainer(as_name(PurePath(name).stem), (name,), known.trainers().strategies.since, own=True)
+    try:
+        return shipped()[name]
+    except KeyError:
+        raise BadInput(
+            f"there is no trainer '{name}'{near(name, shipped())}; choices: {', '.join(shipped())}, "
+            "or a file FILE.py",
+            fix="for a command of your own: toolkit launch --image FILE.sif -- COMMAND",
+        ) from None

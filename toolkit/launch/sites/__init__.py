@@ -1,0 +1,1 @@
+"""A job and the partitions of its site; site profiles drafted and checked."""

@@ -1,0 +1,161 @@
+"""Choose the partition of a job, with the cores, memory and features that go with it; pure."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.knowledge import sbatch
+from toolkit.launch.sites.limits import states
+from toolkit.launch.sites.share import Trial, trial
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Partition, Site
+from toolkit.near import near
+
+_LESS = "ask for less"
+"""What to do if no partition can run a job."""
+
+
+class Choice(NamedTuple):
+    """A job in its partition.
+
+    ``spec`` has the partition, and the cores, memory and features that fit there. ``partition`` is ``None``
+    if the profile does not describe it, or the job names several. ``why`` is the reason for a partition that
+    is neither named nor the default, else empty.
+    """
+
+    spec: JobSpec
+    partition: Partition | None = None
+    why: str = ""
+
+
+def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -> Choice:
+    """Return a job in a partition that can run it.
+
+    A job stays in the partition that it names. Else it goes to the site's default partition if that can run
+    it, or to the first partition of the profile that can. An unknown limit forbids nothing. A partition of
+    which the profile states what matters comes before others: its GPUs if the job asks for some, and the
+    limits that the job exceeds in the default partition.
+
+    Args:
+        spec: the job.
+        site: the profile of its site.
+        name: the name of the profile.
+        unsaid: which of ``partition`` and the fields ``FITTED`` the user does not set; they are empty, or
+            have the profile's defaults.
+
+    Raises:
+        BadInput: if no partition can run the job, naming the limits of each; if the partition that the job
+            names cannot, naming those that can.
+    """
+    if not site.partitions:
+        return Choice(spec)
+    by_sbatch = _named_by_sbatch(spec, site)
+    if "partition" in unsaid and not by_sbatch:
+        return _first(spec, site, name, unsaid)
+    named = [_find(wanted, site, name) for wanted in (by_sbatch or spec.partition or "").split(",")]
+    # Cores that fit one of several partitions may not fit the others.
+    trials = [trial(spec, one, site, unsaid if len(named) == 1 else ()) for one in named if one]
+    for found in trials:
+        if found.problems:
+            others = [part for part in site.partitions if part.name != found.partition.name]
+            raise _refused(found, [trial(spec, part, site, unsaid) for part in others], name)
+    return Choice(trials[0].spec, trials[0].partition) if len(named) == len(trials) == 1 else Choice(spec)
+
+
+def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Choice:
+    """Return a job in the default partition, or in another one that can run it."""
+    # If the profile names no default partition, its limits are unknown.
+    usual = site.partition() or Partition(name="")
+    trials = [trial(spec, part, site, unsaid) for part in dict.fromkeys((usual, *site.partitions))]
+    fitting = [found for found in trials if not found.problems]
+    if not fitting:
+        first, *more = (found for found in trials if found.partition.name)
+        raise _refused(first, more, name)
+    kinds = _kinds(trials[0])
+    best = min(fitting, key=lambda found: len(_unstated(found.partition, kinds)))
+    if best.partition is usual:
+        return Choice(best.spec, site.partition())
+    chosen = msgspec.structs.replace(best.spec, partition=best.partition.name)
+    return Choice(chosen, best.partition, _why(trials[0], best, kinds))
+
+
+def _why(usual: Trial, best: Trial, kinds: Sequence[str]) -> str:
+    """Return why a job goes to another partition than the default one."""
+    if not usual.partition.name:
+        return "the profile names no default partition"
+    default = f"the default partition {usual.partition.name}"
+    if not usual.problems:
+        return f"the profile does not state {' and '.join(_unstated(usual.partition, kinds))} of {default}"
+    why = f"{default} has {_limits(usual)}"
+    unknown = " and ".join(_unstated(best.partition, kinds))
+    return f"{why}; the profile does not state {unknown} of {best.partition.name}" if unknown else why
+
+
+def _refused(named: Trial, others: Sequence[Trial], site: str) -> BadInput:
+    """Return the error for a partition that cannot run a job, with the other partitions that can."""
+    fitting = [found.partition for found in others if not found.problems]
+    if others and not fitting:
+        return _nowhere([named, *others], site)
+    kinds = _kinds(named)
+    known = [part.name for part in fitting if not _unstated(part, kinds)]
+    unknown = [part.name for part in fitting if _unstated(part, kinds)]
+    fix = f"--partition {' or '.join(known or unknown)}" if fitting else _LESS
+    if unknown:
+        fix += f"; limits of {', '.join(unknown)} are unknown"
+    options = ", ".join(problem.option for problem in named.problems)
+    message = f"{options}: partition {named.partition.name} has {_limits(named)} (site {site})"
+    return BadInput(message, fix=fix)
+
+
+def _nowhere(trials: Sequence[Trial], site: str) -> BadInput:
+    """Return the error for a job that no partition can run, with the limits of each."""
+    options = dict.fromkeys(problem.option for found in trials for problem in found.problems)
+    limits: dict[str, list[str]] = {}
+    for found in trials:
+        limits.setdefault(_limits(found), []).append(found.partition.name)
+    each = "; ".join(f"{', '.join(names)}: {having}" for having, names in limits.items())
+    return BadInput(f"{', '.join(options)}: no partition of site {site} can run this ({each})", fix=_LESS)
+
+
+def _kinds(found: Trial) -> list[str]:
+    """Return the kinds of limits that another partition has to state to be known to run a job."""
+    kinds = [problem.kind for problem in found.problems]
+    if found.spec.gpus_per_node:
+        kinds += ["GPUs", *(["GPU type"] if found.spec.gpu else [])]
+    return list(dict.fromkeys(kinds))
+
+
+def _unstated(partition: Partition, kinds: Iterable[str]) -> list[str]:
+    """Return the kinds of limits that the profile does not state of a partition."""
+    return [kind for kind in kinds if not states(partition, kind)]
+
+
+def _limits(found: Trial) -> str:
+    return " and ".join(dict.fromkeys(problem.limit for problem in found.problems))
+
+
+def _find(wanted: str, site: Site, name: str) -> Partition | None:
+    """Return the partition of a name, the default one for none; ``None`` if the profile has no default.
+
+    Raises:
+        BadInput: if the profile describes no partition of that name.
+    """
+    found = site.partition(wanted)
+    if found is None and wanted:
+        known = [part.name for part in site.partitions]
+        raise BadInput(
+            f"--partition {wanted}: site {name} has no such partition{near(wanted, known)}; "
+            f"choices: {', '.join(known)}"
+        )
+    return found
+
+
+def _named_by_sbatch(spec: JobSpec, site: Site) -> str:
+    """Return the partition that the last option of sbatch names, as ``-p gpus`` does; else empty text."""
+    for line in reversed((*site.defaults.sbatch, *spec.sbatch)):
+        if sbatch.is_one_option(line) and sbatch.reserved(line, ("partition", "p")):
+            option, *more = sbatch.words(line)
+            return option.partition("=")[2] or "".join(more) or option[2:]
+    return ""

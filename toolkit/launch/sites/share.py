@@ -1,0 +1,72 @@
+"""Fit the defaults of a job (cores per rank, memory, features) to one partition; pure."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import msgspec
+
+from toolkit.launch.sites.limits import Problem, megabytes, problems
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Partition, Site
+
+FITTED = ("cpus_per_rank", "memory", "constraint")
+"""Fields of a job whose defaults in a profile hold for its default partition only."""
+
+_MIXED = 2
+"""Features from which on the nodes of a partition are taken to differ."""
+
+
+class Trial(NamedTuple):
+    """A job as it would be in a partition, and the limits that it exceeds there."""
+
+    partition: Partition
+    spec: JobSpec
+    problems: tuple[Problem, ...]
+
+
+def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> Trial:
+    """Return a job as it would be in a partition of a site.
+
+    Fields of ``FITTED`` that are ``unsaid`` change. Cores per rank become the rank's share of a node if they
+    are not set, or if the profile's default exceeds the node. Memory is at most the memory of a node. A
+    constraint that the nodes do not meet is dropped. All other fields stay.
+    """
+    found = _problems(spec, partition, site)
+    kinds = {problem.kind for problem in found}
+    changes: dict[str, int | str | None] = {}
+    too_many = "cores" in kinds or (spec.memory_per_cpu and "memory" in kinds)
+    if "cpus_per_rank" in unsaid and (spec.cpus_per_rank is None or too_many):
+        changes["cpus_per_rank"] = cores_of_rank(spec, partition)
+    most = partition.memory_mb
+    if "memory" in unsaid and spec.memory and most and megabytes(spec.memory) > most:
+        changes["memory"] = f"{most}M"
+    if "constraint" in unsaid and "features" in kinds:
+        changes["constraint"] = ""
+    if not changes:
+        return Trial(partition, spec, found)
+    fitted = msgspec.structs.replace(spec, **changes)
+    return Trial(partition, fitted, _problems(fitted, partition, site))
+
+
+def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
+    """Return a rank's share of a node's cores, ``None`` if they are unknown.
+
+    A job that asks for some of a node's GPUs has that part of its cores; one that asks for memory per core
+    has no more cores than there is memory for.
+    """
+    # Nodes with different features may have different numbers of cores: the profile names the largest.
+    if not partition.cores or len(partition.features) >= _MIXED:
+        return None
+    cores = partition.cores
+    if spec.gpus_per_node and partition.gpus:
+        cores = cores * min(spec.gpus_per_node, partition.gpus) // partition.gpus
+    each = megabytes(spec.memory_per_cpu) if spec.memory_per_cpu else 0
+    if each and partition.memory_mb:
+        cores = min(cores, int(partition.memory_mb / each))
+    return max(1, cores // spec.ranks_per_node)
+
+
+def _problems(spec: JobSpec, partition: Partition, site: Site) -> tuple[Problem, ...]:
+    most = max((part.gpus or 0 for part in site.partitions), default=0)
+    whole = msgspec.structs.replace(spec, sbatch=(*site.defaults.sbatch, *spec.sbatch))
+    return tuple(problems(whole, partition, most))

@@ -1,0 +1,1 @@
+"""Records of jobs, their submission, and their state in Slurm."""

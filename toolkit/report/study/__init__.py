@@ -1,0 +1,1 @@
+"""Trainings, studies and timelines for people: text, tables, plots and pages."""

@@ -1,0 +1,132 @@
+"""The plot of a training, as a PNG file; the only module that imports matplotlib."""
+
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toolkit.number import number
+from toolkit.report.plain import one_line
+from toolkit.report.study.plot_style import without_matplotlib
+from toolkit.report.study.training import speed, thinned, title
+from toolkit.study.result import Result, Training
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# From the palette of Okabe and Ito, whose colours stay apart for eyes that take some colours for others.
+# Markers and dashes say the same again, for print without colour.
+_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
+
+_DPI = 160
+
+_DRAWN = 1000
+"""Epochs that are drawn: more than a panel of the plot has pixels for."""
+
+_MANY = 16
+"""Up to so many epochs there is room to mark and number each."""
+
+
+def training_png(training: Training, result: Result) -> bytes:
+    """Draw accuracy, loss and speed of each epoch, and return the PNG.
+
+    Raises:
+        Missing: if matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+    except ImportError as error:
+        raise without_matplotlib("training.png is", "--no-plot") from error
+    room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
+    with mpl.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
+        return _drawn(Figure(figsize=(11.5, 4.2), layout=room), training, result)
+
+
+def _drawn(figure: "Figure", training: Training, result: Result) -> bytes:
+    """Draw on a figure and return it as PNG."""
+    accuracy, loss, speed = figure.subplots(1, 3)
+    epochs = thinned(training.epochs, _DRAWN)
+    numbers = [one.epoch for one in epochs]
+    _lines(accuracy, numbers, [one.accuracy for one in epochs], [one.test_accuracy for one in epochs])
+    _lines(loss, numbers, [one.loss for one in epochs], [one.test_loss for one in epochs])
+    _bars(speed, numbers, [one.images_per_second for one in epochs])
+    loss.set_ylim(bottom=0)
+    figure.legend(*accuracy.get_legend_handles_labels(), loc="upper right", ncols=2, frameon=False)
+    for axes, name in ((accuracy, "Accuracy"), (loss, "Loss"), (speed, "Images per second, all ranks")):
+        _dress(axes, name, numbers)
+    _head(figure, result, len(epochs))
+    stream = io.BytesIO()
+    # Without the version of the software, so that equal trainings give equal files.
+    figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _lines(
+    axes: "Axes", numbers: Sequence[int], training: Sequence[float | None], test: Sequence[float | None]
+) -> None:
+    lines = [(training, "s--", _ORANGE, "training, mean of the epoch")]
+    if any(value is not None for value in test):
+        lines.append((test, "o-", _BLUE, "test, after the epoch"))
+    for values, style, color, name in lines:
+        size = 6 if len(numbers) <= _MANY else 3
+        # A line has a gap where a value is not known.
+        drawn = [math.nan if value is None else value for value in values]
+        axes.plot(numbers, drawn, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
+    values, _, color, _ = lines[-1]
+    _name_last(axes, numbers[-1], values[-1], color)
+    axes.margins(y=0.16)
+
+
+def _name_last(axes: "Axes", number: int, value: float | None, color: str) -> None:
+    """Write the last value of a line beside it, if it is known."""
+    if value is None:
+        return
+    axes.annotate(
+        f"{value:.4f}",
+        (number, value),
+        xytext=(9, 0),
+        textcoords="offset points",
+        va="center",
+        color=color,
+        fontweight="bold",
+    )
+
+
+def _bars(axes: "Axes", numbers: Sequence[int], speeds: Sequence[float]) -> None:
+    apart = max(1, numbers[1] - numbers[0]) if len(numbers) > _MANY else 1
+    bars = axes.bar(numbers, speeds, width=0.6 * apart, color=_GREEN, zorder=3)
+    if len(numbers) <= _MANY:
+        axes.bar_label(bars, [number(speed) for speed in speeds], padding=3, color=_GREY, fontsize=9)
+    axes.margins(y=0.12)
+
+
+def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_title(name, loc="left", fontsize=11)
+    axes.set_xlabel("epoch")
+    # All panels alike: half an epoch of room on both sides, as the bars need it.
+    axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
+    if len(numbers) <= _MANY:
+        axes.set_xticks(numbers)
+    if "second" in name:
+        axes.yaxis.set_major_formatter(lambda value, _: number(value))
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#999999")
+    axes.tick_params(colors=_GREY)
+
+
+def _head(figure: "Figure", result: Result, drawn: int) -> None:
+    scored = "" if result.test_accuracy is None else f"test accuracy {result.test_accuracy:.4f}   "
+    said = f"{scored}{speed(result)}"
+    if not result.complete:
+        said += f"   partial: {result.epochs} of {result.epochs_planned} epochs"
+    if drawn < result.epochs:
+        said += f"   {drawn} of {result.epochs:,} epochs are drawn"
+    figure.suptitle(f"{one_line(title(result))}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")
+    figure.text(0.01, 0.905, said, ha="left", va="center", fontsize=10.5, color=_GREY)

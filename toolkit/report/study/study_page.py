@@ -1,0 +1,194 @@
+"""A study as one HTML page that needs nothing else: no network, no scripts, its plots inside; pure."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+
+from toolkit.number import number
+from toolkit.report.plain import shown
+from toolkit.report.study.page_style import STYLE
+from toolkit.report.study.plot_style import color
+from toolkit.report.study.study_plots import Plot
+from toolkit.report.study.study_tables import Row, rows
+from toolkit.study.limits import duration, percent
+from toolkit.study.report import Report
+
+_HEAD = (
+    "ranks",
+    "nodes",
+    "s/{work}",
+    "{unit}/s",
+    "speed-up",
+    "effici&shy;ency",
+    "communi&shy;cation",
+    "waiting for samples",
+)
+
+_OVER_SMALLEST = (4, 5)
+"""Columns that say nothing where there is one size."""
+
+_NONE = "&ndash;"
+_MOST = 8
+"""Runs that are named one by one where they are not in a report."""
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style></head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+_METHOD = """\
+<section><h2>How to read it</h2>
+<p>An epoch is one pass over the data, of training alone. Speed-up and efficiency are relative to the smallest
+size of a series. The model of the time on <i>n</i> ranks is {models}:
+<i>P</i> is shared out, <i>K</i> is not, and the last term is the ring allreduce. Its range comes from fitting
+it anew to the times as they might have been measured, with every choice of terms that fits them nearly as
+well.</p></section>"""
+
+
+def page(report: Report, plots: Sequence[Plot]) -> str:
+    """Return the page."""
+    title = f"Scaling of {escape(report.title)}"
+    body = [
+        f"<header><h1>{title}</h1>{_lead(report)}</header>",
+        _words(report),
+        '<section class="plots" aria-label="Plots">',
+        *(_figure(plot) for plot in plots),
+        "</section>",
+        _figures(report),
+        _missing(report),
+        _environment(report),
+        _method(report),
+    ]
+    return shown(_PAGE.format(title=title, style=STYLE, body="\n".join(filter(None, body))))
+
+
+def _lead(report: Report) -> str:
+    cards = []
+    for place, line in enumerate(report.lines):
+        largest = line.curve.points[-1]
+        ranks = f"{largest.ranks} rank{'s' * (largest.ranks > 1)}"
+        nodes = f"{largest.nodes} node{'s' * (largest.nodes > 1)}"
+        reached, figure = f"on {ranks}, {nodes}", duration(largest.seconds.value)
+        if largest is not line.curve.base:
+            reached += f"; {100 * largest.efficiency.value:.0f} % of ideal"
+            figure = f"{largest.speedup.value:.2f}&times;"
+        cards.append(
+            f'<div class="card" style="border-color: {color(place)}"><span>{escape(line.label)}</span>'
+            f"<b>{figure}</b><span>{reached}</span></div>"
+        )
+    return f'<div class="cards">{"".join(cards)}</div>'
+
+
+def _words(report: Report) -> str:
+    verdicts = "".join(f"<p>{escape(text)}</p>" for text in report.verdicts)
+    parts = []
+    for line in report.lines:
+        if not line.sentences:
+            continue
+        name = f"<h3>{escape(line.label)}</h3>" if len(report.lines) > 1 else ""
+        items = "".join(f"<li>{escape(text)}</li>" for text in line.sentences)
+        parts.append(f"<div>{name}<ul>{items}</ul></div>")
+    return f'<section><h2>What it says</h2>{verdicts}<div class="beside">{"".join(parts)}</div></section>'
+
+
+def _figure(plot: Plot) -> str:
+    # Sizes in the file are fixed; on a page the plot takes the width that there is.
+    svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", plot.svg, count=1)
+    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
+    name = escape(plot.title, quote=True)
+    return f'<figure id="{plot.name}" role="img" aria-label="{name}">{_own(svg, plot.name)}</figure>'
+
+
+def _own(svg: str, name: str) -> str:
+    """Give the parts of a plot names that no other plot on the page has."""
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r"url\(#", f"url(#{name}-", svg)
+    return re.sub(r'href="#', f'href="#{name}-', svg)
+
+
+def _figures(report: Report) -> str:
+    found = rows(report)
+    cells = {id(row): _cells(row) for row in found}
+    # A column that nothing is known for is left out.
+    idle = _OVER_SMALLEST if all(len(line.curve.points) == 1 for line in report.lines) else ()
+    columns = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
+    head = "".join(
+        f"<th>{_HEAD[i].format(unit=escape(report.units), work=escape(report.work))}</th>" for i in columns
+    )
+    parts = ['<section><h2>Figures</h2><div class="beside tables">']
+    for line in report.lines:
+        name = f"<caption>{escape(line.label)}</caption>" if len(report.lines) > 1 else ""
+        body = "".join(
+            f'<tr class="{row.kind}">{"".join(f"<td>{cells[id(row)][i]}</td>" for i in columns)}</tr>'
+            for row in found
+            if row.series == line.label
+        )
+        table = f"<table>{name}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        parts.append(f'<div class="wide">{table}</div>')
+    note = "<p>Medians, and below them the least and the greatest of all runs."
+    if any(row.kind == "predicted" for row in found):
+        note += " Rows in italics are predicted by the model, with the range of 95 of 100 measurements."
+    return "\n".join([*parts, f"</div>{note}</p></section>"])
+
+
+def _cells(row: Row) -> list[str]:
+    single, rate = row.runs == 1, _NONE
+    if row.rate is not None and row.rate_low is not None and row.rate_high is not None:
+        rate = _ranged(row.rate, row.rate_low, row.rate_high, number, single=single)
+    exact = row.speedup_low == row.speedup_high
+    return [
+        str(row.ranks),
+        "" if row.nodes is None else str(row.nodes),
+        _ranged(row.seconds, row.seconds_low, row.seconds_high, number, single=single),
+        rate,
+        _ranged(row.speedup, row.speedup_low, row.speedup_high, "{:.2f}".format, single=exact),
+        f"{100 * row.efficiency:.0f} %",
+        _NONE if row.communication is None else f"{100 * row.communication:.0f} %",
+        _NONE if not row.waiting else percent(row.waiting),
+    ]
+
+
+def _ranged(value: float, low: float, high: float, form: Callable[[float], str], *, single: bool) -> str:
+    return form(value) + ("" if single else f"<small>{form(low)} &ndash; {form(high)}</small>")
+
+
+def _missing(report: Report) -> str:
+    if not report.left_out and not report.missing:
+        return ""
+    failed = _list(report.left_out, "These runs failed, and are left out:")
+    later = _list(report.missing, "These runs are not measured yet:")
+    return f"<section><h2>What is not in it</h2>{failed}{later}</section>"
+
+
+def _list(texts: Iterable[str], title: str) -> str:
+    told = [escape(text) for text in texts]
+    if len(told) > _MOST:
+        told[_MOST - 1 :] = [f"and {len(told) - _MOST + 1} more"]
+    return f"<p>{title}</p><ul><li>{'</li><li>'.join(told)}</li></ul>" if told else ""
+
+
+def _environment(report: Report) -> str:
+    parts = ["<section><h2>Environment</h2>"]
+    for name, values in report.environment:
+        if len(report.environment) > 1:
+            parts.append(f"<h3>{escape(name)}</h3>")
+        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in values)
+        parts.append(f'<div class="wide"><table class="environment">{cells}</table></div>')
+    return "\n".join([*parts, "</section>"])
+
+
+def _method(report: Report) -> str:
+    models = {
+        "weak": "<i>P/n + K + W&middot;2(n&minus;1)/n<sup>2</sup></i> with batches that grow with the ranks",
+        "strong": "<i>P/n + K + L&middot;2(n&minus;1)</i> with one batch that is shared out",
+    }
+    kinds = sorted({line.curve.scaling for line in report.lines})
+    return _METHOD.format(models=" and ".join(models[kind] for kind in kinds))

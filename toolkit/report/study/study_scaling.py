@@ -1,0 +1,157 @@
+"""The plots of a study that have ranks on their axis: time, speed, speed-up, efficiency."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from toolkit.report.study.plot_style import GREY, PALE, PREDICTED, color, legend, marker
+from toolkit.study.fit import further
+from toolkit.study.report import Line, Report
+from toolkit.study.statistics import Measured, Spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Value = Callable[[Measured], Spread | None]
+
+
+def times(axes: "Axes", report: Report) -> None:
+    for number, line in enumerate(report.lines):
+        _measured(axes, line, number, lambda point: point.seconds)
+        _predicted(axes, line, number, lambda fit, n: fit.seconds(n))
+    for line in report.lines:
+        base = line.curve.base
+        _ideal(axes, report, lambda n, base=base: base.seconds.value * base.ranks / n)
+    axes.set_yscale("log")
+    _ranks(axes, report)
+    _plain_numbers(axes)
+
+
+def rates(axes: "Axes", report: Report) -> None:
+    for number, line in enumerate(report.lines):
+        base = line.curve.base
+        if base.rate:
+            _measured(axes, line, number, lambda point: point.rate)
+            work = base.rate.value * base.seconds.value
+            _predicted(axes, line, number, lambda fit, n, work=work: _inverse(fit.seconds(n), work))
+            _ideal(axes, report, lambda n, base=base: base.rate.value / base.ranks * n)
+    axes.set_yscale("log")
+    _ranks(axes, report)
+    _plain_numbers(axes)
+
+
+def speedup(axes: "Axes", report: Report) -> None:
+    for number, line in enumerate(report.lines):
+        _measured(axes, line, number, lambda point: point.speedup)
+        _predicted(axes, line, number, lambda fit, n: fit.speedup(n))
+    _ideal(axes, report, lambda n: n)
+    axes.set_yscale("log", base=2)
+    _ranks(axes, report)
+    _plain_numbers(axes, 2.0)
+
+
+def efficiency(axes: "Axes", report: Report) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    for number, line in enumerate(report.lines):
+        _measured(axes, line, number, lambda point: point.efficiency)
+        _predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
+    _ideal(axes, report, lambda _: 1.0)
+    # Where single runs differ much, a range may reach far beyond what can be.
+    measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
+    axes.set_ylim(0, 1.1 * max(1.0, *measured))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    _ranks(axes, report)
+
+
+def _measured(axes: "Axes", line: Line, number: int, value: Value) -> None:
+    found = [(point.ranks, value(point)) for point in line.curve.points]
+    told = [(ranks, spread) for ranks, spread in found if spread]
+    ys = [spread.value for _, spread in told]
+    errors = [[s.value - s.low for _, s in told], [s.high - s.value for _, s in told]]
+    axes.errorbar(
+        [ranks for ranks, _ in told],
+        ys,
+        yerr=errors,
+        color=color(number),
+        marker=marker(number),
+        markersize=6,
+        linewidth=1.8,
+        capsize=3,
+        label=line.label,
+        zorder=4,
+    )
+
+
+def _predicted(axes: "Axes", line: Line, number: int, value: Callable[..., Spread]) -> None:
+    if line.fit is None or not further(line.curve):
+        return
+    sizes = [line.curve.points[-1].ranks, *further(line.curve)[:2]]
+    told = [value(line.fit, n) for n in sizes]
+    lows, highs = [s.low for s in told], [s.high for s in told]
+    axes.fill_between(sizes, lows, highs, color=color(number), alpha=0.13, linewidth=0, zorder=1)
+    # Hollow and dashed, so that nobody takes it for measured.
+    axes.plot(
+        sizes[1:],
+        [s.value for s in told[1:]],
+        linestyle="",
+        marker=marker(number),
+        markerfacecolor="white",
+        color=color(number),
+        zorder=3,
+    )
+    axes.plot(
+        sizes, [s.value for s in told], linestyle=PREDICTED, linewidth=1.3, color=color(number), zorder=2
+    )
+
+
+def _ideal(axes: "Axes", report: Report, value: Callable[..., float]) -> None:
+    sizes = _sizes(report)
+    named = any(line.get_label() == "ideal" for line in axes.get_lines())
+    axes.plot(
+        sizes,
+        [value(n) for n in sizes],
+        color=GREY,
+        linestyle=":",
+        linewidth=1.4,
+        label=None if named else "ideal",
+        zorder=1,
+    )
+
+
+def _sizes(report: Report) -> list[int]:
+    """Return the numbers of ranks on the axis: all that were measured, and what is predicted."""
+    found = {point.ranks for line in report.lines for point in line.curve.points}
+    found |= {n for line in report.lines if line.fit for n in further(line.curve)[:2]}
+    return sorted(found)
+
+
+def _ranks(axes: "Axes", report: Report) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(_sizes(report)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+    axes.set_xlabel("ranks")
+    axes.grid(color=PALE, linewidth=0.7)
+    axes.set_axisbelow(True)
+    legend(axes, predicted=any(line.fit and further(line.curve) for line in report.lines))
+
+
+def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = axes.get_ylim()
+    subs = (1.0,) if base == 2 or high / low > 1000 else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(LogLocator(base=base, subs=subs))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}")
+    )
+
+
+def _inverse(spread: Spread, work: float | None, ranks: float = 1) -> Spread:
+    """Turn times into rates of some work, or speed-ups into parts of the ideal."""
+    if work is None:
+        return Spread(spread.value / ranks, spread.low / ranks, spread.high / ranks)
+    return Spread(work / spread.value, work / spread.high, work / spread.low)

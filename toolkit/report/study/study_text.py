@@ -1,0 +1,59 @@
+"""A study for a terminal: a table with bars of efficiency, and what it says in words."""
+
+import textwrap
+
+from toolkit.number import number
+from toolkit.report.plain import joined, one_line
+from toolkit.report.study.study_tables import Row, rows
+from toolkit.report.table import table
+from toolkit.study.report import Report
+
+_BAR = 20
+_FULL, _EMPTY = "█", "·"
+
+
+def text_of(report: Report, width: int = 100) -> str:
+    """Return all that a page holds but its plots and the environment."""
+    found = rows(report)
+    several = len(report.lines) > 1
+    rated = any(row.rate is not None for row in found)
+    titles = [
+        *["series"] * several, "ranks", "nodes", f"s/{report.work}", "spread", *[f"{report.units}/s"] * rated,
+        "speed-up", "efficiency", "",
+    ]  # fmt: skip
+    body = [[*[row.series] * several, *_cells(row, rated=rated)] for row in found]
+    parts = [table(titles, body)]
+    if any(row.kind == "predicted" for row in found):
+        parts.append("~ is predicted by the fitted model; its spread holds 95 of 100 measurements.")
+    if report.verdicts:
+        parts.append(
+            "\n".join(textwrap.fill(text, width, subsequent_indent="  ") for text in report.verdicts)
+        )
+    for line in report.lines:
+        if not line.sentences:
+            continue
+        said = [
+            textwrap.fill(text, width - 2, initial_indent="  ", subsequent_indent="    ")
+            for text in line.sentences
+        ]
+        parts.append("\n".join([one_line(line.label), *said]))
+    if report.left_out:
+        parts.append(joined(["Left out, as they failed:", *(f"  {text}" for text in report.left_out)]))
+    if report.missing:
+        parts.append(f"Not measured yet: {len(report.missing)} runs; toolkit scale goes on with them.")
+    return "\n\n".join(parts)
+
+
+def _cells(row: Row, *, rated: bool) -> list[str]:
+    guess = "~" if row.kind == "predicted" else ""
+    full = round(_BAR * min(max(row.efficiency, 0.0), 1.0))
+    return [
+        f"{guess}{row.ranks}",
+        "" if row.nodes is None else str(row.nodes),
+        number(row.seconds, 3 if guess else 4),
+        "" if row.runs == 1 else f"{number(row.seconds_low)}-{number(row.seconds_high)}",
+        *["" if row.rate is None else number(row.rate)] * rated,
+        f"{row.speedup:.2f}",
+        f"{100 * row.efficiency:.0f} %",
+        _FULL * full + _EMPTY * (_BAR - full),
+    ]

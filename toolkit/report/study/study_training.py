@@ -1,0 +1,111 @@
+"""The plots of a study about its trainings: where a step's time goes, and how accuracy grows."""
+
+from typing import TYPE_CHECKING
+
+from toolkit.model.study import EpochFigure
+from toolkit.report.study.plot_style import PALE, color, legend, marker
+from toolkit.study.report import Line, Report
+from toolkit.study.statistics import Measured
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PHASES = (
+    ("reduce", "allreduce", "#0072B2", ""),
+    ("copy", "copying", "#56B4E9", "//"),
+    ("queue", "queueing", "#CC79A7", ".."),
+    ("negotiate", "waiting for other ranks", "#E69F00", "\\\\"),
+    ("input", "waiting for samples", "#009E73", "xx"),
+    ("compute", "computation", "#CCCCCC", ""),
+)
+_MOST = 6
+"""Sizes whose accuracy can be told apart in one plot."""
+
+
+def phases(axes: "Axes", report: Report) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    bars = [(line, p, p.parts) for line in report.lines for p in line.curve.points if p.parts]
+    names = [", ".join(filter(None, (line.series, _sized(point)))) for line, point, _ in bars]
+    left = [0.0] * len(bars)
+    for field, label, shade, hatch in _PHASES:
+        parts = [told.get(field, 0.0) for _, _, told in bars]
+        if not any(parts):
+            continue
+        axes.barh(
+            names,
+            parts,
+            left=left,
+            color=shade,
+            hatch=hatch,
+            label=label,
+            edgecolor="white",
+            height=0.6,
+            zorder=3,
+        )
+        left = [a + b for a, b in zip(left, parts, strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xlabel("of a step, on rank 0")
+    legend(axes)
+
+
+def by_samples(axes: "Axes", report: Report) -> None:
+    _accuracy(axes, report, "samples")
+
+
+def by_time(axes: "Axes", report: Report) -> None:
+    _accuracy(axes, report, "seconds")
+
+
+def _accuracy(axes: "Axes", report: Report, against: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    number = 0
+    for line, points in _chosen(report):
+        for point in points:
+            told = accuracies(point)
+            xs, done = [], 0.0
+            for epoch, _ in told:
+                done += epoch.images if against == "samples" else epoch.seconds
+                xs.append(done)
+            label = ", ".join(filter(None, (line.series, _sized(point))))
+            axes.plot(
+                xs,
+                [accuracy for _, accuracy in told],
+                color=color(number),
+                marker=marker(number),
+                linewidth=1.8,
+                label=label,
+                zorder=3,
+            )
+            number += 1
+    axes.set_xlabel("samples, all ranks" if against == "samples" else "seconds, without evaluation")
+    axes.grid(color=PALE, linewidth=0.7)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
+    legend(axes)
+
+
+def _chosen(report: Report) -> list[tuple[Line, list[Measured]]]:
+    """Return the sizes whose accuracy is drawn: of several series, the smallest and the largest of each."""
+    most = max(2, _MOST // len(report.lines))
+    drawn: list[object] = []
+    chosen = []
+    for line in report.lines:
+        # The smallest size of a series may begin several curves.
+        known = [p for p in line.curve.points if accuracies(p) and p.epochs not in drawn]
+        points = known if len(known) <= most else [*known[: most - 1], known[-1]]
+        drawn += [point.epochs for point in points]
+        chosen.append((line, points))
+    return chosen
+
+
+def _sized(point: Measured) -> str:
+    return f"{point.ranks} rank{'s' * (point.ranks > 1)} on {point.nodes} node{'s' * (point.nodes > 1)}"
+
+
+def accuracies(point: Measured) -> list[tuple[EpochFigure, float]]:
+    return [(epoch, epoch.test_accuracy) for epoch in point.epochs if epoch.test_accuracy is not None]

@@ -1,0 +1,1 @@
+"""The Docker engine: base images, builds, images, and containers."""

@@ -1,0 +1,185 @@
+"""The base image of a Debian release: the published one by digest, else one bootstrapped here."""
+
+import contextlib
+import dataclasses
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.model.progress import Tell
+from toolkit.run import clone
+from toolkit.run.command import Command
+from toolkit.run.docker.engine import connect, find_image
+from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.docker.mirrors import MIRROR
+from toolkit.run.folders import in_cache, writable
+from toolkit.run.local import LocalRunner
+from toolkit.run.web.http import without_login
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.images import Image
+
+_REGISTRY_SECONDS = 6
+_BOOTSTRAP_SECONDS = 900
+_TRUSTED = Path("/etc/apt/trusted.gpg.d")
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An image to start from: ``reference`` for FROM, and where it came from, for people and labels."""
+
+    reference: str
+    digest: str
+    published: bool
+
+    def __str__(self) -> str:
+        origin = "published" if self.published else "bootstrapped with mmdebstrap"
+        return f"{self.reference.partition('@')[0]}@{self.digest} ({origin})"
+
+
+def local_name(release: str) -> str:
+    """Return the name under which the base of a release is kept in the engine."""
+    return f"toolkit-base:{release}"
+
+
+def ensure_base(
+    client: "DockerClient", release: str, published: str, tell: Tell, *, fresh: bool = False
+) -> Base:
+    """Return the base of a Debian ``release``, made or fetched if the engine has none.
+
+    What the engine has is used again, so that images stay on the base that they were built on;
+    ``fresh`` asks the registry first. ``published`` is the reference of the published image.
+
+    Raises:
+        Missing: if no registry gives it and mmdebstrap is not installed.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
+        raise BadInput(f"{release!r} is no name of a Debian release")
+    name = local_name(release)
+    if not fresh and (kept := find_image(client, name)):
+        return _describe(kept, name, published)
+    if (pulled := _pull(client, published, tell)) is not None:
+        with speaking(f"tagging {name}"):
+            pulled.tag(name)
+        clone.record_image(str(pulled.id), name)
+        return _describe(pulled, name, published)
+    if kept := find_image(client, name):
+        return _describe(kept, name, published)
+    tell.step(f"No registry gives it: bootstrapping {name} with mmdebstrap")
+    return _describe(_bootstrap(client, release, name, tell), name, published)
+
+
+def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
+    """Pull an image by its digest.
+
+    Raises:
+        Missing: if the registry does not give it.
+    """
+    import docker
+    import requests
+
+    tell.step(f"Pulling {reference}")
+    try:
+        client.images.pull(reference)
+    except (docker.errors.APIError, requests.exceptions.RequestException) as error:
+        raise Missing(
+            f"{reference}, the base that the lock names, cannot be pulled: {error}",
+            fix="pull it once where a registry answers, or lock anew: toolkit image lock RECIPE --upgrade",
+        ) from error
+
+
+def _describe(image: "Image", name: str, published: str) -> Base:
+    repository = published.partition(":")[0]
+    for reference in image.attrs.get("RepoDigests") or ():
+        # An image that was bootstrapped here has one too once somebody pushed it to a registry of theirs.
+        if reference.partition("@")[0] == repository:
+            return Base(reference, reference.partition("@")[2], published=True)
+    return Base(name, image.id, published=False)
+
+
+def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
+    """Pull by the digest that the registry names; ``None`` where none gives it soon, which is told."""
+    import docker
+    import requests
+
+    tell.step(f"Asking the registry for {reference}")
+    # A client of its own: an unreachable registry must not cost a minute.
+    asking = connect(timeout=_REGISTRY_SECONDS)
+    try:
+        digest = asking.images.get_registry_data(reference).id
+    except (docker.errors.APIError, requests.exceptions.RequestException) as error:
+        tell.step(f"The registry does not give {reference}: {_said(error)}")
+        return None
+    finally:
+        asking.close()
+    tell.step(f"Pulling {reference} by its digest {digest}")
+    repository = reference.partition(":")[0]
+    with speaking(f"pulling {reference}"):
+        return client.images.pull(f"{repository}@{digest}")
+
+
+def _said(error: Exception) -> str:
+    """Return the registry's own words, which the engine passes on; without an answer there are none."""
+    words = str(getattr(error, "explanation", None) or "").split()
+    return " ".join(words)[:300] or "no answer in time"
+
+
+def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "Image":
+    chosen = os.environ.get("TMPDIR")
+    folder = writable(Path(chosen), "TMPDIR") if chosen else in_cache()
+    with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
+        Path(work).chmod(0o755)  # mmdebstrap in a user namespace has to reach its output
+        tar = Path(work) / "base.tar"
+        _mmdebstrap(release, tar, tell)
+        tell.step(f"Importing {name} into the Docker engine ({tar.stat().st_size >> 20} MiB)")
+        with speaking(f"importing {name}"):
+            client.api.import_image_from_file(
+                str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
+            )
+    image = find_image(client, name)
+    if image is None:
+        raise CheckFailed(f"the Docker engine took {name} but does not have it")
+    clone.record_image(str(image.id), name)
+    return image
+
+
+def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
+    excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
+    where = os.environ.get(MIRROR, "").strip()
+    # Everybody on the machine sees a command line: an address with a password in it is read from the input.
+    hidden = where != without_login(where)
+    mirror = ["-"] if hidden else [where] if where else []
+    # The copyright files stay: whoever passes an image on has to be able to show them.
+    kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
+    words = ("mmdebstrap", "--variant=minbase", *excluded, kept, release, str(tar), *mirror)
+    stdin = _source(where, release).encode() if hidden else None
+    command = Command(words, stdin=stdin, timeout=_BOOTSTRAP_SECONDS)
+    try:
+        done = LocalRunner().stream(command, lambda line: tell.detail(without_login(line)))
+    except Missing as error:
+        raise Missing(
+            "no registry gives the base image, and mmdebstrap, which would make it here, is not installed",
+            fix="sudo apt-get install mmdebstrap (Debian or Ubuntu), or pull once where a registry gives it",
+        ) from error
+    said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap names the mirror
+    done = dataclasses.replace(done, stderr=said)
+    done.require(f"bootstrapping Debian {release}", f"to use another package mirror, set {MIRROR}=URL")
+    with contextlib.suppress(OSError):
+        tar.chmod(0o644)
+
+
+def _source(mirror: str, release: str) -> str:
+    """Return the line that mmdebstrap makes of an address itself, where it is not given the line.
+
+    A key is named only where apt does not trust Debian's already, as on Ubuntu.
+    """
+    trusted = any(_TRUSTED.glob("debian-archive-*"))
+    signed = "" if trusted or not _KEYRING.exists() else f' [signed-by="{_KEYRING}"]'
+    return f"deb{signed} {mirror} {release} main\n"

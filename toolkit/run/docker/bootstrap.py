@@ -1,0 +1,141 @@
+"""A base image from exactly the packages of a lock; no network, and the same files on every machine.
+
+mmdebstrap runs the scripts of these packages as root, and a lock may come from anybody. So it runs in a
+container that has no network and few capabilities, never on this machine.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit import __version__
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.lock import LockedFile
+from toolkit.model.progress import Tell
+from toolkit.render import render
+from toolkit.run import clone
+from toolkit.run.docker.base import LEFT_OUT
+from toolkit.run.docker.builder import ensure_bootstrapper
+from toolkit.run.docker.containers import Box, run_once
+from toolkit.run.docker.copy_out import CopyOut
+from toolkit.run.docker.engine import Files, find_image, packed
+from toolkit.run.docker.engine_errors import speaking
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+SCRIPT = "make-base.sh"
+"""The file that makes ``base.tar`` of the packages beside it."""
+
+_SECONDS = 900.0
+_MEMORY = 2 << 30
+_MOST = 8 << 30
+_KEPT_LINES = 12
+_FOLDER = "toolkit-base"
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
+"""What chroot, dpkg and the device nodes of a base need (capabilities(7))."""
+
+# Before the first package: one of them does no more than to insist on it.
+_MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
+
+# Goes: what the packages' scripts write that differs between runs, and what only the way here needs.
+_CUSTOMIZE = """
+set -eu
+rm -rf "$1"/var/log/* "$1"/var/cache/* "$1"/var/lib/apt/lists/* "$1"/etc/hostname "$1"/etc/resolv.conf
+rm -f "$1"/etc/apt/sources.list.d/* "$1"/var/lib/dpkg/*-old "$1"/etc/*-
+mkdir -p "$1"/var/cache/apt/archives/partial "$1"/var/lib/apt/lists/partial
+echo "# Everything here is from a lock; to install more, name a mirror of Debian." > "$1"/etc/apt/sources.list
+"""
+
+MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
+"""What else than its packages decides what is in a base."""
+
+
+def base_files(
+    release: str,
+    packages: Sequence[LockedFile],
+    files: Mapping[str, Path],
+    epoch: int,
+    *,
+    archive: str = "",
+) -> Files:
+    """Return the script that makes ``base.tar`` of ``packages``, and the packages, by their paths.
+
+    Args:
+        release: codename of the release.
+        packages: what the base consists of.
+        files: SHA-256 → file of this machine.
+        epoch: time of every file of the base, in seconds.
+        archive: a processor as ``uname -m`` names it. The tar is then an archive for that processor, as
+            ``docker save`` writes it; otherwise it is the root file system.
+    """
+    named = {_file_name(package): package for package in packages}
+    script = render(
+        "containers",
+        f"{SCRIPT}.j2",
+        {
+            "version": __version__,
+            "release": release,
+            "epoch": epoch,
+            # All by name: the archive may rate them otherwise than the packages themselves do.
+            "names": [package.name for package in packages],
+            "left_out": LEFT_OUT,
+            "merged": _MERGED,
+            "customize": _CUSTOMIZE,
+            "archive": bool(archive),
+            "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(archive, archive),
+        },
+    )
+    sums = "".join(f"{package.sha256}  {name}\n" for name, package in sorted(named.items()))
+    return {
+        SCRIPT: script.encode(),
+        "base/SHA256SUMS": sums.encode(),
+        **{f"base/{name}": files[package.sha256] for name, package in named.items()},
+    }
+
+
+def rootfs(client: "DockerClient", release: str, context: Files, target: Path, tell: Tell) -> None:
+    """Write the tar of a root file system that a script of :func:`base_files` makes, run in a container.
+
+    It names no mirror: which one is within reach differs by machine, and the files are to be the same.
+
+    Raises:
+        Missing: if the engine cannot make the image that has mmdebstrap.
+        CheckFailed: if mmdebstrap fails.
+    """
+    box = Box(
+        ensure_bootstrapper(client, tell),
+        memory=_MEMORY,
+        timeout=_SECONDS,
+        user="0:0",
+        given=packed({f"{_FOLDER}/{name}": content for name, content in context.items()}),
+        capabilities=_CAPABILITIES,
+        scratch=_MEMORY // 2,  # dpkg waits for the disk after every file
+        taken=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
+    )
+    ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)
+    if not ran.ok:
+        how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"ended with status {ran.status}"
+        raise CheckFailed(
+            f"bootstrapping {release} from the locked packages {how}",
+            detail=ran.lines[-_KEPT_LINES:],
+            fix="read the last lines; if a package is to blame: toolkit image lock RECIPE --upgrade",
+        )
+
+
+def imported(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
+    """Make an image of a root file system."""
+    tell.step(f"Importing {name} into the Docker engine ({tar.stat().st_size >> 20} MiB)")
+    with speaking(f"importing {name}"):
+        client.api.import_image_from_file(
+            str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
+        )
+    if (image := find_image(client, name)) is None:
+        raise Missing(f"the Docker engine took {name} but does not have it", fix="docker system df")
+    clone.record_image(str(image.id), name)
+
+
+def _file_name(package: LockedFile) -> str:
+    """Return the name of a package in ``base/``: apt takes ``%3a`` for an escape."""
+    return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

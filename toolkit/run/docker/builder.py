@@ -1,0 +1,143 @@
+"""Apptainer inside a container, for machines that have only Docker."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.data import shipped
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.model.progress import Tell
+from toolkit.run.docker.base import ensure_base
+from toolkit.run.docker.containers import Box, Ran, run_once
+from toolkit.run.docker.engine import BuildOptions, build_image, build_memory, find_image, tag_image
+from toolkit.run.docker.surroundings import proxies
+from toolkit.run.singularity import Outcome
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+BUILDER = "toolkit-builder:latest"
+RELEASE = "trixie"
+"""Debian release of the builder: the oldest whose C library Apptainer's package runs with."""
+
+_DOCKERFILE = "Dockerfile"
+_MOVED = "moved.Dockerfile"
+_BOOTSTRAP = "bootstrap.Dockerfile"
+_BOOTSTRAP_RELEASE = "bookworm"
+"""Debian release whose mmdebstrap makes the bases: another release of it writes other bytes."""
+_SOURCE = "toolkit.source"
+_APPTAINER = "TOOLKIT_APPTAINER"
+"""Names another Apptainer than the pinned one: ``VERSION:SHA256`` of a package in Debian's pool."""
+_PIN = re.compile(r"[0-9][A-Za-z0-9.+~-]*:[0-9a-f]{64}")
+_BUILD_SECONDS = 1800.0
+_ASK_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedApptainer:
+    """Apptainer in the builder image."""
+
+    client: "DockerClient"
+    version: str
+    memory: int
+
+    @property
+    def described(self) -> str:
+        return f"{self.version} (in the image {BUILDER})"
+
+    def labels(self, sif: Path) -> Mapping[str, str]:
+        ran = self._look(sif, ("apptainer", "inspect", "--json", f"/target/{sif.name}"))
+        try:
+            return dict(json.loads("\n".join(ran.lines))["data"]["attributes"]["labels"])
+        except (ValueError, KeyError, TypeError) as error:
+            last = ran.lines[-1] if ran.lines else "it said nothing"
+            raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
+
+    def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
+        # -u as in a job: the file is mounted by FUSE, loop devices are not there in a container.
+        call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
+        ran = self._look(sif, call)
+        return Outcome(ran.status, "\n".join(ran.lines))
+
+    def _look(self, sif: Path, words: tuple[str, ...]) -> Ran:
+        binds, env = {str(sif.parent.resolve()): "/target"}, {"APPTAINER_MESSAGELEVEL": "1"}
+        box = Box(BUILDER, binds=binds, env=env, memory=self.memory, timeout=_ASK_SECONDS, nested=True)
+        return run_once(self.client, box, words)
+
+
+def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:
+    """Return Apptainer in a container, after making its image if the engine has none."""
+    ensure_builder(client, tell)
+    ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
+    return ContainedApptainer(client, ran.lines[0] if ran.lines else "apptainer", build_memory(client))
+
+
+def ensure_builder(client: "DockerClient", tell: Tell) -> str:
+    """Return the name of the builder image, built if it is not there or its Dockerfile has changed."""
+    return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _pinned()}, "Apptainer", tell)
+
+
+def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
+    """Return the name of an image of an older ``release`` that has Apptainer with its own C library."""
+    arguments = {"BUILDER": ensure_builder(client, tell)}
+    return _ensure(
+        client, f"{BUILDER.partition(':')[0]}:{release}", _MOVED, release, arguments, "Apptainer", tell
+    )
+
+
+def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
+    """Return the name of an image with mmdebstrap, built if it is not there or its Dockerfile has changed.
+
+    apt authenticates its packages, because they come from Debian's signed archive.
+
+    Raises:
+        Missing: if there is no way to a base image of Debian.
+        CheckFailed: if the build fails.
+    """
+    name = f"{BUILDER.partition(':')[0]}:bootstrap"
+    return _ensure(client, name, _BOOTSTRAP, _BOOTSTRAP_RELEASE, {}, "mmdebstrap", tell)
+
+
+def _pinned() -> str:
+    """Return the Apptainer that the environment names; empty text for the one that is pinned.
+
+    Raises:
+        BadInput: if the variable is not ``VERSION:SHA256``.
+    """
+    pin = os.environ.get(_APPTAINER, "").strip()
+    if pin and not _PIN.fullmatch(pin):
+        raise BadInput(
+            f"{_APPTAINER}={pin}: not VERSION:SHA256", fix=f"unset {_APPTAINER} for the pinned one"
+        )
+    return pin
+
+
+def _ensure(
+    client: "DockerClient",
+    name: str,
+    file: str,
+    release: str,
+    arguments: dict[str, str],
+    program: str,
+    tell: Tell,
+) -> str:
+    dockerfile = (shipped("containers") / "builder" / file).read_bytes()
+    source = hashlib.sha256(dockerfile + arguments.get("APPTAINER", "").encode()).hexdigest()
+    kept = find_image(client, name)
+    if kept is not None and kept.labels.get(_SOURCE) == source:
+        return name
+    base = ensure_base(client, release, f"debian:{release}-slim", tell)
+    tell.step(f"Building {name}, which holds {program}, on {base}")
+    options = BuildOptions(
+        memory=2 << 30,
+        timeout=_BUILD_SECONDS,
+        arguments={**arguments, "BASE": base.reference, **proxies(os.environ)},
+        labels={_SOURCE: source},
+    )
+    tag_image(client, build_image(client, {"Dockerfile": dockerfile}, name, tell, options), name)
+    return name

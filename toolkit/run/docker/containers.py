@@ -1,0 +1,214 @@
+"""Run one command in a container of the Docker engine, to its end, and leave nothing of it."""
+
+import contextlib
+import os
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import Missing
+from toolkit.run import clone
+from toolkit.run.command import OnLine
+from toolkit.run.docker.copy_out import CopyOut, copy_out
+from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.interrupts import undisturbed
+from toolkit.run.lines import Lines
+from toolkit.run.owner import alive, host
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+_LIMIT = 2 << 30
+_PROCESSES = 4096
+"""The most processes and threads of a container with few capabilities."""
+_OWNER = "toolkit.owner"
+"""The label that tells whose container it is: host and process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What a container may see and use; nothing of the host but ``binds`` (host path → path inside).
+
+    ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE.
+    ``timeout`` is in seconds, ``memory`` in bytes. ``user`` is the image's own where it is empty.
+    ``init`` adds a first process, which reaps what the command leaves; its program can be seen inside.
+    ``network`` is ``none`` or ``host``.
+    ``volumes_from`` names containers whose volumes it has too; ``given`` is a tar, unpacked at its root.
+    ``capabilities`` are all that its processes have, and no program gains more; without them, the engine's
+    default. ``taken`` is a file to copy out of the container after success. ``scratch`` keeps ``/tmp`` in
+    memory, up to that many bytes.
+    """
+
+    image: str
+    binds: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    memory: int = _LIMIT
+    timeout: float = 600.0
+    nested: bool = False
+    user: str = ""
+    init: bool = True
+    volumes_from: tuple[str, ...] = ()
+    given: bytes | Iterable[bytes] = b""
+    network: str = "none"
+    capabilities: tuple[str, ...] | None = None
+    taken: CopyOut | None = None
+    scratch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How the command of a container ended; ``lines`` is what it wrote to both streams."""
+
+    status: int
+    lines: tuple[str, ...]
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0 and not self.timed_out
+
+
+def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None) -> Ran:
+    """Run ``words`` in a fresh container, and remove it whatever happens.
+
+    Raises:
+        Missing: if the program is not in the image, or the engine went away.
+        CheckFailed: if the file to copy is not a regular file, or too large.
+    """
+    what = f"running {words[0]} in {box.image}"
+    with speaking(what), made(client, box.image, words, what, _settings(client, box)) as name:
+        container = client.containers.get(name)
+        expired = threading.Event()
+        timer = threading.Timer(box.timeout, _end, [container, expired])
+        timer.daemon = True
+        try:
+            if box.given:
+                container.put_archive("/", box.given)
+            _start(container, words[0], box.image)
+            timer.start()
+            lines = _collect(container, on_line)
+            status = int(container.wait()["StatusCode"])
+            ran = Ran(status, tuple(lines), timed_out=expired.is_set())
+            if box.taken and ran.ok:
+                copy_out(container, box.taken)
+            return ran
+        finally:
+            timer.cancel()
+
+
+@contextlib.contextmanager
+def made(
+    client: "DockerClient",
+    image: str,
+    words: Sequence[str],
+    doing: str,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[str]:
+    """Make a container of ``image``, which is not started, and remove it in the end; give its name.
+
+    ``doing`` completes "while …" where the engine refuses. The container is named here, and not by the
+    engine: so it can be removed, too, where an interrupt comes before the engine has answered.
+    """
+    name = f"toolkit-{uuid.uuid4().hex[:12]}"
+    labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
+    try:
+        with undisturbed(), speaking(doing):
+            client.api.create_container(
+                image, list(words), entrypoint=[], name=name, labels=labels, **settings
+            )
+        yield name
+    finally:
+        with contextlib.suppress(Exception):  # it may be gone with its engine, or never have come to be
+            client.api.remove_container(name, force=True, v=True)
+
+
+def remove_stale(client: "DockerClient") -> None:
+    """Remove the containers of processes of this machine that were killed before they could."""
+    with speaking("looking for what a killed command left"):
+        listed = client.api.containers(all=True, filters={"label": _OWNER})
+    for container in listed:
+        place, _, pid = container["Labels"][_OWNER].rpartition(":")
+        if place == host() and not alive(int(pid)):
+            with contextlib.suppress(Exception):  # another command may have been quicker
+                client.api.remove_container(container["Id"], force=True, v=True)
+
+
+@contextlib.contextmanager
+def lent(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
+    """Lend a container, never started, of which ``folder`` of the image is a volume; both go afterwards."""
+    with made(client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}) as name:
+        yield name
+
+
+def _start(container: "Container", program: str, image: str) -> None:
+    import docker
+
+    try:
+        container.start()
+    except docker.errors.APIError as error:
+        if "executable file not found" in str(error) or "no such file" in str(error):
+            raise Missing(f"{program} is not in the image {image}") from error
+        raise
+
+
+def _collect(container: "Container", on_line: OnLine) -> list[str]:
+    lines: list[str] = []
+
+    def take(line: str) -> None:
+        lines.append(line)
+        on_line(line)
+
+    cut = Lines(take)
+    for chunk in container.logs(stream=True, follow=True):
+        cut.take(chunk)
+    cut.end()
+    return lines
+
+
+def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
+    binds = [f"{outside}:{inside}" for outside, inside in box.binds.items()]
+    # init passes signals on, too.
+    settings = client.api.create_host_config(
+        binds=binds,
+        network_mode=box.network,
+        init=box.init,
+        volumes_from=list(box.volumes_from),
+        mem_limit=box.memory,
+        memswap_limit=box.memory,
+        # Without these options Docker forbids programs and device nodes there.
+        tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - in the container
+        **_rights(box),
+    )
+    if box.nested:
+        # What the command line of Docker calls systempaths=unconfined, and the SDK has no word for.
+        settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
+    return {"environment": dict(box.env), "user": box.user or None, "host_config": settings}
+
+
+def _rights(box: Box) -> dict[str, Any]:
+    if box.capabilities is not None:
+        return {
+            "cap_drop": ["ALL"],
+            "cap_add": list(box.capabilities),
+            "security_opt": ["no-new-privileges"],
+            "pids_limit": _PROCESSES,
+        }
+    if not box.nested:
+        return {}
+    # Docker's default capabilities are enough: Apptainer mounts in user namespaces of its own (see nodes.py).
+    return {
+        "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
+        "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],
+    }
+
+
+def _end(container: "Container", expired: threading.Event) -> None:
+    # Told before: the container may have ended, and its status been read, while the engine still answers.
+    expired.set()
+    with contextlib.suppress(Exception):
+        container.kill()

@@ -1,0 +1,335 @@
+"""The Docker engine: connect to it, build images in it, take them out of it.
+
+The SDK reaches the classic builder only, so build files use nothing that needs BuildKit.
+Every error of the engine becomes a sentence here; no caller sees one of the SDK's.
+"""
+
+import contextlib
+import os
+import re
+import socket
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
+from toolkit.model.progress import Tell
+from toolkit.run import clone
+from toolkit.run.docker.buildlog import BuildLog
+from toolkit.run.docker.containers import made
+from toolkit.run.docker.engine_errors import is_engine_error, no_engine, speaking
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.images import Image
+
+MEMORY = "TOOLKIT_BUILD_MEMORY"
+"""Environment variable: the memory that each step of a build may use, as in ``6g``."""
+
+_ANSWER_SECONDS = 60
+_STEPS = "Dockerfile"
+_SOCKET = "unix:///var/run/docker.sock"
+_AMPLE_MEMORY = 6 << 30
+_SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
+_SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
+
+Files = Mapping[str, bytes | Path]
+"""A build context: path within it → content, or the file of this machine that has it."""
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How an image is built; ``memory`` is in bytes and for each step, ``timeout`` in seconds and for all.
+
+    ``arguments`` are build arguments, ``labels`` are added after the last step. ``network`` is what the steps
+    see: ``none``, or ``host``, as engines without address translation have no other way out. ``fresh`` takes
+    no step from the engine's cache.
+    """
+
+    memory: int = 4 << 30
+    timeout: float = 3600.0
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    network: str = "host"
+    fresh: bool = False
+
+
+def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
+    """Return a client of the engine that the ``docker`` command uses too.
+
+    It is the one that ``DOCKER_HOST`` names, else that of the command's current context, which rootless
+    Docker and Docker Desktop set, else this machine's.
+
+    Raises:
+        Missing: if no engine answers, or this user may not use it.
+    """
+    import docker
+
+    if where := os.environ.get("DOCKER_HOST"):
+        return _answering(lambda: docker.from_env(timeout=timeout), where)
+    context = _context()
+    if context is None:
+        return _answering(lambda: docker.DockerClient(_SOCKET, timeout=timeout), _SOCKET)
+    return _answering(
+        lambda: docker.DockerClient(context.Host, tls=context.TLSConfig, timeout=timeout),
+        context.Host,
+        f" (the docker context {context.name})",
+    )
+
+
+def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
+    """Return a client that answers at ``where``; messages say behind that ``why`` it is asked."""
+    with contextlib.ExitStack() as unless_it_answers:
+        try:
+            if where.startswith("unix://"):
+                _knock(where.removeprefix("unix://"))
+            client = make()
+            unless_it_answers.callback(client.close)
+            client.ping()
+        except Exception as error:
+            # An ssh:// engine fails as the resolver, the socket or paramiko do.
+            if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
+                raise
+            raise no_engine(error, f"{where}{why}") from error
+        unless_it_answers.pop_all()
+    return client
+
+
+def _knock(path: str) -> None:
+    """Raise ``OSError`` if nobody listens on a socket; the SDK would leave one of its own open then."""
+    with socket.socket(socket.AF_UNIX) as knocking:
+        knocking.settimeout(_ANSWER_SECONDS)
+        knocking.connect(path)
+
+
+def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
+    """Return the docker command's current context; ``None`` where it has none of its own."""
+    from docker.context import ContextAPI
+
+    try:
+        context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
+    except Exception as error:  # it raises bare exceptions of its own for a file that is damaged
+        raise Missing(
+            f"the docker command's context cannot be read: {error}", fix="docker context ls"
+        ) from error
+    return None if context is None or context.name == "default" or not context.Host else context
+
+
+class Abreast:
+    """Builds that run in threads of their own, so that all can be ended when one fails or a person asks."""
+
+    def __init__(self, client: "DockerClient") -> None:
+        self._client = client
+        self._logs: list[BuildLog] = []
+        self._ended = threading.Event()
+
+    def joined(self, log: BuildLog) -> None:
+        self._logs.append(log)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Raise :class:`Interrupted` if the builds have been ended."""
+        if self._ended.is_set():
+            raise Interrupted("interrupted")
+
+    def end(self) -> None:
+        """End them: without its container a step fails at once, and its thread is not left waiting for it."""
+        self._ended.set()
+        for log in self._logs:
+            _remove_container(self._client, log.container)
+
+
+def build_image(
+    client: "DockerClient",
+    files: Files,
+    what: str,
+    tell: Tell,
+    options: BuildOptions,
+    abreast: Abreast | None = None,
+) -> str:
+    """Build ``files`` (with a ``Dockerfile`` among them) and return the image's id, untagged.
+
+    The caller tags it once it has been checked, so that no name ever stands for half an image.
+    ``what`` names the image in messages. Steps are kept as the engine's cache, also after a failure.
+
+    Raises:
+        CheckFailed: naming the step that failed, with its last lines.
+        Missing: if the engine went away.
+    """
+    log = BuildLog(what, tell, options.memory)
+    try:
+        if abreast:
+            abreast.joined(log)
+        with speaking(f"building {what}"):
+            events = client.api.build(
+                fileobj=packed(labelled(files, options.labels)),  # a generator: it is sent as it is made
+                custom_context=True,
+                dockerfile=_STEPS,
+                rm=True,
+                forcerm=True,
+                decode=True,
+                network_mode=options.network,
+                nocache=options.fresh,
+                buildargs=dict(options.arguments),
+                container_limits={"memory": options.memory, "memswap": options.memory},
+                timeout=options.timeout,
+            )
+            with contextlib.closing(events):  # closing cancels the build, should we leave early
+                _follow(events, log, time.monotonic() + options.timeout, abreast)
+    except BaseException:
+        _remove_container(client, log.container)
+        raise
+    if not log.image:
+        raise Missing(
+            f"{what}: the Docker engine ended the build without saying why, {log.where()}",
+            fix="see whether the engine still runs (docker info), then run the same command again",
+            detail=log.recent(),
+        )
+    return log.image
+
+
+def find_image(client: "DockerClient", name: str) -> "Image | None":
+    """Return the engine's image of that name or id, or ``None``."""
+    import docker
+
+    with speaking(f"looking for the image {name}"):
+        try:
+            return client.images.get(name)
+        except docker.errors.ImageNotFound:
+            return None
+
+
+def tag_image(client: "DockerClient", image: str, tag: str) -> None:
+    """Give an image its name; the image that had it goes, its cached steps stay."""
+    former = find_image(client, tag)
+    with speaking(f"tagging {tag}"):
+        client.api.tag(image, *tag.rsplit(":", 1), force=True)
+    clone.record_image(image, tag)
+    if former is not None and former.id != image:
+        forget_image(client, former.id)
+
+
+def forget_image(client: "DockerClient", image: str) -> None:
+    """Remove an image that nobody names, but not the steps that it was made from."""
+    import docker
+
+    # An image that another tag or a container still uses is not ours to remove.
+    with contextlib.suppress(docker.errors.APIError, OSError):
+        if not client.images.get(image).tags:
+            client.api.remove_image(image, noprune=True)
+
+
+def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
+    """Return the names of the engine's images that begin with a text."""
+    with speaking("listing images"):
+        images = client.api.images()
+    return tuple(sorted(t for image in images for t in image.get("RepoTags") or () if t.startswith(start)))
+
+
+def untag_image(client: "DockerClient", tag: str) -> None:
+    """Take a name from an image, and remove what nobody names or uses then."""
+    import docker
+
+    with contextlib.suppress(docker.errors.APIError, OSError):
+        client.api.remove_image(tag)
+
+
+def taken(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
+    """Stream a folder of an image, which is not started, as a tar."""
+    doing = f"taking {folder} out of {image[:19]}"
+    with speaking(doing), made(client, image, ["true"], doing) as name:
+        stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
+        yield from stream
+
+
+def saved(client: "DockerClient", image: str) -> Iterator[bytes]:
+    """Stream an image as a docker-archive."""
+    with speaking(f"taking {image} out of the Docker engine"):
+        yield from client.api.get_image(image, chunk_size=1 << 20)
+
+
+def build_memory(client: "DockerClient") -> int:
+    """Return the bytes that a step of a build may use: ``TOOLKIT_BUILD_MEMORY``, else what is spare."""
+    if asked := os.environ.get(MEMORY):
+        found = _SIZE.fullmatch(asked.strip().lower())
+        if not found:
+            raise BadInput(f"{MEMORY}={asked}: write a size as in 6g or 6000m")
+        return int(found["number"]) << _SHIFTS[found["unit"]]
+    _, total = machine(client)
+    return min(_AMPLE_MEMORY, total * 3 // 4)
+
+
+def machine(client: "DockerClient") -> tuple[int, int]:
+    """Return the processors and the bytes of memory that the engine has."""
+    with speaking("asking the Docker engine for its size"):
+        info = client.info()
+    return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
+
+
+def _follow(
+    events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, abreast: Abreast | None
+) -> None:
+    for event in events:
+        log.take(event)
+        if abreast:
+            abreast.go_on()
+        if time.monotonic() > deadline:
+            raise CheckFailed(
+                f"the build took too long and was ended {log.where()}",
+                fix="see with --verbose what takes the time, then run the same command again",
+                detail=log.recent(),
+            )
+
+
+def labelled(files: Files, labels: Mapping[str, str]) -> Files:
+    """Return a build context whose last step sets the labels.
+
+    Of labels that are asked for beside the context, engines make a step each.
+    """
+    if not labels:
+        return files
+    steps = b"".join(_content(files[_STEPS])).rstrip(b"\n")
+    pairs = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in labels.items())
+    return {**files, _STEPS: steps + f"\nLABEL {pairs}\n".encode()}
+
+
+def _quoted(text: str) -> str:
+    """Return a word of a Dockerfile that is taken as it stands."""
+    if wrong := re.search(r"[\x00-\x1f\x7f]", text):
+        raise BadInput(f"{text!r}: a label cannot have the character {wrong[0]!r}")
+    return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
+
+
+def packed(files: Files) -> Iterator[bytes]:
+    """Yield a tar of the files, whose bytes depend on nothing but names and contents."""
+    for name in sorted(files):
+        content = files[name]
+        entry = tarfile.TarInfo(name)
+        entry.size = len(content) if isinstance(content, bytes) else content.stat().st_size
+        entry.mode = 0o644
+        yield entry.tobuf(tarfile.PAX_FORMAT)
+        yield from _content(content)
+        yield b"\0" * (-entry.size % tarfile.BLOCKSIZE)
+    yield b"\0" * tarfile.RECORDSIZE
+
+
+def _content(content: bytes | Path) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as reading:
+        while chunk := reading.read(_CHUNK):
+            yield chunk
+
+
+def _remove_container(client: "DockerClient", container: str) -> None:
+    """Remove the container of an interrupted step, which the engine itself may be too slow to do."""
+    if container:
+        with contextlib.suppress(Exception):
+            client.api.remove_container(container, force=True)

@@ -1,0 +1,143 @@
+"""Find images in the Docker engine by name, take one out into a file of ours, and put one in."""
+
+import difflib
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.run.docker.engine import find_image, saved, tag_image
+from toolkit.run.docker.engine_errors import speaking
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.images import Image
+
+_SPARE = 256 << 20
+_LOADED = re.compile(r"Loaded image(?: ID)?: (?P<image>\S+)")
+_HEX = re.compile(r"(?:blobs/sha256/)?(?P<hex>[0-9a-f]{64})(?:\.json)?")
+_LISTS = ("manifest.json", "index.json")
+_MOST_TEXT = 16 << 20
+
+
+def named_image(client: "DockerClient", name: str) -> "Image":
+    """Return the engine's image of that name or id.
+
+    Raises:
+        BadInput: if it has none, with names that are near.
+    """
+    import docker
+
+    try:
+        found = find_image(client, name)
+    except (docker.errors.InvalidArgument, CheckFailed) as error:
+        raise BadInput(f"{name}: no name of an image: {error}") from error
+    if found is not None:
+        return found
+    with speaking("listing its images"):
+        tags = sorted(
+            {t for image in client.api.images() for t in image.get("RepoTags") or ()} - {"<none>:<none>"}
+        )
+    near = difflib.get_close_matches(name, tags, n=5, cutoff=0.5)
+    listed = f"near it are {', '.join(near)}" if near else f"it has {', '.join(tags[:10]) or 'none at all'}"
+    raise BadInput(
+        f"{name}: the Docker engine has no such image; {listed}",
+        fix="docker images lists them" if tags else "docker pull, docker load or toolkit image build",
+    )
+
+
+def size_of(image: "Image") -> int:
+    """Return the bytes of an image's files, the most that it takes when it is saved."""
+    size = int(image.attrs.get("Size") or 0)
+    if not image.attrs.get("Descriptor"):
+        return size
+    # With containerd's image store, the size is that of the compressed layers.
+    with speaking(f"asking for the size of {str(image.id)[:19]}"):
+        return max(size, sum(int(step.get("Size") or 0) for step in image.history()))
+
+
+def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
+    """Write an image as a docker-archive; return its bytes.
+
+    Raises:
+        CheckFailed: if the engine sends far more than the image has.
+        Missing: if the engine stops answering.
+    """
+    most, size = 2 * size_of(image) + _SPARE, 0
+    for chunk in saved(client, str(image.id)):
+        size += len(chunk)
+        if size > most:
+            raise CheckFailed(
+                f"the Docker engine sends more than the {most >> 20} MiB that {image.id} can have"
+            )
+        file.write(chunk)
+    file.flush()
+    return size
+
+
+def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
+    """Bring an image from an archive of docker save into the engine and name it, unless it is there.
+
+    Engines differ in what they call an image: its configuration's digest, or its manifest's. ``identity`` is
+    what the engine called it that saved it.
+
+    Raises:
+        CheckFailed: if the archive holds another image than ``identity``.
+        Missing: if the engine stops answering.
+    """
+    if (found := _first(client, (identity,))) is None:
+        held = _identities(archive)
+        if identity not in held:
+            raise CheckFailed(f"{archive}: it does not hold {name}", fix="make the bundle again")
+        found = _first(client, held) or load_archive(client, archive)
+    kept = find_image(client, name)
+    if kept is None or kept.id != found:
+        tag_image(client, found, name)
+
+
+def load_archive(client: "DockerClient", archive: Path) -> str:
+    """Bring the one image of an archive into the engine; return its id.
+
+    Raises:
+        CheckFailed: if the engine does not take it, or there are several.
+    """
+    said: list[str] = []
+    with speaking(f"loading {archive.name}"), archive.open("rb") as file:
+        for event in client.api.load_image(file):
+            if "error" in event:
+                raise CheckFailed(f"{archive}: the Docker engine does not take it: {event['error']}")
+            said += _LOADED.findall(event.get("stream") or "")
+    found = {str(image.id) for name in said if (image := find_image(client, name)) is not None}
+    if not found and (held := _first(client, _identities(archive))):
+        # containerd's store names an image by whatever its archive says, and then does not find a short name.
+        found = {held}
+    if len(found) != 1:
+        raise CheckFailed(f"{archive}: {len(found)} images are in it, and one is wanted")
+    return found.pop()
+
+
+def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
+    """Return the first of the ids that the engine has."""
+    return next((one for one in ids if find_image(client, one) is not None), None)
+
+
+def _identities(archive: Path) -> tuple[str, ...]:
+    """Return what engines may call the images of an archive: digests of configurations and of manifests."""
+    try:
+        with tarfile.open(archive) as tar:
+            lists = {m.name: tar.extractfile(m) for m in tar if m.name in _LISTS and m.size <= _MOST_TEXT}
+            texts = {name: json.load(file) for name, file in lists.items() if file is not None}
+        return tuple(_named_in(texts))
+    except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError):
+        return ()  # the engine says better what is wrong with it
+
+
+def _named_in(texts: dict[str, Any]) -> Iterator[str]:
+    for entry in texts.get("manifest.json") or ():
+        if named := _HEX.fullmatch(entry["Config"]):
+            yield f"sha256:{named['hex']}"
+    for entry in (texts.get("index.json") or {}).get("manifests") or ():
+        yield entry["digest"]

@@ -1,0 +1,62 @@
+"""Mirrors of Debian: the one that the environment names, those that this machine uses, those of an image."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from toolkit.run.docker.containers import Box, run_once
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+Archive = Literal["debian", "debian-security"]
+Mirrors = Mapping[Archive, tuple[str, ...]]
+"""Addresses of each archive, without a slash at their end, in the order in which they are tried."""
+
+MIRROR = "TOOLKIT_DEBIAN_MIRROR"
+"""Environment variable: the mirror to use, for sites that have their own; one of a past day will do too."""
+
+_SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
+_ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s|$)|(?=\s|$))")
+_CAT = f"cat {_SOURCES[0]} {_SOURCES[1]}/* 2> /dev/null; true"
+
+
+def listed(text: str) -> Mirrors:
+    """Return the mirrors that package sources name, in either format; comments do not count."""
+    found: dict[Archive, dict[str, None]] = {"debian": {}, "debian-security": {}}
+    for line in text.splitlines():
+        for match in _ADDRESS.finditer(line.partition("#")[0]):
+            archive: Archive = "debian" if match["archive"] == "debian" else "debian-security"
+            found[archive][match[0].rstrip("/")] = None
+    return {archive: tuple(addresses) for archive, addresses in found.items()}
+
+
+def chosen() -> Mirrors:
+    """Return the mirror of the environment; security fixes are beside it, where mirrors have them."""
+    mirror = os.environ.get(MIRROR, "").rstrip("/")
+    return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
+
+
+def of_machine() -> Mirrors:
+    """Return the mirrors that are known here: the environment's, then those of this machine's packages."""
+    return joined(chosen(), listed("\n".join(_texts())))
+
+
+def of_image(client: "DockerClient", image: str) -> Mirrors:
+    """Return the mirrors that the packages of an image come from."""
+    return listed("\n".join(run_once(client, Box(image), ("sh", "-c", _CAT)).lines))
+
+
+def joined(*several: Mirrors) -> Mirrors:
+    """Return all mirrors, those of the first first."""
+    archives: tuple[Archive, ...] = ("debian", "debian-security")
+    return {a: tuple(dict.fromkeys(m for one in several for m in one.get(a, ()))) for a in archives}
+
+
+def _texts() -> Iterator[str]:
+    for place in map(Path, _SOURCES):
+        for file in sorted(place.iterdir()) if place.is_dir() else [place]:
+            if file.is_file():
+                yield file.read_text("utf-8", errors="replace")

@@ -1,0 +1,240 @@
+"""Long-lived containers that stand for machines, with the network and the volumes that they share.
+
+Everything is found again by its label, so that nothing has to be remembered to be removed.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.run.command import Command, Completed
+from toolkit.run.docker.engine import connect
+from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.interrupts import undisturbed
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+OnOutput = Callable[[bytes, bytes], None]
+"""What a command wrote since the last call, to its standard output and to its errors."""
+
+_GRACE = "5"
+"""Seconds between asking a command that took too long to end and ending it."""
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A container as it should be; ``volumes`` maps a volume to where it is mounted.
+
+    ``address`` is its name on ``network``; ``ports`` are published at the address and number of this machine
+    that ``published`` says, where the engine picks a number if there is none. ``memory`` and
+    ``shared_memory`` (its ``/dev/shm``) are in bytes.
+    """
+
+    name: str
+    image: str
+    address: str
+    words: tuple[str, ...]
+    labels: Mapping[str, str]
+    network: str
+    volumes: Mapping[str, str]
+    memory: int
+    shared_memory: int
+    ports: tuple[int, ...] = ()
+    published: tuple[str, str] = ("127.0.0.1", "")
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A container as it is; ``state`` is Docker's word: ``running``, ``exited``, ``created``…"""
+
+    name: str
+    state: str
+    labels: Mapping[str, str]
+    ports: Mapping[int, int]
+
+
+def configuration(machine: Machine) -> dict[str, Any]:
+    """Return what the engine is asked for, in the words of its API.
+
+    The capabilities are Docker's default: Slurm's daemons need no more. Apptainer mounts in user
+    namespaces of its own, which Docker's seccomp profile forbids without CAP_SYS_ADMIN. The kernel lets a
+    user namespace mount ``/proc`` only if no path of the node's own ``/proc`` is masked
+    (``mnt_already_visible`` in fs/namespace.c), and ``apptainer exec --containall`` mounts one. Therefore
+    ``/proc/sys`` stays writable, and root of a node is root of the host.
+    """
+    return {
+        "Image": machine.image,
+        "Hostname": machine.address,
+        "Cmd": list(machine.words),
+        "Labels": dict(machine.labels),
+        "ExposedPorts": {f"{port}/tcp": {} for port in machine.ports},
+        "HostConfig": {
+            "Binds": [f"{volume}:{path}" for volume, path in machine.volumes.items()],
+            "NetworkMode": machine.network,
+            "PortBindings": {
+                f"{port}/tcp": [{"HostIp": machine.published[0], "HostPort": machine.published[1]}]
+                for port in machine.ports
+            },
+            "Memory": machine.memory,
+            "MemorySwap": machine.memory,
+            # The name of a stopped peer is asked for outside, where often nobody answers for ten seconds.
+            "DnsOptions": ["timeout:1", "attempts:1"],
+            "ShmSize": machine.shared_memory,
+            "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
+            "MaskedPaths": ["/sys/firmware", "/sys/devices/virtual/powercap"],
+            "ReadonlyPaths": [],
+            "Devices": [
+                {"PathOnHost": "/dev/fuse", "PathInContainer": "/dev/fuse", "CgroupPermissions": "rwm"}
+            ],
+            "LogConfig": {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "2"}},
+        },
+        "NetworkingConfig": {"EndpointsConfig": {machine.network: {"Aliases": [machine.address]}}},
+    }
+
+
+@contextlib.contextmanager
+def opened() -> Iterator["Nodes"]:
+    """Give the machines of the engine that answers, and let go of it afterwards.
+
+    Raises:
+        Missing: if no engine answers.
+    """
+    client = connect()
+    try:
+        yield Nodes(client)
+    finally:
+        client.close()
+
+
+class Nodes:
+    """The containers, networks and volumes of an engine, by name."""
+
+    def __init__(self, client: "DockerClient") -> None:
+        self.client = client
+        self._api = client.api
+
+    def found(self, label: str) -> dict[str, Found]:
+        """Return the containers that carry ``label`` (``KEY`` or ``KEY=VALUE``), running or not."""
+        with speaking("listing containers"):
+            listed = self._api.containers(all=True, filters={"label": label})
+        machines = [_as_found(entry) for entry in listed]
+        return {machine.name: machine for machine in machines}
+
+    def make(self, machine: Machine) -> None:
+        """Create a container, and leave it to be filled before it is started."""
+        asked = configuration(machine)
+        with undisturbed(), speaking(f"making {machine.name}"):
+            self._api.create_container_from_config(asked, machine.name)
+
+    def put(self, name: str, archive: bytes) -> None:
+        """Unpack a tar archive at the root of a container, running or not."""
+        with speaking(f"copying files to {name}"):
+            self._api.put_archive(name, "/", archive)
+
+    def start(self, name: str, *, paused: bool = False) -> None:
+        """Start a container that was made or stopped, or let a paused one go on."""
+        try:
+            with speaking(f"starting {name}"):
+                (self._api.unpause if paused else self._api.start)(name)
+        except CheckFailed as error:
+            if "/dev/fuse" in error.message:
+                raise Missing(
+                    "the Docker engine's machine has no /dev/fuse, which containers in a container need",
+                    fix="sudo modprobe fuse",
+                ) from error
+            raise
+
+    def make_network(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a network if there is none of that name; the engine picks its addresses."""
+        with undisturbed(), speaking(f"making the network {name}"):
+            if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
+                self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
+
+    def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a volume if there is none of that name."""
+        with undisturbed(), speaking(f"making the volume {name}"):
+            self._api.create_volume(name, labels=dict(labels))
+
+    def remove(self, label: str) -> int:
+        """Remove every container, network and volume that carries ``label``; return how many."""
+        containers = self.found(label)
+        with speaking("removing containers, networks and volumes"):
+            for name in containers:
+                self._forget(self._api.remove_container, name, v=True, force=True)
+            networks = [n["Id"] for n in self._api.networks(filters={"label": label})]
+            for network in networks:
+                self._forget(self._api.remove_network, network)
+            volumes = [v["Name"] for v in self._api.volumes(filters={"label": label})["Volumes"] or ()]
+            for volume in volumes:
+                self._forget(self._api.remove_volume, volume, force=True)
+        return len(containers) + len(networks) + len(volumes)
+
+    def run(self, name: str, command: Command, user: str = "root") -> Completed:
+        """Run a command in a container to its end; it is ended there if it takes too long."""
+        out, err = bytearray(), bytearray()
+
+        def take(more: bytes, errors: bytes) -> None:
+            out.extend(more)
+            err.extend(errors)
+
+        words = command.words
+        if command.timeout is not None:
+            words = ("timeout", "-k", _GRACE, str(command.timeout), *words)
+        status = self.stream(name, words, take, user=user, env=command.env)
+        # 124 and 137 are what timeout(1) says after it ended a command, or had to kill it.
+        timed_out = command.timeout is not None and status in (124, 137)
+        return Completed(command, status, bytes(out), bytes(err), timed_out)
+
+    def stream(
+        self,
+        name: str,
+        words: Sequence[str],
+        on_output: OnOutput,
+        *,
+        user: str = "root",
+        folder: str = "/",
+        env: Mapping[str, str] | None = None,
+    ) -> int:
+        """Run ``words`` in a container, hand over what they write as it comes, return their exit status."""
+        with speaking(f"running {words[0]} on {name}"):
+            started = self._api.exec_create(
+                name, list(words), user=user, workdir=folder, environment=dict(env or {})
+            )["Id"]
+            chunks = self._api.exec_start(started, stream=True, demux=True)
+            try:
+                for out, err in chunks:
+                    on_output(out or b"", err or b"")
+            finally:
+                chunks.close()
+                chunks._response.close()  # noqa: SLF001 - close() of the SDK leaves the socket's file open
+            return int(self._api.exec_inspect(started)["ExitCode"])
+
+    def log(self, name: str, lines: int) -> list[str]:
+        """Return the last lines that the services of a container wrote."""
+        with speaking(f"reading the log of {name}"):
+            said: bytes = self._api.logs(name, tail=lines)
+        return said.decode("utf-8", "replace").splitlines()
+
+    @staticmethod
+    def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
+        """Remove a thing that somebody else may just have removed, or be removing."""
+        import docker
+
+        try:
+            remove(name, **how)
+        except docker.errors.NotFound:
+            pass
+        except docker.errors.APIError as error:
+            if "already in progress" not in str(error):
+                raise
+
+
+def _as_found(entry: Mapping[str, Any]) -> Found:
+    return Found(
+        name=entry["Names"][0].lstrip("/"),
+        state=entry["State"],
+        labels=entry["Labels"] or {},
+        ports={p["PrivatePort"]: p["PublicPort"] for p in entry["Ports"] or () if "PublicPort" in p},
+    )

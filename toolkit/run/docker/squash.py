@@ -1,0 +1,137 @@
+"""Make a squashfs of an image's files: mksquashfs runs in a container of the image itself.
+
+Nothing is taken out of the engine, neither as a stream nor into a temporary folder. The program comes with
+its own loader and libraries from the builder image, so what the image has or lacks does not matter to it.
+"""
+
+import io
+import re
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import CheckFailed
+from toolkit.model.progress import Tell
+from toolkit.run.docker.builder import ensure_builder
+from toolkit.run.docker.containers import Box, Ran, lent, remove_stale, run_once
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_PLACE = ".toolkit-sif"
+"""The one folder that is added to the container, and left out of the file system."""
+_TOOLS = f"/{_PLACE}/tools"
+_ADDED = f"/{_PLACE}/added"
+_TARGET = f"/{_PLACE}/target"
+_LEFT_OUT = (_PLACE, ".dockerenv")
+_HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
+_XATTRS = r"^(user\.|security\.capability$)"
+"""Labels of SELinux are the host's; everything else that mksquashfs can keep is the image's."""
+_WORK_MEMORY = 1 << 30
+_PERCENT = re.compile(r"\d{1,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Squash:
+    """What to pack and where to; ``name`` is the image's for people.
+
+    ``target`` is an empty file, in which the squashfs begins at ``offset``. ``added`` is a pseudo file,
+    ``without`` names what in the image is left out, ``epoch`` is the latest time that a file may have, in
+    seconds since 1970, ``memory`` what the container may use, in bytes.
+    """
+
+    image: str
+    name: str
+    target: Path
+    offset: int
+    added: bytes
+    without: tuple[str, ...]
+    epoch: int
+    options: tuple[str, ...]
+    memory: int
+    timeout: float = 3600.0
+
+
+def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
+    """Write the squashfs.
+
+    Raises:
+        CheckFailed: if it could not be made, or a file of the image could not be read.
+    """
+    remove_stale(client)
+    builder = ensure_builder(client, tell)
+    with lent(client, builder, _TOOLS) as tools:
+        box = Box(
+            work.image,
+            binds={str(work.target.resolve()): _TARGET},
+            env=_environment(work.epoch),
+            memory=work.memory,
+            timeout=work.timeout,
+            user="0:0",
+            init=False,
+            volumes_from=(f"{tools}:ro",),
+            given=_packed({_ADDED: work.added}),
+        )
+        said: list[str] = []
+        ran = run_once(client, box, _words(work), lambda line: _hear(line, said, tell))
+    _require(ran, said, work)
+
+
+def _words(work: Squash) -> tuple[str, ...]:
+    run = (f"{_TOOLS}/ld.so", "--library-path", _TOOLS, f"{_TOOLS}/mksquashfs", "/", _TARGET)
+    fixed = ("-noappend", "-offset", str(work.offset), "-quiet", "-percentage", "-wildcards")
+    memory = min(_WORK_MEMORY, work.memory // 2)
+    return (
+        *run,
+        *fixed,
+        *("-mem", f"{memory >> 20}M", "-xattrs-include", _XATTRS, "-pf", _ADDED),
+        *("-root-mode", "755", "-root-uid", "0", "-root-gid", "0"),
+        *work.options,
+        *("-e", *_LEFT_OUT, *work.without),
+    )
+
+
+def _environment(epoch: int) -> Mapping[str, str]:
+    # Where the engine's runtime puts drivers of the host into containers, it is told not to.
+    return {"SOURCE_DATE_EPOCH": str(epoch), "NVIDIA_VISIBLE_DEVICES": "void"}
+
+
+def _hear(line: str, said: list[str], tell: Tell) -> None:
+    text = line.strip()
+    if _PERCENT.fullmatch(text):
+        tell.detail(f"{text} %")
+    elif text and not _HARMLESS.search(text):
+        said.append(text)
+
+
+def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
+    """Take a complaint for a failure: mksquashfs stores a file that it cannot read as an empty one."""
+    if ran.ok and not said and work.target.stat().st_size > work.offset:
+        return
+    what = f"packing {work.name}"
+    if ran.timed_out:
+        raise CheckFailed(f"{what}: mksquashfs took longer than {work.timeout:.0f} s", detail=said[-12:])
+    if ran.status == 137:
+        raise CheckFailed(
+            f"{what}: mksquashfs was killed, most likely by the memory limit of {work.memory >> 20} MiB",
+            fix="set TOOLKIT_BUILD_MEMORY to more",
+            detail=said[-12:],
+        )
+    if ran.ok and not said:
+        raise CheckFailed(
+            f"{what}: mksquashfs ended well, but nothing was written to {work.target.parent}",
+            fix="is the Docker engine on another machine? It has to see this folder",
+        )
+    raise CheckFailed(f"{what}: mksquashfs failed (status {ran.status})", detail=said[-12:])
+
+
+def _packed(files: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path.lstrip("/"))
+            entry.size, entry.mode = len(content), 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()

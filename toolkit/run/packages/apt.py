@@ -1,0 +1,167 @@
+"""Ask a distribution's package manager which files a set of packages is; nothing is installed."""
+
+import email.utils
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import msgspec
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.model.lock import LockedFile
+from toolkit.model.progress import Tell
+from toolkit.run.docker.containers import Box, Ran, run_once
+from toolkit.run.docker.mirrors import MIRROR, Mirrors, of_machine
+from toolkit.run.docker.surroundings import proxies
+from toolkit.run.web.http import without_login
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_SECONDS = 300.0
+_MEMORY = 2 << 30
+
+_URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
+_ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
+
+# The sets follow, one word each. With an empty status all that a set needs is named, whatever the image has.
+_ASK = r"""
+set -eu
+if [ -n "$SOURCES" ]; then
+    rm -rf /etc/apt/sources.list.d/*
+    printf '%s\n' "$SOURCES" > /etc/apt/sources.list
+fi
+apt-get -q -o Acquire::Languages=none -o Acquire::Retries=3 update
+: > /tmp/empty
+options="-o Acquire::ForceHash=SHA256 -o APT::Install-Recommends=false"
+if [ -n "$FROM_NOTHING" ]; then options="$options -o Dir::State::status=/tmp/empty"; fi
+for group; do
+    echo "@set ${group%%=*}"
+    # shellcheck disable=SC2086
+    (set -f; apt-get -qq $options --print-uris install ${group#*=})
+done
+sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
+"""
+
+ESSENTIAL = ("?essential", "?priority(required)", "apt", "usrmerge-")
+"""What a minimal system is, in the package manager's words; usr-is-merged does for usrmerge, without Perl."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of each set, and the time, in seconds, at which the newest package list was made."""
+
+    sets: dict[str, tuple[LockedFile, ...]]
+    date: int
+
+
+def files_of(
+    client: "DockerClient",
+    image: str,
+    release: str,
+    sets: Mapping[str, Sequence[str]],
+    tell: Tell,
+    *,
+    from_nothing: bool,
+) -> Answer:
+    """Return the files that installing each set of packages would take, asked in a container of ``image``.
+
+    ``from_nothing`` counts nothing as installed, and asks Debian's archive of ``release``; else the image's
+    own package sources count, and what it has.
+
+    Raises:
+        CheckFailed: if a package is not there, or no mirror answers.
+    """
+    groups = tuple(f"{name}={' '.join(words)}" for name, words in sets.items())
+    box = Box(
+        image,
+        env={
+            **proxies(os.environ),
+            "SOURCES": sources_list(release, of_machine()) if from_nothing else "",
+            "FROM_NOTHING": "1" if from_nothing else "",
+        },
+        memory=_MEMORY,
+        timeout=_SECONDS,
+        network="host",
+    )
+    ran = run_once(
+        client, box, ("sh", "-c", _ASK, "sh", *groups), lambda line: tell.detail(without_login(line))
+    )
+    if not ran.ok:
+        raise _refused(ran, release)
+    return read(ran.lines, of_machine())
+
+
+def sources_list(release: str, mirrors: Mirrors) -> str:
+    """Return the package sources of a Debian release, all areas included.
+
+    Security fixes are among them where a mirror has them.
+
+    Raises:
+        Missing: if no mirror is known.
+    """
+    debian, security = (mirrors.get(archive, ()) for archive in ("debian", "debian-security"))
+    if not debian:
+        raise Missing(
+            f"this machine knows no mirror of Debian, to find the packages of {release} on",
+            fix=f"set {MIRROR}=URL to one that is within reach",
+        )
+    areas = "main contrib non-free"
+    lines = [f"deb {debian[0]} {suite} {areas}" for suite in (release, f"{release}-updates")]
+    return "\n".join((*lines, *(f"deb {where} {release}-security {areas}" for where in security[:1])))
+
+
+def read(lines: Sequence[str], mirrors: Mirrors) -> Answer:
+    """Read what the package manager printed; ``mirrors`` are those that this machine knows."""
+    sets: dict[str, list[LockedFile]] = {}
+    current: list[LockedFile] = []
+    dates = [0]
+    for line in lines:
+        if line.startswith("@set "):
+            current = sets.setdefault(line.removeprefix("@set "), [])
+        elif line.startswith("@date "):
+            dates.append(int(email.utils.parsedate_to_datetime(line.removeprefix("@date ")).timestamp()))
+        elif found := _URI.match(line):
+            current.append(_file(found, mirrors))
+    return Answer(
+        sets={name: tuple(sorted(files, key=lambda f: f.file)) for name, files in sets.items()},
+        date=max(dates),
+    )
+
+
+def origin_of(url: str, mirrors: Mirrors) -> str:
+    """Return an address without the mirror, where it is one of Debian's archives; else as it is.
+
+    A known mirror may have another layout, as archives of a past day do.
+    """
+    for archive, addresses in mirrors.items():
+        for address in addresses:
+            path = url.removeprefix(f"{address}/")
+            if path != url and path.startswith("pool/"):
+                return f"{archive}:{path}"
+    found = _ARCHIVE.match(url)
+    return f"{found['archive']}:{found['path']}" if found else url
+
+
+def _file(found: re.Match[str], mirrors: Mirrors) -> LockedFile:
+    name, version, _ = found["file"].removesuffix(".deb").split("_", 2)
+    return LockedFile(
+        name=name,
+        version=unquote(version),
+        file=found["file"],
+        origin=origin_of(found["url"], mirrors),
+        sha256=found["sha256"],
+        size=int(found["size"]),
+    )
+
+
+def _refused(ran: Ran, release: str) -> CheckFailed:
+    how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"ended with status {ran.status}"
+    lines = [without_login(line) for line in ran.lines]
+    errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]
+    return CheckFailed(
+        f"the package manager of {release} {how}",
+        detail=(errors or lines)[-8:],
+        fix=f"see that the mirror answers; to use another one, set {MIRROR}=URL",
+    )

@@ -1,0 +1,1 @@
+"""Run commands and move files on another machine over SSH."""

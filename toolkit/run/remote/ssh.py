@@ -1,0 +1,234 @@
+"""Run commands and move files on another machine over SSH."""
+
+import contextlib
+import os
+import posixpath
+import shlex
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from toolkit.errors import Lost, Missing
+from toolkit.run.command import Command, Completed, OnBytes, OnLine
+from toolkit.run.conversation import Conversation, SshConversation
+from toolkit.run.folders import folder_mode
+from toolkit.run.remote.ssh_connect import connect
+from toolkit.run.remote.ssh_destination import destination
+from toolkit.run.remote.ssh_exchange import exchange
+
+if TYPE_CHECKING:
+    import paramiko
+
+_PACKET = 32768
+"""Bytes of a write; OpenSSH's server takes no larger ones from paramiko."""
+
+_ANSWER_SECONDS = 90.0
+"""How long the far side may take to answer anything about files, or to begin a command."""
+
+
+class SshRunner:
+    """Commands on ``host``, an SSH destination or a ``Host`` alias of the SSH configuration.
+
+    ``config`` replaces the person's own ``~/.ssh/config``, as ``ssh -F`` does. ``place`` is what people
+    call it, where that is more than ``host``.
+    """
+
+    def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
+        destination(host)
+        self._place = place or host
+        self._host, self._config = host, config
+        self._connection: Any = connect(host, config)
+
+    @property
+    def place(self) -> str:
+        return self._place
+
+    def run(self, command: Command) -> Completed:
+        return self.stream(command, lambda _: None)
+
+    def stream(self, command: Command, on_line: OnLine) -> Completed:
+        with self._speaking(f"cannot run {command.words[0]}"):
+            channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
+            with _answered(channel.close):
+                channel.exec_command(shell_line(command))
+        try:
+            return exchange(channel, command, on_line)
+        except Lost:
+            self.close()
+            raise
+        finally:
+            channel.close()
+
+    def converse(self, command: Command) -> Conversation:
+        with self._speaking(f"cannot run {command.words[0]}"):
+            channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
+            with _answered(channel.close):
+                channel.exec_command(shell_line(command))
+        return SshConversation(channel)
+
+    def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+        fix = "is the disk there full, or your quota used up? What was sent stays; the same command goes on"
+        # Opened first: if it is gone, nothing there is touched; if it goes later, it can still be read.
+        with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
+            sftp = self._sftp()
+            _make_folder(sftp, posixpath.dirname(target))
+            _continue(sftp, reading, target, progress or _unheard)
+            sftp.chmod(target, stat.S_IMODE(os.fstat(reading.fileno()).st_mode))
+
+    def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
+        with self._placing(target, mode) as (sftp, beside), sftp.open(beside, "wb") as file:
+            file.write(content)
+
+    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
+        with self._speaking(f"cannot read {target}"):
+            try:
+                with self._sftp().open(target, "rb") as file:
+                    file.seek(offset)
+                    content: bytes = file.read(most)
+                    return content
+            except FileNotFoundError:
+                return b""
+
+    def size(self, target: str) -> int:
+        with self._speaking(f"cannot read {target}"):
+            try:
+                return self._sftp().stat(target).st_size or 0
+            except FileNotFoundError:
+                return 0
+
+    def close(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(Exception):  # it may be broken already
+                self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> Any:  # noqa: ANN401 - fabric ships no types
+        """Return the connection, made anew if it broke."""
+        if self._connection is None:
+            self._connection = connect(self._host, self._config)
+        return self._connection
+
+    def _sftp(self) -> "paramiko.SFTPClient":
+        connection = self._connected()
+        with _answered(connection.transport.close):
+            sftp: paramiko.SFTPClient = connection.sftp()
+        sftp.get_channel().settimeout(_ANSWER_SECONDS)
+        return sftp
+
+    @contextlib.contextmanager
+    def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
+        """Give a name beside ``target`` to write to; it takes the target's place if all went well."""
+        with self._speaking(f"cannot write {target}"):
+            sftp = self._sftp()
+            beside = _beside(target)
+            _make_folder(sftp, posixpath.dirname(target), folder_mode(mode))
+            try:
+                yield sftp, beside
+                sftp.chmod(beside, mode)
+                sftp.posix_rename(beside, target)
+            except BaseException:
+                with contextlib.suppress(Exception):  # the connection may be what failed
+                    sftp.remove(beside)
+                raise
+
+    @contextlib.contextmanager
+    def _speaking(self, what: str, fix: str = "") -> Iterator[None]:
+        import paramiko
+
+        try:
+            yield
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            if self._is_lost(error):
+                self.close()
+                raise Lost(
+                    f"{self.place}: {what}: the SSH connection was lost", fix="run the same command again"
+                ) from error
+            raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
+
+    def _is_lost(self, error: Exception) -> bool:
+        """Tell a connection that broke from an answer that we do not like."""
+        import paramiko
+
+        transport = self._connection.transport if self._connection is not None else None
+        if transport is None or not transport.is_active():
+            return True
+        if isinstance(error, paramiko.SSHException):
+            return not isinstance(error, paramiko.ChannelException)  # that one is a refusal
+        # The channel may be gone before its connection is known to be.
+        return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
+            error
+        )
+
+
+@contextlib.contextmanager
+def _answered(close: Callable[[], object]) -> Iterator[None]:
+    """Call ``close`` where the far side does not answer in time; paramiko itself waits without a limit."""
+
+    def give_up() -> None:
+        with contextlib.suppress(OSError, EOFError):  # the connection may have ended meanwhile
+            close()
+
+    timer = threading.Timer(_ANSWER_SECONDS, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def shell_line(command: Command) -> str:
+    """Return the line that the far login shell is given; SSH carries a line, never words."""
+    words = shlex.join(command.words)
+    if command.env:
+        words = shlex.join(["env", *(f"{k}={v}" for k, v in command.env.items())]) + " " + words
+    if command.cwd:
+        words = f"cd -- {shlex.quote(command.cwd)} && {words}"
+    return words
+
+
+def _unheard(_done: int, _total: int) -> None:
+    """Take progress that nobody wants to hear of."""
+
+
+def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
+    """Write what ``target`` lacks of a file; bytes go to their places, also when two do so at once."""
+    total = os.fstat(reading.fileno()).st_size
+    writing, done = _begun(sftp, target, total)
+    with writing:
+        writing.set_pipelined(True)
+        writing.seek(done)
+        progress(done, total)
+        reading.seek(done)
+        while chunk := reading.read(_PACKET):
+            writing.write(chunk)
+            done += len(chunk)
+            progress(done, total)
+
+
+def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
+    """Open a file there for the rest of ``total`` bytes, and tell how many it has; a longer one is cut."""
+    with contextlib.suppress(FileNotFoundError):  # all of it is asked of the far side
+        if (done := sftp.stat(target).st_size or 0) <= total:
+            return sftp.open(target, "r+b"), done
+    return sftp.open(target, "wb"), 0
+
+
+def _beside(target: str) -> str:
+    folder, name = posixpath.split(target)
+    return posixpath.join(folder, f".{name}.{os.getuid()}.{os.getpid()}.part")
+
+
+def _make_folder(sftp: "paramiko.SFTPClient", folder: str, mode: int = 0o777) -> None:
+    if not folder or folder == "/":
+        return
+    try:
+        sftp.stat(folder)
+    except FileNotFoundError:
+        _make_folder(sftp, posixpath.dirname(folder))
+        try:
+            sftp.mkdir(folder, mode)
+        except OSError:
+            sftp.stat(folder)  # another process may have made it in the meantime

@@ -1,0 +1,167 @@
+"""Open an SSH connection through fabric, to hosts whose key is known and to no others.
+
+fabric accepts unknown hosts and reads the person's own fabric and invoke files by default, hence the
+strict policy and the configuration of our own.
+"""
+
+import contextlib
+import logging
+import re
+import socket
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import BadInput, Lost, Missing
+from toolkit.folders import no_file
+from toolkit.run.remote.ssh_destination import ssh_line
+from toolkit.run.remote.ssh_trust import apply_trust, trust_of
+
+_SECONDS = 15
+"""Seconds for a TCP connection, and for the key exchange after it."""
+_AUTH_SECONDS = 30
+"""Seconds for the answer to each key that is offered."""
+_CHANNEL_SECONDS = 90
+"""Seconds until the host opens a channel."""
+_KEEPALIVE_SECONDS = 30
+"""Routers forget a connection on which nothing is said while a job waits in the queue."""
+
+_SILENT_SECONDS = 90
+"""How long what was sent may stay without an answer; a keepalive is sent before."""
+
+_KEY_OF_ANOTHER_KIND = "key, expected"
+"""paramiko reads a key file as every kind of key, and reports the last failure, not the refusal."""
+
+_ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
+"""How Python begins an error of the system; paramiko puts it right behind its own words."""
+
+_CUT_OFF = "transport shut down or saw EOF"
+"""paramiko calls this, too, a failure to authenticate."""
+
+_CHECK = "check that this works: "
+
+_NO_SESSION = "No existing session"
+"""What paramiko says if the key exchange did not end in time."""
+
+
+def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric ships no types; stays in toolkit.run
+    """Return an open ``fabric.Connection``; ``config`` replaces the person's ~/.ssh/config, as ``ssh -F``.
+
+    Raises:
+        BadInput: if the destination or the configuration cannot be understood.
+        Lost: if the host cannot be reached just now.
+        Missing: if it is not known, or does not let us in.
+    """
+    import fabric
+    import paramiko
+    from fabric.config import Config
+
+    class PrivateConfig(Config):  # type: ignore[misc]  # fabric ships no types
+        """Reads none of the person's fabric and invoke files, which would change our commands."""
+
+        prefix = "toolkit-internal"
+
+    # It logs what it also raises, and Python prints what nobody listens to.
+    logging.getLogger("paramiko").addHandler(logging.NullHandler())
+    if config is not None and not config.is_file():
+        raise BadInput(f"{config}: {no_file(config)}")
+    try:
+        settings = PrivateConfig(runtime_ssh_path=str(config) if config else None)
+        connection = fabric.Connection(host, config=settings, connect_timeout=_SECONDS)
+    except (OSError, ValueError, paramiko.SSHException) as error:
+        raise BadInput(f"{config or '~/.ssh/config'}: {host}: {why(error)}") from error
+    line = ssh_line(host, config, command=("true",))
+    # Each is opened in its turn, so that what one of them refuses is told of that one.
+    for hop in reversed(_hops(connection)):
+        _check_port(hop, host, config)
+        _prepare(hop)
+        apply_trust(hop, trust_of(hop, host if hop is connection else "", config), paramiko)
+        _open(hop, line, paramiko)
+        _notice_silence(hop.transport)
+    connection.transport.set_keepalive(_KEEPALIVE_SECONDS)
+    return connection
+
+
+def why(error: Exception) -> str:
+    """Return what an error says without what it is called in Python; of several addresses what each said."""
+    tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError: address → its error
+    if isinstance(tried, dict) and tried:
+        return ", ".join(dict.fromkeys(why(one) for one in tried.values()))
+    said = _ERRNO.sub(lambda found: f"{found[1]}: " if found[1] else "", str(error)).strip()
+    return said or ("the connection ended" if isinstance(error, EOFError) else type(error).__name__)
+
+
+def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
+    """Have the kernel end a connection whose other end answers nothing: a laptop slept, a cable was pulled.
+
+    It would otherwise be believed in for a quarter of an hour. What runs through a gateway ends with it.
+    """
+    if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
+        with contextlib.suppress(OSError):
+            transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENT_SECONDS * 1000)
+
+
+def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
+    """Return the connection and the gateways that it goes through, the nearest last."""
+    hops = []
+    while connection is not None and not isinstance(connection, str):  # text is a ProxyCommand
+        hops.append(connection)
+        connection = connection.gateway
+    return hops
+
+
+def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN401 - see connect
+    if not 0 < int(hop.port) < 1 << 16:
+        raise BadInput(f"{config or '~/.ssh/config'}: {host}: {hop.port} is no port; ports are 1 to 65535")
+
+
+def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
+    """Limit the time of each step, and which keys are offered."""
+    more: dict[str, Any] = {
+        "banner_timeout": _SECONDS,
+        "auth_timeout": _AUTH_SECONDS,
+        "channel_timeout": _CHANNEL_SECONDS,
+    }
+    if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
+        # Servers end a connection after a few keys that they do not know, and an agent may hold many.
+        more |= {"allow_agent": False, "look_for_keys": False}
+    hop.connect_kwargs = {**dict(hop.connect_kwargs), **more}
+
+
+def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see connect
+    where = f"{hop.host} port {hop.port}"
+    try:
+        _opened(hop)
+    except paramiko.AuthenticationException as error:
+        if _CUT_OFF in str(error):
+            raise Lost(
+                f"{where}: the connection ended while {hop.user} was let in", fix=_CHECK + line
+            ) from error
+        raise _not_let_in(hop, where, str(error), line) from error
+    except paramiko.SSHException as error:
+        if _KEY_OF_ANOTHER_KIND in str(error):
+            raise _not_let_in(hop, where, "none of its keys is accepted", line) from error
+        said = "no answer in time" if _NO_SESSION in str(error) else why(error)
+        raise Lost(f"{where}: SSH failed: {said}") from error
+    except (OSError, EOFError) as error:
+        raise Lost(
+            f"{where}: cannot be reached over SSH: {why(error)}", fix="is the host up and the name right?"
+        ) from error
+
+
+def _opened(hop: Any) -> None:  # noqa: ANN401 - see connect
+    """Open a connection; one that fails is closed, or its thread would go on listening."""
+    try:
+        hop.open()
+    except BaseException:
+        hop.client.close()
+        raise
+
+
+def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: ANN401 - see connect
+    return Missing(
+        f"{where}: {hop.user} was not let in: {why}",
+        fix=_CHECK + line,
+        detail=[
+            "if it asks for a password or a second factor: share a connection of ssh, as docs/jobs.md shows",
+        ],
+    )

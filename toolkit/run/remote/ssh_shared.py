@@ -1,0 +1,141 @@
+"""Work through a connection of OpenSSH's that a person opened and shares: ControlMaster.
+
+Where a centre asks for a second factor, nothing but ssh itself can answer, and once a day has to be enough.
+Nothing here ever opens a connection of its own.
+"""
+
+import os
+import posixpath
+import stat
+from pathlib import Path
+
+from toolkit.errors import Missing
+from toolkit.run.command import Command, Completed, OnBytes, OnLine
+from toolkit.run.conversation import Conversation
+from toolkit.run.folders import PRIVATE, folder_mode
+from toolkit.run.local import LocalRunner
+from toolkit.run.remote.ssh import shell_line
+from toolkit.run.remote.ssh_destination import ssh_line, ssh_words
+
+_CHECK_SECONDS = 10.0
+_FILE_SECONDS = 600.0
+_CHUNK = 8 << 20
+"""Bytes of a file that are sent at once; a connection that breaks costs as many at most."""
+
+_OF_SSH = 255
+"""What ssh ends with when it is ssh that failed, not the command."""
+
+_READ = (
+    '[ -e "$1" ] || exit 0; [ "$3" ] || exec tail -c +"$(($2 + 1))" "$1"; '
+    'exec dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none'
+)
+_LENGTH = 'if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi'
+# Whoever reads a connection that broke sees an end like any other, hence the count.
+_WRITE = (
+    'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
+    '&& [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
+)
+_SIZE = 'mkdir -p "$(dirname "$1")" && touch "$1" && wc -c < "$1"'
+_APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc status=none'
+
+
+def shared(host: str, config: Path | None = None) -> "SharedRunner | None":
+    """Return what works through the connection that ssh shares with others, ``None`` if there is none.
+
+    Raises:
+        BadInput: if ``host`` is no destination.
+    """
+    words = ssh_words(host, config)
+    here = LocalRunner()
+    try:
+        settings = here.run(Command((words[0], "-G", *words[1:]), timeout=_CHECK_SECONDS))
+        path = _control_path(settings.text) if settings.ok else ""
+        runner = SharedRunner(host, config, path)
+        return runner if path and runner.is_open() else None
+    except Missing:  # there is no ssh on this machine
+        return None
+
+
+class SharedRunner:
+    """Commands and files on ``host`` over the connection behind the socket ``control``."""
+
+    def __init__(self, host: str, config: Path | None, control: str) -> None:
+        self.place = host
+        self._here = LocalRunner()
+        # Without the connection ssh would make one itself; a proxy that ends at once keeps it from that.
+        options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
+        self._ssh, *self._rest = ssh_words(host, config)
+        self._options = options
+        self._login = ssh_line(host, config)
+
+    def is_open(self) -> bool:
+        """Ask ssh whether the connection stands."""
+        words = (self._ssh, *self._options, "-O", "check", *self._rest)
+        return self._here.run(Command(words, timeout=_CHECK_SECONDS)).ok
+
+    def run(self, command: Command) -> Completed:
+        return self._checked(command, self._here.run(self._over(command)))
+
+    def stream(self, command: Command, on_line: OnLine) -> Completed:
+        return self._checked(command, self._here.stream(self._over(command), on_line))
+
+    def converse(self, command: Command) -> Conversation:
+        return self._here.converse(self._over(command))
+
+    def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
+        total = source.stat().st_size
+        said = self._sh(_SIZE, target, doing=f"cannot write {target}").text.strip()
+        done = int(said) if said.isdigit() and int(said) <= total else 0
+        if progress:
+            progress(done, total)
+        with source.open("rb") as reading:
+            reading.seek(done)
+            while chunk := reading.read(_CHUNK):
+                self._sh(_APPEND, target, str(done), doing=f"cannot write {target}", stdin=chunk)
+                done += len(chunk)
+                if progress:
+                    progress(done, total)
+        size = f'dd of="$1" bs=1 count=0 seek={total} status=none && chmod "$2" "$1"'
+        self._sh(size, target, f"{stat.S_IMODE(source.stat().st_mode):o}", doing=f"cannot write {target}")
+
+    def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
+        folder, name = posixpath.split(target)
+        beside = posixpath.join(folder, f".{name}.{os.getuid()}.{os.getpid()}.part")
+        private = "-m700" if folder_mode(mode) == PRIVATE else ""
+        given = (target, beside, f"{mode:o}", str(len(content)), private)
+        self._sh(_WRITE, *given, doing=f"cannot write {target}", stdin=content)
+
+    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
+        cut = "" if most is None else str(most)
+        return self._sh(_READ, target, str(offset), cut, doing=f"cannot read {target}").stdout
+
+    def size(self, target: str) -> int:
+        return int(self._sh(_LENGTH, target, doing=f"cannot read {target}").text)
+
+    def close(self) -> None:
+        """Leave the connection open: it is the person's."""
+
+    def _sh(self, script: str, *words: str, doing: str, stdin: bytes | None = None) -> Completed:
+        done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))
+        if not done.ok:
+            why = done.errors.strip().splitlines() or ["it took too long" if done.timed_out else "no reason"]
+            raise Missing(f"{self.place}: {doing}: {why[-1]}")
+        return done
+
+    def _over(self, command: Command) -> Command:
+        words = (self._ssh, *self._options, *self._rest, shell_line(command))
+        return Command(words, stdin=command.stdin, timeout=command.timeout)
+
+    def _checked(self, command: Command, done: Completed) -> Completed:
+        if done.status == _OF_SSH and not self.is_open():
+            raise Missing(
+                f"{self.place}: the shared SSH connection is closed",
+                fix=f"open it again: {self._login}",
+            )
+        return Completed(command, done.status, done.stdout, done.stderr, done.timed_out)
+
+
+def _control_path(settings: str) -> str:
+    """Read where ``ssh -G`` has its socket; empty where connections are not shared."""
+    found = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
+    return found[0] if found and found[0] != "none" else ""

@@ -1,0 +1,152 @@
+"""Decide whether the key of an SSH host is trusted, and say what to do where it is not.
+
+paramiko's own reader knows no patterns, no markers and one key of a kind, so the files are judged here.
+"""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import Missing
+from toolkit.folders import at_home
+from toolkit.run.remote.known_hosts import (
+    Entry,
+    HostKey,
+    Judgement,
+    judge,
+    kinds_of,
+    names_of,
+    paths,
+    read_entries,
+)
+from toolkit.run.remote.ssh_destination import ssh_line
+
+_USER_FILES = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
+_SYSTEM_FILES = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
+"""The defaults of ssh_config(5)."""
+_HOST_KEY_FILE = "/etc/ssh/ssh_host_{}_key.pub"
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What is known of one host; ``place`` names it in messages, ``add`` is the command that adds its key."""
+
+    place: str
+    names: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    file: Path
+    add: str
+
+    def check(self, key: HostKey) -> None:
+        """Accept a key that is known.
+
+        Raises:
+            Missing: for every other key, with its fingerprint and what to do.
+        """
+        found = judge(self.entries, self.names, key)
+        if found.verdict != "known":
+            raise self._refusal(key, found)
+
+    def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
+        """Return host key algorithms, those first whose keys are known."""
+        kinds = kinds_of(self.entries, self.names)
+        return sorted(algorithms, key=lambda one: ("ssh-rsa" if one.startswith("rsa-") else one) not in kinds)
+
+    def _refusal(self, key: HostKey, found: Judgement) -> Missing:
+        where = found.entry.where if found.entry else ""
+        known = str(found.entry.key) if found.entry else ""
+        compare = (
+            f"compare {key.fingerprint} with the fingerprint that the operators publish"
+            f" (there: ssh-keygen -lf {_HOST_KEY_FILE.format(key.name.lower())})"
+        )
+        match found.verdict:
+            case "revoked":
+                return Missing(
+                    f"{self.place}: its host key {key} is revoked in {where}; this may be an attack",
+                    fix="do not connect; ask the operators which key replaces it",
+                )
+            case "changed":
+                return Missing(
+                    f"{self.place}: its host key is {key}, but {where} has {known}; this may be an attack",
+                    fix=f"{compare}; only if it is the same: {self._remove(found.entry)}, then: {self.add}",
+                )
+            case "authority":
+                return Missing(
+                    f"{self.place}: unknown host key {key}; {where} trusts a certificate authority for this"
+                    " host, and toolkit's own SSH client does not read host certificates",
+                    fix="let ssh open a connection that toolkit shares (ControlMaster, docs/jobs.md);"
+                    f" or {compare}, then: {self.add}",
+                )
+            case "other-kind":
+                return Missing(
+                    f"{self.place}: unknown host key {key}; {where} has {known}, which it does not offer",
+                    fix=f"{compare}, then: {self.add}",
+                )
+        return Missing(
+            f"{self.place}: unknown host; its key {key} is not in {self.file}",
+            fix=f"{compare}, then: {self.add}",
+        )
+
+    def _remove(self, entry: Entry | None) -> str:
+        if entry is None or entry.has_patterns:
+            return f"remove {entry.where if entry else 'its line'}"
+        file = shlex.quote(entry.where.rpartition(":")[0])
+        name = next((name for name in self.names if name in entry.names), self.names[0])
+        return f"ssh-keygen -f {file} -R {shlex.quote(name)}"
+
+
+def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric ships no types
+    """Return what is known of a connection's host; ``host`` is the destination, empty for a gateway."""
+    exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
+    user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
+    system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)
+    entries: list[Entry] = []
+    for file in (*user, *system):
+        if file.is_file():
+            text = file.read_text(encoding="utf-8", errors="replace")
+            entries += read_entries(text, str(file))
+    alias = hop.ssh_config.get("hostkeyalias", "")
+    return Trust(
+        place=f"{hop.host} port {hop.port}",
+        names=(alias.lower(),) if alias else names_of(hop.host, int(hop.port)),
+        entries=tuple(entries),
+        file=user[0] if user else at_home(_USER_FILES.split()[0]),
+        add=_add_line(hop, host, config),
+    )
+
+
+def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 - see trust_of
+    """Have a connection ask ``trust`` about the key of its host, before it proves who we are."""
+
+    class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko ships no types
+        """Is asked about every key, as the client is given no known hosts of its own."""
+
+        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002
+            trust.check(HostKey(key.get_name(), key.asbytes()))
+
+    def transport(*words: Any, **options: Any) -> Any:  # noqa: ANN401 - paramiko's
+        made = paramiko.Transport(*words, **options)
+        security = made.get_security_options()
+        security.key_types = trust.in_order(tuple(security.key_types))
+        return made
+
+    hop.connect_kwargs = {**dict(hop.connect_kwargs), "transport_factory": transport}
+    hop.client.set_missing_host_key_policy(Policy())
+
+
+def _files(setting: str, exists: Callable[[str], bool]) -> list[Path]:
+    return [at_home(name) for name in paths(setting, exists) if name != "none"]
+
+
+def _add_line(hop: Any, host: str, config: Path | None) -> str:  # noqa: ANN401 - see trust_of
+    """Return the command by which ssh shows the fingerprint, asks, and adds the key."""
+    strict = hop.ssh_config.get("stricthostkeychecking", "ask").lower()
+    options = [] if strict == "ask" else ["-o", "StrictHostKeyChecking=ask"]
+    if not host:
+        host = f"{hop.user}@{hop.original_host}:{hop.port}"
+        gateway = hop.gateway
+        if gateway is not None and not isinstance(gateway, str) and "proxyjump" not in hop.ssh_config:
+            options += ["-J", f"{gateway.user}@{gateway.host}:{gateway.port}"]
+    return ssh_line(host, config, options, ("true",))

@@ -1,0 +1,1 @@
+"""HTTP requests with limits on time, bytes and redirects."""

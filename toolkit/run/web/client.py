@@ -1,0 +1,223 @@
+"""Send HTTP requests whose answers are bounded in time and bytes, and whose redirects are checked.
+
+``requests`` alone reads a body of any size into memory, also of a redirect, and limits no answer as a whole.
+"""
+
+import contextlib
+import http.client
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from toolkit import __version__
+from toolkit.run.web.limits import Limits, Meter, MeteredTls, metered
+from toolkit.run.web.redirects import Redirects, is_redirect
+
+if TYPE_CHECKING:
+    import ssl
+
+    import requests
+
+CONNECT_SECONDS = 15.0
+_REUSED = 1 << 16
+"""Bytes of an unread body that are read so that the connection can be used again."""
+_PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+"""Content codings and the ``wbits`` by which zlib unpacks them; nothing is asked for but ``identity``."""
+
+Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
+"""Adds what proves who we are to a request."""
+
+
+class Response:
+    """The answer to a request; of its body nothing is read before it is asked for."""
+
+    def __init__(self, answer: "requests.Response", meter: Meter) -> None:
+        self._answer, self._meter = answer, meter
+        self.status_code = answer.status_code
+        self.reason = str(answer.reason or "")
+        self.url = str(answer.url)
+        self.headers: Mapping[str, str] = answer.headers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._answer.close()
+
+    def read(self, most: int) -> bytes:
+        """Return the first ``most`` bytes of the body, unpacked if it is compressed.
+
+        Raises:
+            RequestException: if the connection breaks off, a limit is broken, or the coding is unknown.
+        """
+        import requests
+
+        body = bytearray()
+        while len(body) < most and (some := self._next(most - len(body))):
+            body += some
+        coding = self.headers.get("Content-Encoding", "identity").strip().lower()
+        if coding in {"", "identity"}:
+            return bytes(body)
+        try:
+            return zlib.decompressobj(_PACKED[coding]).decompress(bytes(body), most)
+        except (KeyError, zlib.error) as error:
+            raise requests.exceptions.ContentDecodingError(error) from error
+
+    def chunks(self, step: int, limits: Limits) -> Iterator[bytes]:
+        """Return the body as it comes, in pieces of ``step`` bytes.
+
+        Raises:
+            RequestException: if the connection breaks off, or a limit is broken.
+        """
+        self._meter.begin(limits)
+        while chunk := self._next(step):
+            yield chunk
+
+    def close(self) -> None:
+        """End the answer; a short body is read to its end, so that the connection can be used again."""
+        import requests
+
+        left = self._answer.raw.length_remaining
+        if left is not None and left <= _REUSED:
+            with contextlib.suppress(requests.exceptions.RequestException):
+                self._next(left + 1)
+        self._answer.close()
+
+    def _next(self, size: int) -> bytes:
+        import requests
+        import urllib3
+
+        try:
+            some: bytes = self._answer.raw.read(size, decode_content=False)
+        except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
+            raise requests.exceptions.ChunkedEncodingError(error) from error
+        return some
+
+
+class Client:
+    """Requests under the TLS settings of ``context``; connections are used again."""
+
+    def __init__(self, context: "ssl.SSLContext") -> None:
+        self._meter = Meter()
+        self._http = _session(context, self._meter)
+        self._http.headers.update({"User-Agent": f"toolkit/{__version__}", "Accept-Encoding": "identity"})
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._http.close()
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        proof: Callable[[str], Proof],
+        limits: Limits,
+        redirects: bool = True,
+        params: Any = None,  # noqa: ANN401 - a mapping, whose values may be lists
+        data: Any = None,  # noqa: ANN401 - bytes, a form, or a file with ``seek``
+    ) -> Response:
+        """Return the answer to a request; ``limits`` hold for the answer and its redirects together.
+
+        ``proof`` returns for an address what is shown to its server.
+
+        Raises:
+            BadRedirect: if a redirect is not followed.
+            RequestException: if there is no answer.
+        """
+        way = Redirects(url)
+        self._meter.begin(limits)
+        while True:
+            answer = self._http.request(
+                method,
+                url,
+                headers=dict(headers),
+                params=params,
+                data=data,
+                auth=proof(url),
+                stream=True,
+                timeout=(CONNECT_SECONDS, limits.silence),
+                allow_redirects=False,
+            )
+            response = Response(answer, self._meter)
+            location = response.headers.get("Location", "")
+            if not redirects or not is_redirect(method, response.status_code, location):
+                return response
+            response.close()
+            url, params = way.target(location), None
+            if hasattr(data, "seek"):
+                data.seek(0)
+
+
+def anonymous(_url: str) -> Proof:
+    """Return what shows nothing, and keeps requests from asking ~/.netrc for a password."""
+    return lambda request: request
+
+
+def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
+    import requests
+
+    class Session(requests.Session):
+        """Follows no redirect: to see where one leads, requests would read all of its body."""
+
+        def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - requests' signature
+            return None
+
+    made = Session()
+    adapter = _adapter(context, meter)
+    made.mount("https://", adapter)
+    made.mount("http://", adapter)
+    return made
+
+
+def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - requests' types stay here
+    from requests.adapters import HTTPAdapter
+
+    context.sslsocket_class = MeteredTls
+    classes = _pool_classes(meter)
+
+    class Adapter(HTTPAdapter):
+        """Uses our settings of TLS (requests alone ignores SSL_CERT_FILE), and sockets that are metered."""
+
+        def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
+            super().init_poolmanager(*args, ssl_context=context, **options)
+            self.poolmanager.pool_classes_by_scheme = classes
+
+        def proxy_manager_for(self, proxy: Any, **options: Any) -> Any:  # noqa: ANN401 - see above
+            manager = super().proxy_manager_for(proxy, ssl_context=context, **options)
+            manager.pool_classes_by_scheme = classes
+            return manager
+
+    return Adapter()
+
+
+def _pool_classes(meter: Meter) -> dict[str, Any]:
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+    class Plain(HTTPConnection):
+        def _new_conn(self) -> Any:  # noqa: ANN401 - urllib3 1 and 2 differ
+            return metered(super()._new_conn(), meter)
+
+    class Tls(HTTPSConnection):
+        def _new_conn(self) -> Any:  # noqa: ANN401 - urllib3 1 and 2 differ
+            return metered(super()._new_conn(), meter)
+
+        def connect(self) -> None:
+            super().connect()
+            # TLS within TLS, through a proxy, keeps its socket one level below.
+            outer = getattr(self.sock, "socket", self.sock)
+            if isinstance(outer, MeteredTls):
+                outer.meter = meter
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class TlsPool(HTTPSConnectionPool):
+        ConnectionCls = Tls
+
+    return {"http": PlainPool, "https": TlsPool}
