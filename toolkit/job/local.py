@@ -16,6 +16,7 @@ from toolkit.job.sight import view_of
 from toolkit.job.submit import Call, Opener
 from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
+from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request.specify import Places, name_of, request_of, specify
 from toolkit.launch.request.trainers import check_carried
 from toolkit.launch.tracking import records
@@ -66,11 +67,13 @@ def prepare_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> tuple[
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
     places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))
     spec = specify(job, places)
-    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and facts.stack is not None)
+    spec = msgspec.structs.replace(
+        spec, preflight=bool(job.preflight) and has_check(facts, trainer=bool(job.trainer))
+    )
     env = dict(job.env or {})
     choice = choose_here(host, facts, request_of(spec, env, job.mode, None), force=call.force)
     runtime = plan.runtime_of(host)
-    text = local_script(spec, choice.plan, choice.because, runtime)
+    text = local_script(spec, choice.plan, choice.because, runtime, facts)
     return runner, Prepared(to_record(runner.place, spec, choice, cleared), text, (), runtime, hidden(env))
 
 

@@ -29,6 +29,7 @@ from toolkit.job.sight import view_of
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import choose, plan, script
 from toolkit.launch.jobscript.choose import Choice
+from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.specify import Places, name_of, request_of, specify
@@ -144,13 +145,14 @@ def prepare(
     target = target_of(runner, asked, flags, sources.image, tell, remote=remote)
     image = target.image.facts
     trainers.check_carried(job, image)
-    if job.preflight and image.stack is None:
-        tell.step(f"The preflight is left out: {target.image.name} does not say that it has one")
+    checked = has_check(image, trainer=bool(job.trainer))
+    if job.preflight and not checked:
+        tell.step("The preflight is left out: the MPI of the program is unknown, or it has none")
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
     program = _program(sources.program, target.base)
     places = Places(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
     spec = specify(job, places)
-    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
+    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and checked)
     request = request_of(spec, job.env or {}, job.mode, site)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)

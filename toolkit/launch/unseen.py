@@ -8,6 +8,7 @@ import msgspec
 
 from toolkit.engine.plan import plan
 from toolkit.launch.jobscript import script
+from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
 from toolkit.launch.request.specify import Places, name_of, request_of, specify
 from toolkit.launch.request.trainers import Trainer
@@ -59,7 +60,9 @@ def write(
         posixpath.join(base, "programs", posixpath.basename(job.trainer or "")) if known and known.own else ""
     )
     spec = specify(job, places(base, name_of(job), image, key, data=data, program=program))
-    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and image.stack is not None)
+    spec = msgspec.structs.replace(
+        spec, preflight=bool(job.preflight) and has_check(image, trainer=known is not None)
+    )
     mode = fix.launch.mode if fix else job.mode or site.launch.mode or usual_mode(image)
     why = f"{mode} is what the fix is for" if fix else _why(job, site, mode)
     because = f"not predicted, as nothing was asked of {site.title}; {why}"

@@ -255,6 +255,8 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     """Every file that is started on the way: a wrapper script, an interpreter, the program."""
     python: str = ""
     """Path of the Python that runs a script; empty for another program."""
+    mpi: bool = False
+    """The program loads an MPI, or needs an MPI that the loader does not find."""
     linked: bool = False
     """An MPI is linked into the program itself."""
 

@@ -64,6 +64,7 @@ def _shown(view: RankView, found: Program, loaded: dict[str, str] | None) -> Ima
         path=found.path,
         chain=found.chain,
         python=found.path if found.python else "",
+        mpi=loaded is not None,
         linked=bool(loaded) and loaded == {found.path: found.path},
     )
 

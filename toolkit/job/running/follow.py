@@ -8,6 +8,7 @@ from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch.tracking import jobs, output, pace, records, states
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
+from toolkit.launch.tracking.worlds import all_alone
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
@@ -111,11 +112,9 @@ def failure(record: JobRecord) -> CheckFailed:
             "and is not started again",
             fix=f"to go on from the checkpoint: toolkit jobs resume {record.key}",
         )
-    folder = records.folder(record.key)
-    try:
-        text = (folder / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
+    text = jobs.kept_output(record)
+    if all_alone(text, record.spec.ranks):
+        return _alone(record)
     detail = []
     if first := output.first_failure(text):
         detail.append(f"rank {first.rank} on {first.node} failed first: {first.how}; its last lines:")
@@ -141,6 +140,17 @@ def failure(record: JobRecord) -> CheckFailed:
         f"job {record.id or record.key} {how} {record.state}{code}",
         fix=fixes[0] if fixes else f"read all of its output: toolkit jobs logs {record.key}",
         detail=detail,
+    )
+
+
+def _alone(record: JobRecord) -> CheckFailed:
+    """Say that each rank of a job started as a world of one."""
+    code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
+    return CheckFailed(
+        f"job {record.id or record.key} is {record.state}{code}: "
+        f"each of its {record.spec.ranks} ranks reports a world of one",
+        fix=f"use the mode that toolkit doctor {record.spec.image} -- COMMAND names",
+        detail=[f"the prediction for {record.mode} was '{record.predicted}'"],
     )
 
 

@@ -7,9 +7,8 @@ import msgspec
 from toolkit import __version__
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
-from toolkit.launch.jobscript import plan
+from toolkit.launch.jobscript import plan, preflight
 from toolkit.launch.jobscript.choose import Choice, choose
-from toolkit.launch.jobscript.preflight import here
 from toolkit.launch.jobscript.script import check_command, variable_values
 from toolkit.launch.jobscript.wrapper import gloo_program
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -107,13 +106,16 @@ def _without_slurm(host: HostFacts) -> HostFacts:
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
 
 
-def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME) -> str:
+def local_script(
+    spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME, image: ImageFacts | None = None
+) -> str:
     """Render ``slurm/local.sh.j2``: the job as ``bash job.sh`` runs it on this machine.
 
     Raises:
         BadInput: for values that no script can hold.
     """
     check_command(spec.command)
+    spec = preflight.kept(spec, made.mode, image)
     return render(
         "slurm",
         "local.sh.j2",
@@ -126,9 +128,11 @@ def local_script(spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME
             "gloo": made.mode == "gloo",
             "start": _lines(_start_words(spec, made, runtime), 8),
             "command": _lines([spec.command], 4),
-            "preflight": _lines([here(spec)], 4) if spec.preflight else "",
+            "preflight": _lines([preflight.here(spec, image)], 4) if spec.preflight else "",
             "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
             **variable_values(spec),
+            "check_file": preflight.FILE if preflight.is_of_program(spec, image) else None,
+            "check": preflight.program_text(),
             "wrapper_file": plan.gloo_file(spec, made),
             "wrapper": gloo_program(),
             "runtime": runtime,

@@ -1,12 +1,18 @@
 """The words of the check that runs before a training, as far as the image's own version of it knows them."""
 
+import posixpath
 from collections.abc import Sequence
 
+import msgspec
+
+from toolkit.data import shipped
+from toolkit.engine.families import families
 from toolkit.errors import BadInput
 from toolkit.launch.request.gpus import has_gpus
 from toolkit.launcher.srun import NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 from toolkit.runtime.apptainer import bind
 from toolkit.versions import within
@@ -18,12 +24,68 @@ _KNOWS_MORE = ">=0.2"
 """Releases of toolkit whose preflight looks at nodes, GPUs, free space and the image too."""
 
 
-def words(spec: JobSpec, site: Site | None, image: ImageFacts | None) -> tuple[str, ...]:
+FILE = "toolkit-preflight.sh"
+"""What checks the world of a program's own MPI; the job script makes it in its folder."""
+
+
+def has_check(image: ImageFacts, *, trainer: bool = False) -> bool:
+    """Return whether a preflight can check the ranks of a job in this image."""
+    return _is_own(image, trainer=trainer) or bool(_of_program(image))
+
+
+def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
+    """Return whether the preflight starts the MPI of the job's program, and not the image's own check."""
+    return image is not None and not _is_own(image, trainer=bool(spec.trainer)) and bool(_of_program(image))
+
+
+def kept(spec: JobSpec, mode: Mode, image: ImageFacts | None) -> JobSpec:
+    """Return the job without a preflight that could not check it: Gloo starts ranks without MPI."""
+    if mode == "gloo" and is_of_program(spec, image):
+        return msgspec.structs.replace(spec, preflight=False)
+    return spec
+
+
+def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
+    """Return whether the image's own check runs in the Python that the job runs in."""
+    program = image.program
+    return image.stack is not None and (trainer or program is None or bool(program.python))
+
+
+def _of_program(image: ImageFacts) -> tuple[str, ...]:
+    """Return the options for the check of the program's own MPI; none if that MPI is unknown.
+
+    A program into which MPI is linked, or whose MPI does not load in Python, is checked by what it speaks.
+    """
+    program, mpi = image.program, image.mpi
+    if mpi is None or (program is not None and not program.mpi) or families(image):
+        return ()
+    linked = program is not None and program.linked
+    python = program.python if program else ""
+    mpi4py = python and any("/mpi4py/" in path for path in image.programs)
+    path = image.environment.get("LD_LIBRARY_PATH", "") if program and len(program.chain) > 1 else ""
+    said = {
+        "--library": "" if linked else mpi.library,
+        "--python": python,
+        "--mpi4py": "yes" if mpi4py else "",
+        "--speaks": ",".join(mpi.interfaces or ()),
+        "--path": path,
+    }
+    return tuple(word for option, value in said.items() if value for word in (option, value))
+
+
+def words(
+    spec: JobSpec, site: Site | None, image: ImageFacts | None, mode: Mode | None = None
+) -> tuple[str, ...]:
     """Return the command of the preflight; images of before 0.2 have one that counts ranks alone.
 
     Raises:
         BadInput: if the image's own preflight cannot check what is asked for.
     """
+    if image is not None and is_of_program(spec, image):
+        options = _of_program(image)
+        if mode == "bind":
+            options = _mounted(options, image)
+        return ("sh", posixpath.join(spec.directory, FILE), *options)
     release = (image.stack or {}).get("toolkit") if image else None
     if not isinstance(release, str) or not within(release, _KNOWS_MORE):
         if isinstance(release, str) and (asked := limits(spec)):
@@ -42,14 +104,30 @@ def words(spec: JobSpec, site: Site | None, image: ImageFacts | None) -> tuple[s
     return (*PREFLIGHT, *more, *(("--image", spec.image) if _bindable(spec.image) else ()))
 
 
+def _mounted(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
+    """Name the library as programs do, so that the loader finds the host's in its place."""
+    soname = image.mpi.soname if image.mpi else None
+    kept = list(options)
+    if soname and "--library" in kept:
+        kept[kept.index("--library") + 1] = soname
+    return tuple(kept)
+
+
+def program_text() -> str:
+    """Return the script of the check."""
+    return (shipped("slurm") / FILE).read_text(encoding="utf-8")
+
+
 def limits(spec: JobSpec) -> tuple[str, ...]:
     """Return the words for what a person wants to be checked besides."""
     speed = ("--fabric-gbit", str(spec.fabric_gbit)) if spec.fabric_gbit else ()
     return (*speed, *(("--min-free", spec.min_free) if spec.min_free else ()))
 
 
-def here(spec: JobSpec) -> tuple[str, ...]:
+def here(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, ...]:
     """Return the command of the preflight on this machine alone."""
+    if image is not None and is_of_program(spec, image):
+        return ("sh", posixpath.join(spec.directory, FILE), *_of_program(image))
     return (*PREFLIGHT, *_limits_alone(spec))
 
 

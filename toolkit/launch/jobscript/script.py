@@ -51,10 +51,11 @@ def job_script(
         BadInput: for values that Slurm could not take or that no script can hold.
     """
     check_spec(spec)
+    spec = preflight.kept(spec, plan.mode, image)
     _check_elastic(spec, plan)
     pieces = _pieces(spec, site)
     scheduler = schedulers.of(site)
-    checked = preflight.words(spec, site, image)
+    checked = preflight.words(spec, site, image, plan.mode)
     foreign = found.foreign(spec, site)
     dropped = (found.WORD,) if foreign else ()
     return render(
@@ -82,6 +83,8 @@ def job_script(
             "preflight_of": "Gloo" if plan.mode == "gloo" else "MPI",
             # The script is in its folder then, which it may have made the name of.
             **variable_values(spec),
+            "check_file": preflight.FILE if preflight.is_of_program(spec, image) else None,
+            "check": preflight.program_text(),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
             "wrapper": gloo_program(),
             "mpirun_file": MPIRUN_FILE if by_agent(plan) else None,

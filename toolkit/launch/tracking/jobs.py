@@ -9,6 +9,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.launch.request import variables
 from toolkit.launch.tracking import arrays, process, records, slurm, successors
 from toolkit.launch.tracking.slurm import JobStatus
+from toolkit.launch.tracking.worlds import all_alone
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.run.command import Command, Runner
 from toolkit.run.ends import read_ends
@@ -187,8 +188,25 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
             return goes_on
         for task in record.tasks or (None,):
             _bring(runner, record, task)
+        record = _judged_by_output(record)
         _remove_secrets(runner, record)
     return record
+
+
+def _judged_by_output(record: JobRecord) -> JobRecord:
+    """Call a job failed if each of its ranks reports a world of one, whatever its exit status."""
+    alone = (
+        record.state == "completed" and not record.tasks and all_alone(kept_output(record), record.spec.ranks)
+    )
+    return records.update(record, state="failed") if alone else record
+
+
+def kept_output(record: JobRecord) -> str:
+    """Return the output of a job as far as this machine has it."""
+    try:
+        return (records.folder(record.key) / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _remove_secrets(runner: Runner, record: JobRecord) -> None:

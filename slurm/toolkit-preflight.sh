@@ -1,0 +1,112 @@
+#!/bin/sh
+# Check the world of the MPI that the job's program loads. Every rank runs this inside the image before the program:
+#
+#     sh toolkit-preflight.sh [--library FILE] [--python FILE] [--mpi4py yes] [--speaks pmi1,pmix] [--path DIRS] --tasks N
+#
+# A Python of the image starts the MPI and asks for the size of its world. Without a Python, the variables of the launcher
+# say whether it serves an interface that the MPI speaks. Exit status 1 means that the ranks do not form one world.
+library='' python='' mpi4py='' speaks='' path='' tasks=1
+while [ $# -gt 1 ]; do
+    case $1 in
+        --library) library=$2 ;;
+        --python) python=$2 ;;
+        --mpi4py) mpi4py=$2 ;;
+        --speaks) speaks=$2 ;;
+        --path) path=$2 ;;
+        --tasks) tasks=$2 ;;
+    esac
+    shift 2
+done
+[ -z "$path" ] || { LD_LIBRARY_PATH=$path && export LD_LIBRARY_PATH; }
+rank=${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}
+
+# say TEXT: once a job, with the number that the launcher gave to the rank.
+say() {
+    [ "$rank" != 0 ] || echo "preflight: $*" >&2
+}
+
+# fail: a launcher ends all ranks with the first, so rank 0 goes first.
+fail() {
+    [ "$rank" = 0 ] || sleep 2
+    exit 1
+}
+
+served() {
+    case ,$speaks, in *,pmix,*) [ -z "${PMIX_RANK:-}" ] || [ -z "${PMIX_NAMESPACE:-}" ] || return 0 ;; esac
+    case ,$speaks, in *,pmi[12],*) [ -z "${PMI_FD:-}${PMI_PORT:-}" ] || [ "${PMI_SIZE:-}" != "$tasks" ] || return 0 ;; esac
+    return 1
+}
+
+by_variables() {
+    if [ "$tasks" -le 1 ] || [ -z "$speaks" ]; then
+        say "the world of the program's MPI is not checked: the image has no Python that can start it."
+    elif served; then
+        say "the launcher serves an interface that the program's MPI speaks ($speaks); its messages are not checked."
+    else
+        say "the launcher serves no interface that the program's MPI speaks ($speaks): each rank would be a world of one."
+        fail
+    fi
+    exit 0
+}
+
+for one in "$python" python3 python /usr/bin/python3; do
+    found=$(command -v "$one" 2> /dev/null) && [ -n "$found" ] && break
+    found=''
+done
+if [ -z "$found" ] || [ -z "$library$mpi4py" ]; then by_variables; fi
+"$found" - "$library" "$mpi4py" "$tasks" "$rank" << 'END'
+import ctypes
+import os
+import sys
+
+library, mpi4py, tasks, rank = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+
+
+def by_mpi4py():
+    from mpi4py import MPI
+
+    MPI.COMM_WORLD.Barrier()
+    return MPI.COMM_WORLD.Get_size(), MPI.Get_library_version()
+
+
+def world(found):
+    """Return MPI_COMM_WORLD: an address in Open MPI, a number in the ABIs of MPICH and of MPI 5."""
+    if "mpi_abi" in os.path.basename(library):
+        return ctypes.c_void_p(0x101)
+    try:
+        return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(found, "ompi_mpi_comm_world")))
+    except ValueError:
+        return ctypes.c_int(0x44000000)
+
+
+def by_library():
+    found = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    found.MPI_Init(None, None)
+    size, length, text = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(16384)
+    found.MPI_Barrier(world(found))
+    found.MPI_Comm_size(world(found), ctypes.byref(size))
+    found.MPI_Get_library_version(text, ctypes.byref(length))
+    found.MPI_Finalize()
+    return size.value, text.value.decode("utf-8", "replace")
+
+
+try:
+    size, version = by_mpi4py() if mpi4py else by_library()
+except (ImportError, OSError, AttributeError) as error:
+    sys.stderr.write("preflight: %s\n" % error if rank == "0" else "")
+    sys.exit(64)
+name = " ".join(version.strip("\0\n ").split(",")[0].split("\n")[0].split())
+if size == tasks:
+    sys.stderr.write("preflight: %d ranks, %s.\n" % (size, name) if rank == "0" else "")
+    sys.exit(0)
+alone = "every rank is alone" if size == 1 else "some ranks are missing or were started twice"
+if rank == "0":
+    line = "preflight: MPI reports a world of %d where %d tasks were started: %s (%s).\n"
+    sys.stderr.write(line % (size, tasks, alone, name))
+sys.exit(1)
+END
+status=$?
+# Python could not load the library, as a program that was linked with it may do: ask the variables.
+if [ "$status" -eq 64 ]; then by_variables; fi
+if [ "$status" -eq 1 ]; then fail; fi
+exit "$status"

@@ -1,0 +1,134 @@
+"""The check of the world of a program's own MPI, before the program."""
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from tests.unit.engine.rules.test_program import NAMED, SOLVER, TWO
+from tests.unit.engine.whole import IMAGE, MPI
+from tests.unit.launch.examples import spec
+from tests.unit.tables import every_row
+from toolkit.data import shipped
+from toolkit.launch.jobscript.preflight import FILE, has_check, is_of_program, kept, words
+from toolkit.launch.jobscript.script import job_script
+from toolkit.model.facts import ImageProgram
+from toolkit.model.prediction import Plan
+
+SRUN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"))
+SCRIPT = shipped("slurm") / FILE
+PYTHON = "/opt/venv/bin/python3"
+SITE = "/opt/venv/lib/python3.11/site-packages"
+FOREIGN = msgspec.structs.replace(IMAGE, stack=None)
+
+
+def running(of=FOREIGN, path=SOLVER, **more):
+    program = ImageProgram(command=(path,), path=path, chain=(path,), mpi=True)
+    return msgspec.structs.replace(of, program=msgspec.structs.replace(program, **more))
+
+
+def options(of, mode="srun-pmix"):
+    named = words(spec(), None, of, mode)
+    assert named[:2] == ("sh", f"{spec().directory}/{FILE}")
+    return dict(zip(named[2::2], named[3::2], strict=True))
+
+
+def test_a_binary_is_checked_by_the_library_that_it_loads():
+    assert options(running()) == {"--library": MPI.library, "--speaks": "pmix"}
+    assert options(running(), "bind")["--library"] == MPI.soname
+
+
+def test_a_python_is_checked_by_its_own_interpreter_and_mpi4py():
+    own = msgspec.structs.replace(FOREIGN, programs={f"{SITE}/mpi4py/MPI.so": MPI.library})
+    said = options(running(own, PYTHON, python=PYTHON))
+    assert (said["--python"], said["--mpi4py"]) == (PYTHON, "yes")
+
+
+def test_what_a_wrapper_sets_counts_and_a_linked_mpi_has_no_library():
+    env = {"LD_LIBRARY_PATH": "/opt/mpich/lib"}
+    own = msgspec.structs.replace(FOREIGN, environment=env)
+    assert options(running(own, chain=("/opt/run.sh", SOLVER)))["--path"] == "/opt/mpich/lib"
+    assert options(running(linked=True)) == {"--speaks": "pmix"}
+
+
+@every_row(
+    ("of", "trainer", "has"),
+    [
+        (running(), False, True),
+        (FOREIGN, False, True),
+        (msgspec.structs.replace(FOREIGN, mpi=None), False, False),
+        (running(mpi=False), False, False),
+        (msgspec.structs.replace(TWO, stack=None), False, False),
+        (msgspec.structs.replace(TWO, stack={}), True, True),
+        (msgspec.structs.replace(NAMED, stack=None), False, False),
+    ],
+)
+def test_a_preflight_is_left_out_if_the_mpi_of_the_program_is_unknown(of, trainer, has):
+    assert has_check(of, trainer=trainer) is has
+
+
+def test_the_job_script_makes_the_check_and_gloo_has_none(tmp_path):
+    job = spec(directory=str(tmp_path))
+    text = job_script(job, SRUN, "why", image=running())
+    assert text.count(f"{tmp_path}/{FILE}") + text.count(f"> {FILE}") >= 2
+    assert is_of_program(job, running())
+    assert kept(job, "gloo", running()).preflight is False
+    assert kept(job, "srun-pmix", running()).preflight
+
+
+def check(*given, env=None, python=""):
+    words = ["/bin/sh", str(SCRIPT), *(("--python", python) if python else ()), *given]
+    kept = {"PATH": "/nowhere" if not python else os.environ["PATH"]}
+    found = subprocess.run(words, capture_output=True, text=True, env={**kept, **(env or {})}, check=False)
+    return found.returncode, found.stderr
+
+
+PMI = {"PMI_FD": "5", "PMI_RANK": "0", "PMI_SIZE": "2"}
+PMIX = {"PMIX_RANK": "0", "PMIX_NAMESPACE": "slurm.1.0"}
+
+
+@every_row(
+    ("speaks", "env", "status"),
+    [
+        ("pmi1", PMI, 0),
+        ("pmi1", PMIX, 1),
+        ("pmi1", {**PMI, "PMI_SIZE": "1"}, 1),
+        ("pmi1", {}, 1),
+        ("pmix", PMIX, 0),
+        ("pmix", PMI, 1),
+        ("pmi1,pmix", PMIX, 0),
+        ("", {}, 0),
+    ],
+)
+def test_without_a_python_the_variables_of_the_launcher_decide(speaks, env, status):
+    given = ("--speaks", speaks, "--tasks", "2") if speaks else ("--tasks", "2")
+    code, said = check(*given, env=env)
+    assert code == status
+    assert ("would be a world of one" in said) == (status == 1)
+
+
+@every_row(("size", "status"), [(2, 0), (1, 1), (4, 1)])
+def test_mpi4py_of_the_interpreter_says_the_size(tmp_path, size, status):
+    package = tmp_path / "mpi4py"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "MPI.py").write_text(
+        "class COMM_WORLD:\n    Barrier = staticmethod(lambda: None)\n"
+        f"    Get_size = staticmethod(lambda: {size})\n"
+        "def Get_library_version():\n    return 'Example MPI 1.0, made up'\n"
+    )
+    env = {"PYTHONPATH": str(tmp_path)}
+    code, said = check("--mpi4py", "yes", "--tasks", "2", python=sys.executable, env=env)
+    assert code == status
+    assert "Example MPI 1.0" in said
+    assert (f"MPI reports a world of {size} where 2 tasks were started" in said) == (status == 1)
+
+
+@pytest.mark.parametrize("env", [PMI, {}])
+def test_a_library_that_python_cannot_load_leaves_it_to_the_variables(env):
+    given = ("--library", "/nowhere/libmpi.so.12", "--speaks", "pmi1", "--tasks", "2")
+    code, said = check(*given, python=sys.executable, env=env)
+    assert code == (0 if env else 1)
+    assert "/nowhere/libmpi.so.12" in said

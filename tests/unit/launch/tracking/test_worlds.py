@@ -1,0 +1,30 @@
+"""Jobs whose ranks each report a world of one have failed, whatever their exit status."""
+
+from tests.unit.tables import every_row
+from toolkit.launch.tracking.worlds import all_alone
+
+JSON = '0: {"rank": 0, "size": 1, "host": "n1"}\n1: {"rank": 0, "size": 1, "host": "n2"}\n'
+
+
+@every_row(
+    ("text", "ranks", "alone"),
+    [
+        ("Hello from rank 0 of 1 on n1\nHello from rank 0 of 1 on n2\n", 2, True),
+        ("0: Process 0/1\n1: Process 0/1\n", 2, True),
+        ("rank=0 size=1\nrank=0 size=1\n", 2, True),
+        ("Rank: 0, world size: 1\nRank: 0, world size: 1\n", 2, True),
+        ("I am process 0 out of 1\nI am process 0 out of 1\n", 2, True),
+        (JSON, 2, True),
+        (JSON, 3, False),
+        ("Hello from rank 0 of 1\n", 1, False),
+        ("Hello from rank 0 of 1\n", 2, False),
+        ("rank 0 of 2\nrank 1 of 2\n", 2, False),
+        ("rank 0 of 1\nrank 0 of 1\nrank 0 of 2\n", 2, False),
+        ("epoch 0 of 1\nepoch 0 of 1\n", 2, False),
+        ("rank 1 of 1\nrank 1 of 1\n", 2, False),
+        ("frank 0 of 1\nfrank 0 of 1\n", 2, False),
+        ("", 2, False),
+    ],
+)
+def test_ranks_are_alone_if_each_reports_a_world_of_one(text, ranks, alone):
+    assert all_alone(text, ranks) is alone

@@ -1,0 +1,31 @@
+"""The sizes of the worlds that the ranks of a job report in its output; pure."""
+
+import re
+
+_WORLDS = re.compile(
+    r"""\b(?:rank|process|proc|task|worker)[ \t]*(?:\#|=|:|number|id)?[ \t]*(\d{1,6})
+        [ \t]*(?:/|of|out[ \t]of)[ \t]*(\d{1,6})\b
+    |"rank":[ \t]*(\d{1,6}),[ \t]*"size":[ \t]*(\d{1,6})\b
+    |\brank[ \t]*[=:][ \t]*(\d{1,6})[,; \t]+(?:world[ _-]?)?size[ \t]*[=:][ \t]*(\d{1,6})\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2``, ``rank=0 size=2``."""
+_MOST = 4 << 20
+
+
+def all_alone(text: str, ranks: int) -> bool:
+    """Return whether each of ``ranks`` ranks reports to be rank 0 of a world of one.
+
+    A report names a rank and the size of its world in one line. One report of a larger world is enough to
+    say no, and so are fewer reports than ranks.
+    """
+    if ranks < 2:
+        return False
+    found = 0
+    for line in text[:_MOST].splitlines():
+        for match in _WORLDS.finditer(line[:2000]):
+            number, size = (int(value) for value in match.groups() if value is not None)
+            if size != 1 or number != 0:
+                return False
+            found += 1
+    return found >= ranks
