@@ -12,6 +12,7 @@ from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.job.places import Where
 from toolkit.model.prediction import MODES, Mode, Verdict
+from toolkit.model.runtime import NAMES
 from toolkit.near import near
 from toolkit.report.progress import Progress
 
@@ -29,6 +30,7 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
 @click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
+@click.option("--runtime", type=click.Choice(NAMES), help="Container runtime, if there is more than one")
 @click.option("--nodes", type=_COUNT, help="Number of nodes  [default: 2]")
 @click.option("--ranks-per-node", type=_COUNT, help="Ranks on each node  [default: 1]")
 @click.option(
@@ -61,6 +63,7 @@ def command(
     facts: Path | None,
     site: str | None,
     job_file: str | None,
+    runtime: str | None,
     nodes: int | None,
     ranks_per_node: int | None,
     modes: tuple[Mode, ...],
@@ -127,7 +130,7 @@ def command(
     mode = modes[0] if modes else None
     program: tuple[str, ...] = ctx.meta.get(REST, ())
     with tell:
-        job = wanted(image, site, job_file, partition, nodes, ranks_per_node, mode, tell, program)
+        job = wanted(image, site, job_file, partition, nodes, ranks_per_node, mode, tell, program, runtime)
         found = diagnose(image, facts, job, where, partition, tell)
     # A facts file does not say how to reach its place.
     there = "LOGIN_NODE" if facts else host

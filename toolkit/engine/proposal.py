@@ -18,6 +18,7 @@ from toolkit.engine.traits import (
     launcher_pair,
     mounted_folders,
     pmix_type,
+    runtime_of,
     sends_by_ucx,
     splits,
     tmp_is_private,
@@ -108,6 +109,7 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     led = _led_inside(image, request) if mode == "mpirun-container" else ()
     return (
+        *runtime_of(host).standard(image, host.runtime),
         *_by_runtime(host, image),
         *_driver(host, image),
         *_left_out(host),
@@ -131,7 +133,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Bring the GPUs' driver in; without it the image computes on the processors, often without a word."""
-    return ("--nv",) if computes_on_gpus(host, image) else ()
+    return runtime_of(host).GPUS if computes_on_gpus(host, image) else ()
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
@@ -171,9 +173,11 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     if host.runtime is None:
         return ()
     unread = "runtime.settings" in host.unknown
+    own_tmp = runtime_of(host).SHARES.get("tmp") == ""
     minimal = unread or host.runtime.settings.get("mount dev") == "minimal"
     wanted = {
-        "/tmp": unread or host.runtime.settings.get("mount tmp") == "no",  # noqa: S108 - the path that MPI uses
+        # The path that MPI uses.
+        "/tmp": unread or own_tmp or host.runtime.settings.get("mount tmp") == "no",  # noqa: S108
         "/dev": minimal and has_option(host, "--bind /dev"),
     }
     return tuple(path for path, asked in wanted.items() if asked)

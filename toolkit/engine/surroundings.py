@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from toolkit.engine.traits import runtime_of
 from toolkit.knowledge.fabric import between_nodes, fabric, fastest
 from toolkit.launcher import at
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -24,11 +25,12 @@ _NARROWEST = 4
 
 def surrounded(plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Plan:
     """Return the plan with what site, facts and request add to it."""
-    container = list(plan.container)
-    if request.gpus and "--nv" not in container:
-        container.append("--nv")
-    if request.workdir:
-        container += ["--pwd", request.workdir]
+    kind, container = runtime_of(host), list(plan.container)
+    if request.gpus and not set(kind.GPUS) <= set(container):
+        container += kind.GPUS
+    folder = request.workdir or ("" if kind.KEEPS_FOLDER else request.directory)
+    if folder:
+        container += kind.workdir(folder)
     return msgspec.structs.replace(
         plan,
         launcher=_launcher(plan, host, request, site),

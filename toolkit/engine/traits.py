@@ -7,6 +7,7 @@ from toolkit.knowledge.pmix import Pair, is_plugin, release_of
 from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Request
+from toolkit.runtime import Runtime, named
 from toolkit.versions import within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
@@ -89,6 +90,11 @@ def built_for_gpus(image: ImageFacts) -> bool:
     return bool(image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl)
 
 
+def runtime_of(host: HostFacts) -> Runtime:
+    """Return the container runtime of a host; Apptainer if none was found."""
+    return named(host.runtime.name if host.runtime else "")
+
+
 def has_option(host: HostFacts, option: str) -> bool:
     """Tell whether the release of the host's runtime is known to have an option, such as ``--sharens``."""
     found = host.runtime
@@ -104,6 +110,8 @@ def bind_target(bind: str) -> str:
 def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
     """Tell whether ranks of one node get user namespaces of their own; ``None`` if that is not known."""
     if request.ranks_per_node == 1 or mode in {"mpirun-container", "gloo"} or host.runtime is None:
+        return False
+    if not runtime_of(host).SPLITS:
         return False
     return None if host.runtime.setuid is None else not host.runtime.setuid
 

@@ -4,16 +4,18 @@ A rank learns who it is from variables and from a server that they name. Which v
 follows from the launcher, from Slurm around it and from the options of the container.
 """
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.inherited import asked_by, obeyed
-from toolkit.engine.traits import brings_orte, has_option, host_launcher, splits
+from toolkit.engine.traits import brings_orte, has_option, host_launcher, runtime_of, splits
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.runtime.aspects import Aspect
 from toolkit.versions import within
 
 HYDRA = {"mpich", "intelmpi", "mvapich2"}
@@ -21,10 +23,6 @@ HYDRA = {"mpich", "intelmpi", "mvapich2"}
 
 PMI = {"pmi1", "pmi2"}
 
-CONTAINS = {"-c", "--contain", "-C", "--containall", "--compat"}
-"""Options by which a container has neither home, /tmp nor /dev/shm of the host."""
-_CLEANS = {"-e", "--cleanenv", "-C", "--containall", "--compat"}
-_OWN_USERS = {"-u", "--userns", "--unshare-userns", "-f", "--fakeroot"}
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 
@@ -145,7 +143,7 @@ def allocation_seen(case: Case) -> bool:
     return case.request.allocation and not cleaned(case) and not set(case.plan.unset) & _JOB
 
 
-def options(case: Case, wanted: set[str]) -> dict[str, str]:
+def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
     """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
@@ -154,10 +152,28 @@ def options(case: Case, wanted: set[str]) -> dict[str, str]:
     return {word: where for word, where in found.items() if word in wanted}
 
 
+def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
+    """Return options that separate a container from its node in some aspects, each with its source.
+
+    It is an option in force, or an absent option without which the runtime does not share that.
+    """
+    kind = runtime_of(case.host_facts)
+    found: dict[str, str] = {}
+    for aspect in aspects:
+        found |= options(case, kind.HIDES.get(aspect, frozenset()))
+        asked = kind.SHARES.get(aspect)
+        if asked is not None and (not asked or asked not in case.plan.container):
+            shown = f"no {asked}" if asked else f"own {aspect}"
+            found[shown] = f"plan: {kind.NAMES[0]} {' '.join(case.plan.container)}".strip()
+    return found
+
+
 def cleaned(case: Case) -> dict[str, str]:
     """Return the options that start the container without the variables of the launcher."""
     oci = in_oci_mode(case)
-    return options(case, _CLEANS) | ({"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {})
+    return hides(case, "environment") | (
+        {"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {}
+    )
 
 
 def in_oci_mode(case: Case) -> str:
@@ -191,7 +207,7 @@ def own_shared_memory(case: Case) -> str:
     minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
     if runtime is None or binds_devices(case) or runtime.settings.get("mount dev") == "no":
         return ""
-    asked = next(iter(options(case, CONTAINS).values()), "")
+    asked = next(iter(hides(case, "shm").values()), "")
     return asked or (f"host: {runtime.name}.conf: mount dev = minimal" if minimal else "")
 
 
@@ -199,7 +215,7 @@ def leaves_out_home(case: Case) -> bool:
     """Tell whether the home folder of the host is not mounted."""
     runtime = case.host_facts.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
-    return forbidden or bool(options(case, {"--no-home", *CONTAINS}))
+    return forbidden or bool(hides(case, "home"))
 
 
 def waits_for_the_dead(case: Case, *, met: bool) -> bool:
@@ -221,7 +237,7 @@ def alone_in_namespace(case: Case) -> bool | None:
         return False
     found = splits(case.host_facts, case.request, case.mode)
     asked = case.mode not in {"mpirun-container", "gloo"} and case.request.ranks_per_node > 1
-    return True if asked and options(case, _OWN_USERS) else found
+    return True if asked and hides(case, "users") else found
 
 
 def needs_hint(case: Case) -> bool:

@@ -10,9 +10,10 @@ from toolkit.image.files.reference import for_apptainer
 from toolkit.image.files.sif.siffile import is_sif, read_sif
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.inspect import SQUASHFS, inspect
+from toolkit.runtime import formats, named
 
-STARTABLE = frozenset({"sif", "squashfs"})
-"""Forms of an image that a job starts from."""
+STARTABLE = named("").FORMATS
+"""Forms of an image that Apptainer starts."""
 
 _HEAD = 512
 
@@ -35,6 +36,8 @@ def check_startable(path: Path, option: str) -> None:
             SquashTree(file, offset, str(path), Budget(str(path)))
             return
     facts = inspect(path)
+    if facts.format in formats():
+        return
     raise BadInput(
         f"{option} {path}: a job starts from a SIF, and this is {facts.format}",
         fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(facts)])}",

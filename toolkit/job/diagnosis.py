@@ -36,10 +36,11 @@ class Wanted:
     modules: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     view: RankView = WHOLE
+    runtime: str = ""
 
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the verdict on the launch; modules of site and job may add a runtime to the host's facts."""
-        known = with_runtime(host, self.site, self.modules)
+        known = with_runtime(host, self.site, self.modules, self.runtime)
         return Diagnosis(known, image, self, predict(known, image, self.request, self.site))
 
 
@@ -63,6 +64,7 @@ def wanted(
     mode: Mode | None,
     tell: Tell,
     command: tuple[str, ...] = (),
+    runtime: str | None = None,
 ) -> Wanted:
     """Return the launch to judge; options win over the job file, ``command`` over its program.
 
@@ -74,9 +76,10 @@ def wanted(
     layers.checked({"nodes": nodes, "ranks_per_node": ranks_per_node, "mode": mode}, OPTION, {}, strict=True)
     if not site and not job_file:
         request = Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode)
-        return Wanted(request, view=view(command))
+        words = _runtime_words(runtime)
+        return Wanted(request, words=words, view=view(command), runtime=runtime or "")
     said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}
-    said |= {"mode": mode, "nodes": nodes or (None if job_file else NODES)}
+    said |= {"mode": mode, "runtime": runtime, "nodes": nodes or (None if job_file else NODES)}
     given = {name: value for name, value in said.items() if value is not None}
     made = asked(given, command, job_file)
     seen = view_of(made.job, made.site)
@@ -86,8 +89,13 @@ def wanted(
     folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
     spec = specify(made.job, Places(folder, image))
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
+    words += _runtime_words(runtime)
     request = request_of(spec, made.job.env or {}, made.job.mode, made.site)
-    return Wanted(request, made.site, spec.modules, words, seen)
+    return Wanted(request, made.site, spec.modules, words, seen, spec.runtime)
+
+
+def _runtime_words(runtime: str | None) -> tuple[str, ...]:
+    return ("--runtime", runtime) if runtime else ()
 
 
 def diagnose(

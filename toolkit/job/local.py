@@ -14,6 +14,7 @@ from toolkit.job.request.inputs import look, startable
 from toolkit.job.request.layering import Asked
 from toolkit.job.sight import view_of
 from toolkit.job.submit import Call, Opener
+from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
 from toolkit.launch.jobscript.preflight import has_check
@@ -62,7 +63,7 @@ def prepare_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> tuple[
     facts = image.facts
     check_carried(job, facts)
     cleared = clear(image, demand_of(asked, call.verify_key, call.no_verify), tell)
-    host = probe(runner, Question(nodes="0"))
+    host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
     base = at_home(job.directory or ".").resolve()
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
     places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))

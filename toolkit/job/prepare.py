@@ -27,7 +27,7 @@ from toolkit.job.request.layering import Asked
 from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
 from toolkit.job.sight import view_of
 from toolkit.launch import loaded
-from toolkit.launch.jobscript import choose, plan, script
+from toolkit.launch.jobscript import choose, script
 from toolkit.launch.jobscript.choose import Choice
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
@@ -125,10 +125,14 @@ def target_of(
     """
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
     tell.step(f"Reading {image.name} and asking {runner.place} what it has")
+    command = job.runtime or (asked.site.container.command if asked.site else "")
     view = view_of(job, asked.site)
-    found = startable(look(runner, image, asked.site, tell, remote=remote, view=view))
+    found = startable(look(runner, image, asked.site, tell, remote=remote, view=view), command)
     cleared = clear(found, demand_of(asked, flags.verify_key, flags.no_verify), tell)
-    host = loaded.with_runtime(probe(runner, of_job(job.partition)), asked.site, job.modules or ())
+    host = loaded.with_runtime(
+        probe(runner, of_job(job.partition)), asked.site, job.modules or (), job.runtime or ""
+    )
+    startable(found, loaded.command_of(host, asked.site, job.runtime or ""))
     assumed = loaded.assumed(host)
     for line in assumed:
         tell.step(f"{runner.place}: {line}")
@@ -167,7 +171,7 @@ def prepared(
 ) -> Prepared:
     """Return the job with its script; ``because`` and ``notes`` are comments in it."""
     site = asked.site
-    runtime = site.container.command if site else plan.runtime_of(target.host)
+    runtime = loaded.command_of(target.host, site, spec.runtime)
     lines = (target.cleared.note, *target.assumed, *notes)
     text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines)
     record = to_record(target.runner.place, spec, choice, target.cleared)

@@ -16,7 +16,7 @@ from toolkit.job.request.layering import env_file
 from toolkit.job.submit import Call
 from toolkit.knowledge import sites
 from toolkit.launch import loaded
-from toolkit.launch.jobscript import plan, script
+from toolkit.launch.jobscript import script
 from toolkit.launch.jobscript.choose import Choice, choose
 from toolkit.launch.request import trainers
 from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
@@ -36,7 +36,7 @@ from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 
-_NEW = ("trainer", "image", "mode", "data", "directory", "site")
+_NEW = ("trainer", "image", "runtime", "mode", "data", "directory", "site")
 """What makes another job of it, of which nothing would be known."""
 
 
@@ -68,7 +68,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     if site:
         partition.choose(spec, site, spec.site)
     tell.step(f"Asking {runner.place} what it has")
-    host = loaded.with_runtime(probe(runner, of_job(spec.partition)), site, spec.modules)
+    host = loaded.with_runtime(probe(runner, of_job(spec.partition)), site, spec.modules, spec.runtime)
     image = facts or _beside(runner, record)
     request = request_of(spec, {**spec.env, **secrets}, record.mode, site)
     if image:
@@ -82,7 +82,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     made = to_record(runner.place, spec, choice, cleared)
     made = msgspec.structs.replace(made, fix=record.fix)
     because = f"as in {record.key}; {choice.because if image else choice.prediction.why}"
-    runtime = site.container.command if site else plan.runtime_of(host)
+    runtime = loaded.command_of(host, site, spec.runtime)
     text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,))
     return Prepared(made, text, (), runtime, secrets)
 

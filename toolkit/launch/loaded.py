@@ -5,25 +5,34 @@ from collections.abc import Sequence
 
 import msgspec
 
+from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import ContainerRuntime, HostFacts
 from toolkit.model.site import Site
-from toolkit.runtime.apptainer import COMMAND as RUNTIME
+from toolkit.runtime import COMMAND as RUNTIME
+from toolkit.runtime import named
 
 _TAKEN = "is taken to be there"
 _RUNTIMES = ("apptainer", "singularity")
 
 
-def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str]) -> HostFacts:
+def command_of(host: HostFacts, site: Site | None, asked: str = "") -> str:
+    """Return the program that starts containers: ``asked``, else the site's, else the host's."""
+    return asked or (site.container.command if site else runtime_of(host))
+
+
+def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], asked: str = "") -> HostFacts:
     """Return the facts of a place with the container runtime that the job script comes by.
+
+    The order is ``asked``, the site's command, the first runtime of the host.
 
     A module loads it, or the profile names its path; ``modules`` are the job's own. Where a runtime was
     found, where nobody could look, and where nothing brings one, the facts stay as they are. The script
     ends with a sentence where the runtime is not there after all.
     """
-    why = _why(site, modules)
+    host, why = _preferring(host, command_of(host, site, asked)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
         return host
-    command = site.container.command if site else _named_in(why)
+    command = asked or (site.container.command if site else _named_in(why))
     unread = f"{command} was not looked at: {why}"
     return msgspec.structs.replace(
         host,
@@ -31,6 +40,27 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str]) -> 
         evidence={**host.evidence, "runtime": f"{command} {_TAKEN}, of unknown release: {why}"},
         absent={name: line for name, line in host.absent.items() if name != "runtime"},
         unknown={**host.unknown, **{f"runtime.{part}": unread for part in ("version", "settings", "setuid")}},
+    )
+
+
+def _preferring(host: HostFacts, command: str) -> HostFacts:
+    """Return the facts with the runtime of a command in the first place; without it there is none."""
+    kind, first = named(command), host.runtime
+    if first is None or named(first.name) is kind:
+        return host
+    other = next((one for one in host.other_runtimes if named(one.name) is kind), None)
+    rest = tuple(one for one in (first, *host.other_runtimes) if one is not other)
+    if other is None:
+        line = f"{command}: not found on PATH; there is {first.name}"
+        return msgspec.structs.replace(
+            host, runtime=None, other_runtimes=rest, absent={**host.absent, "runtime": line}
+        )
+    return msgspec.structs.replace(
+        host,
+        runtime=other,
+        other_runtimes=rest,
+        evidence={**host.evidence, "runtime": f"{other.path} --version: {other.name} {other.version or '?'}"},
+        unknown={name: why for name, why in host.unknown.items() if name.partition(".")[0] != "runtime"},
     )
 
 

@@ -13,12 +13,13 @@ from toolkit.launch.request import trainers
 from toolkit.launch.request.specify import Places, name_of, request_of, specify
 from toolkit.launch.request.trainers import Trainer
 from toolkit.launch.tracking import records
-from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Plan
 from toolkit.model.site import Site
+from toolkit.runtime import named
 
 _HOME = "$HOME/toolkit"
 """The folder at a site whose profile names none."""
@@ -82,8 +83,18 @@ def script_of(
 ) -> tuple[Plan, str]:
     """Return the plan of a launch at a site of which no facts are known, and its script."""
     request = request_of(spec, job.env or {}, mode, site)
-    made = plan(HostFacts(place=site.title), image, request, mode, site, fix.launch if fix else None)
-    return made, script.job_script(spec, made, because, site.container.command, site, image, notes)
+    command = spec.runtime or site.container.command
+    made = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
+    return made, script.job_script(spec, made, because, command, site, image, notes)
+
+
+def _host(site: Site, command: str) -> HostFacts:
+    """Return the facts of a site that was not asked: only a runtime other than Apptainer is known."""
+    kind = named(command)
+    if kind is named(""):
+        return HostFacts(place=site.title)
+    runtime = ContainerRuntime(name=kind.NAMES[0], version="", path=command, seen=False)
+    return HostFacts(place=site.title, runtime=runtime)
 
 
 def places(

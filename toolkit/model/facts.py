@@ -125,7 +125,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     mpis: tuple[HostMpi, ...] | None = None
     """Launchers on PATH, the one that is found first at the front; empty where there is none."""
     runtime: ContainerRuntime | None = None
-    """Apptainer or Singularity, the one that is found first on PATH."""
+    """The container runtime that is used: Apptainer or Singularity if one is on PATH, else another."""
+    other_runtimes: tuple[ContainerRuntime, ...] = ()
+    """Container runtimes that were found beside it."""
     user_namespaces: bool | None = None
     """A person can make user namespaces, which an unprivileged runtime needs."""
     squashfuse: str | None = None

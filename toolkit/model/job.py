@@ -72,6 +72,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Gbit/s that a node can send; the preflight warns of a fabric that is much slower."""
     min_free: str = ""
     """The space that the preflight wants in the job's folder, as in ``20G``; empty for its own least."""
+    runtime: str = ""
+    """The container runtime of ``--runtime``; empty for the default of the site or the host."""
     trainer: str = ""
     """The name of the bundled trainer, empty for a command of the person's own."""
     site: str = ""

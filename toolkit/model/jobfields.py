@@ -12,6 +12,7 @@ class JobFields(TypedDict, total=False):
     """The fields of :class:`toolkit.model.jobfile.JobFile` without the program; none is required."""
 
     image: str | os.PathLike[str]
+    runtime: str
     site: str
     mode: Mode
     strategy: Strategy

@@ -14,8 +14,9 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A job specification as it is written; ``None`` where nothing is said.
 
     ``trainer`` and its ``arguments``, or a ``command`` of one's own. ``image`` is a SIF file or the name of
-    a recipe, ``data`` a folder on this machine, ``directory`` the folder on the cluster that holds images,
-    data and runs, ``site`` the name of a site profile. All other fields are those of
+    a recipe, ``runtime`` the container runtime that starts it, ``data`` a folder on this machine,
+    ``directory`` the folder on the cluster that holds images, data and runs, ``site`` the name of a site
+    profile. All other fields are those of
     :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret variables; once it
     is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
     """
@@ -24,6 +25,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     arguments: tuple[str, ...] | None = None
     command: tuple[str, ...] | None = None
     image: str | None = None
+    runtime: str | None = None
     site: str | None = None
     mode: Mode | None = None
     strategy: Strategy | None = None

@@ -9,6 +9,7 @@ from toolkit.probe.evidence import TIMED_OUT, Section, Sections
 from toolkit.probe.machine import MachineFacts
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
 from toolkit.probe.read.withheld import public
+from toolkit.runtime import RUNTIMES
 
 _Ask = Callable[[str], Section]
 
@@ -22,6 +23,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
 
     found = _slurm(section, sections, book)
     launchers = _launchers(section, book)
+    found_runtimes = _runtimes(section, book)
     machine = MachineFacts(section, book)
     return HostFacts(
         place=place,
@@ -32,7 +34,8 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         slurm=found,
         pmix=_pmix(section("pmix"), found, book),
         mpis=launchers,
-        runtime=_runtime(section, book),
+        runtime=found_runtimes[0] if found_runtimes else None,
+        other_runtimes=found_runtimes[1:],
         user_namespaces=_user_namespaces(section("user-namespaces"), book),
         squashfuse=_squashfuse(section, book),
         gpu_driver=machine.gpu_driver(),
@@ -177,16 +180,22 @@ def _launchers(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
     return found
 
 
-def _runtime(section: _Ask, book: Book) -> ContainerRuntime | None:
-    asked = section("runtime")
-    found = runtime.runtime(asked)
-    if found is None:
+def _runtimes(section: _Ask, book: Book) -> tuple[ContainerRuntime, ...]:
+    """Return the container runtimes of a machine, the preferred one first."""
+    found = tuple(one for kind in RUNTIMES if (one := kind.read(section(kind.SECTION))))
+    if not found:
+        asked = section("runtime")
         book.lacks("runtime", asked, "apptainer, singularity")
         if others := asked.values("other"):
             book.unknown.pop("runtime", None)
             there = f"there is {', '.join(others)}, which is not used here"
             book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {there}"
-        return None
+        return ()
+    _note_runtime(found[0], book)
+    return found
+
+
+def _note_runtime(found: ContainerRuntime, book: Book) -> None:
     how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[found.setuid]
     book.note("runtime", f"{found.path} --version: {found.name} {found.version or '?'}, {how}")
     if not found.version:
@@ -195,7 +204,6 @@ def _runtime(section: _Ask, book: Book) -> ContainerRuntime | None:
         book.unknown["runtime.settings"] = f"{found.name.partition('-')[0]}.conf: not found or not readable"
     if found.setuid is None:
         book.unknown["runtime.setuid"] = f"{found.name} buildcfg does not say where its starter is"
-    return found
 
 
 def _user_namespaces(section: Section, book: Book) -> bool | None:

@@ -8,6 +8,7 @@ from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import MODES, Outcome, Plan, Request, Verdict
 from toolkit.report.lines import ROOM, command_lines, wrapped
+from toolkit.runtime import named
 
 _MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", "dim")}
 _FAILED = ("✘", "bad")
@@ -61,8 +62,8 @@ def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:
         words = ["toolkit", "launch", "--mode", plan.mode, "--image", "IMAGE", *shape(request), *gpus]
         return [*words, "--", "COMMAND"]
     without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
-    binds = [w for bind in plan.binds for w in ("--bind", bind)]
-    container = [runtime_of(host), "exec", *plan.container, *binds, "IMAGE"]
+    command = runtime_of(host)
+    container = [*named(command).words(command, plan.container, plan.binds), "IMAGE"]
     env = ["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []
     launcher = [plan.launcher[0], *_counts(plan.launcher[0], request), *plan.launcher[1:]]
     words = [*without, *container, *launcher] if plan.inside else [*launcher, *without, *container]

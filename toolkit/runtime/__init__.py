@@ -1,1 +1,71 @@
-"""Container runtimes: how a command is started in an image."""
+"""Container runtimes: how a command is started in an image. A new one is a module here."""
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from toolkit.model.facts import ContainerRuntime, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.runtime import apptainer
+from toolkit.runtime.aspects import Answer, Aspect
+
+COMMAND = apptainer.COMMAND
+"""The program if neither facts nor a site profile name one."""
+
+
+class Runtime(Protocol):
+    """What a module of this package has."""
+
+    NAMES: tuple[str, ...]
+    """What its programs are called, on PATH and in facts."""
+    SECTION: str
+    """The section of the probe's answer about it."""
+    FORMATS: frozenset[str]
+    """Forms of an image that a job starts from."""
+    HIDES: Mapping[Aspect, frozenset[str]]
+    """Options that separate a container from its node."""
+    SHARES: Mapping[Aspect, str]
+    """Options without which a container is separate; empty if no option shares the aspect."""
+    SPLITS: bool
+    """Without setuid each start makes a new user namespace, whatever the options are."""
+    KEEPS_FOLDER: bool
+    """A command starts in the folder that the launcher is in."""
+    GPUS: tuple[str, ...]
+    """Options that mount GPUs of NVIDIA and their driver."""
+    PREPARES: str
+    """A shell script below ``slurm`` that gives each node the image before ranks start; empty for none."""
+
+    def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
+        """Return options of every launch."""
+        ...
+
+    def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
+        """Return the words in front of the image."""
+        ...
+
+    def image(self, spec: JobSpec) -> str:
+        """Return the word that names the image of a job."""
+        ...
+
+    def workdir(self, folder: str) -> tuple[str, ...]:
+        """Return the options by which a command starts in a folder of the container."""
+        ...
+
+    def read(self, answer: Answer) -> ContainerRuntime | None:
+        """Return its facts on a machine; ``None`` if it is absent."""
+        ...
+
+
+RUNTIMES: tuple[Runtime, ...] = (apptainer,)
+"""The preferred one first."""
+
+
+def named(command: str) -> Runtime:
+    """Return the runtime of a command, a path or a name in facts; Apptainer for any other."""
+    name = posixpath.basename(command)
+    return next((one for one in RUNTIMES if name in one.NAMES), apptainer)
+
+
+def formats() -> frozenset[str]:
+    """Return the forms of an image that some runtime starts."""
+    return frozenset().union(*(one.FORMATS for one in RUNTIMES))

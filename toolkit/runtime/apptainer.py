@@ -1,17 +1,67 @@
-"""Apptainer and Singularity: the words that start a command in an image; pure."""
+"""Apptainer and Singularity: the words that start a command in an image, and what a machine tells; pure."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
 from toolkit.errors import BadInput
+from toolkit.model.facts import ContainerRuntime, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = "singularity"
 """The command if there are no facts of the host; Apptainer mostly installs this name too."""
+
+NAMES: tuple[str, ...] = ("apptainer", "singularity", "singularity-ce", "singularity-pro")
+SECTION = "runtime"
+FORMATS = frozenset({"sif", "squashfs"})
+SPLITS = True
+KEEPS_FOLDER = True
+GPUS: tuple[str, ...] = ("--nv",)
+PREPARES = ""
+
+_ALL = frozenset({"-C", "--containall", "--compat"})
+_CONTAINS = _ALL | {"-c", "--contain"}
+HIDES: Mapping[Aspect, frozenset[str]] = {
+    "environment": _ALL | {"-e", "--cleanenv"},
+    "tmp": _CONTAINS,
+    "shm": _CONTAINS,
+    "home": _CONTAINS | {"--no-home"},
+    "processes": frozenset({"-p", "--pid", "--unshare-pid"}),
+    "users": frozenset({"-u", "--userns", "--unshare-userns", "-f", "--fakeroot"}),
+    "network": frozenset({"-n", "--net"}),
+    "identity": frozenset({"-f", "--fakeroot"}),
+}
+SHARES: Mapping[Aspect, str] = {}
+
+_VERSION = re.compile(r"^(apptainer|singularity(?:-ce|-?pro)?)\s+version\s+(\S+)", re.IGNORECASE)
+_PRO = "singularity-pro"
+"""It calls itself ``SingularityPRO version 3.11-7.el8`` (sylabs/singularity:e2e/version/version.go)."""
+_NUMBER_ALONE = re.compile(r"^\d+\.\d+\S*$", re.ASCII)
+"""All that Singularity 2 prints: ``2.6.1-dist`` (sylabs/singularity:bin/singularity.in at 2.6.1)."""
+
+
+def standard(
+    image: ImageFacts,  # noqa: ARG001 - the signature of a runtime
+    found: ContainerRuntime | None,  # noqa: ARG001
+) -> tuple[str, ...]:
+    """Return options of every launch: there are none."""
+    return ()
 
 
 def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
     """Return the words in front of the image."""
     bound = (word for bind in dict.fromkeys(binds) for word in ("--bind", bind))
     return [command, "exec", *options, *bound]
+
+
+def image(spec: JobSpec) -> str:
+    """Return the file: every node reads it."""
+    return spec.image
+
+
+def workdir(folder: str) -> tuple[str, ...]:
+    """Return the option for the folder that a command starts in."""
+    return ("--pwd", folder)
 
 
 def bind(source: str, target: str | None = None, *, read_only: bool = False) -> str:
@@ -29,3 +79,59 @@ def bind(source: str, target: str | None = None, *, read_only: bool = False) -> 
     if not target and not read_only:
         return source
     return f"{source}:{target or source}" + (":ro" if read_only else "")
+
+
+def read(answer: Answer) -> ContainerRuntime | None:
+    """Read the ``runtime`` section; ``None`` if neither Apptainer nor Singularity is installed."""
+    path = next(iter(answer.values("path")), "")
+    if not path:
+        return None
+    name, version = _release(answer) or (path.rpartition("/")[2], "")
+    configured = settings(answer)
+    setuid = _setuid(answer, configured)
+    return ContainerRuntime(
+        name=name,
+        version=version,
+        path=path,
+        setuid=setuid,
+        settings=configured,
+        unbound=_unbound(answer, setuid),
+    )
+
+
+def _release(answer: Answer) -> tuple[str, str] | None:
+    for line in answer.lines:
+        if found := _VERSION.match(line):
+            name = found[1].lower()
+            return _PRO if name.endswith("pro") else name, found[2]
+        if _NUMBER_ALONE.match(line):
+            return "singularity", line
+    return None
+
+
+def settings(answer: Answer) -> dict[str, str]:
+    """Return lines of apptainer.conf: ``setting mount tmp = yes``.
+
+    The first line of a name counts that says something (apptainer/apptainer:pkg/util/apptainerconf/parser.go
+    at v1.4.5, GetDirectives and GetConfig; sylabs/singularity:pkg/util/singularityconf/parser.go at v4.3.7).
+    """
+    found: dict[str, str] = {}
+    for name, _, value in (line.partition("=") for line in answer.values("setting")):
+        if value.strip():
+            found.setdefault(name.strip(), value.strip())
+    return found
+
+
+def _unbound(answer: Answer, setuid: bool | None) -> tuple[str, ...]:
+    """Return what cannot be bound: what is not there, and without setuid what this person may not see.
+
+    Apptainer 1.4.5 without setuid ends on either: "mount source … doesn't exist", "permission denied".
+    """
+    return (*answer.values("unbound"), *(answer.values("unseen") if setuid is False else ()))
+
+
+def _setuid(answer: Answer, configured: dict[str, str]) -> bool | None:
+    said = answer.values("setuid")
+    if not said:
+        return None
+    return "yes" in said and configured.get("allow setuid") != "no"

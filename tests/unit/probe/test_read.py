@@ -5,6 +5,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
+from toolkit.runtime import apptainer
 
 
 def said(text: str, status: int = 0) -> Section:
@@ -234,13 +235,13 @@ def test_a_library_of_unknown_name_is_asked_for_its_own_word():
 
 
 def test_runtimes_and_how_they_are_installed():
-    found = runtime.runtime(
+    found = apptainer.read(
         said("path /usr/bin/apptainer\napptainer version 1.4.5\nsetuid yes\nsetting mount tmp = no")
     )
     assert found is not None
     assert (found.name, found.version, found.setuid) == ("apptainer", "1.4.5", True)
     assert found.settings == {"mount tmp": "no"}
-    old = runtime.runtime(said("path /usr/bin/singularity\nsingularity-ce version 3.11.4"))
+    old = apptainer.read(said("path /usr/bin/singularity\nsingularity-ce version 3.11.4"))
     assert old is not None
     assert (old.name, old.version, old.setuid) == ("singularity-ce", "3.11.4", None)
 
@@ -257,7 +258,7 @@ def test_runtimes_and_how_they_are_installed():
     ],
 )
 def test_runtimes_say_whose_they_are(text: str, name: str, version: str):
-    found = runtime.runtime(said(f"path /usr/bin/singularity\n{text}"))
+    found = apptainer.read(said(f"path /usr/bin/singularity\n{text}"))
     assert found is not None
     assert (found.name, found.version) == (name, version)
 
@@ -273,7 +274,7 @@ def test_runtimes_say_whose_they_are(text: str, name: str, version: str):
     ],
 )
 def test_singularity_2_prints_its_number_alone(text: str, name: str, version: str):
-    found = runtime.runtime(said(f"path /usr/bin/singularity\n{text}\nsetuid yes"))
+    found = apptainer.read(said(f"path /usr/bin/singularity\n{text}\nsetuid yes"))
     assert found is not None
     assert (found.name, found.version) == (name, version)
 
@@ -284,21 +285,21 @@ def test_singularity_2_prints_its_number_alone(text: str, name: str, version: st
 def test_what_a_runtime_cannot_bind(setuid: str, unbound: tuple[str, ...]):
     """With setuid a folder is bound by root, who may see it."""
     text = f"path /a\napptainer version 1.4.5\nsetuid {setuid}\nunbound /lustre:/data\nunseen /root/tools"
-    found = runtime.runtime(said(text))
+    found = apptainer.read(said(text))
     assert found is not None
     assert found.unbound == unbound
 
 
 def test_of_two_lines_for_one_setting_the_first_counts_that_says_something():
     told = "\n".join(f"setting mount dev = {value}" for value in ("", "minimal", "yes"))
-    found = runtime.runtime(said(f"path /a\napptainer version 1.3.0\n{told}"))
+    found = apptainer.read(said(f"path /a\napptainer version 1.3.0\n{told}"))
     assert found is not None
     assert found.settings == {"mount dev": "minimal"}
 
 
 def test_a_setuid_program_that_the_site_forbids_is_none():
     text = "path /a\napptainer version 1.3.0\nsetuid yes\nsetting allow setuid = no"
-    found = runtime.runtime(said(text))
+    found = apptainer.read(said(text))
     assert found is not None
     assert found.setuid is False
 

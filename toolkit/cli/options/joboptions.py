@@ -7,6 +7,7 @@ import click
 
 from toolkit.model.jobfile import Strategy
 from toolkit.model.prediction import MODES
+from toolkit.model.runtime import NAMES
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _COUNT = click.IntRange(min=1)
@@ -14,6 +15,7 @@ _NUMBER = click.IntRange(min=0)
 
 _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--image",), {"help": "SIF file, name of a recipe, or cluster:NAME  [default: tf2.15-cpu]"}),
+    (("--runtime",), {"type": click.Choice(NAMES), "help": "Container runtime, if there is more than one"}),
     (("--site",), {"metavar": "NAME", "help": "Take modules, limits and ways of a site profile"}),
     (("--nodes",), {"type": _COUNT, "help": "Number of nodes  [default: 1]"}),
     (("--ranks-per-node",), {"type": _COUNT, "help": "Ranks on each node  [default: 1]"}),

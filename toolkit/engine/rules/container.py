@@ -5,7 +5,7 @@ from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.rules.wireup import mismatch
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
-from toolkit.engine.wireup import CONTAINS, cleaned, offer, options
+from toolkit.engine.wireup import cleaned, hides, offer
 from toolkit.knowledge.pmix import store_of
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
@@ -41,7 +41,7 @@ def tmp_hidden(case: Case) -> Hit | None:
     case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
-    hidden = {} if _tmp_is_bound(case) else options(case, CONTAINS)
+    hidden = {} if _tmp_is_bound(case) else hides(case, "tmp")
     for bind in case.plan.binds:
         source, _, target = bind.partition(":")
         if target.split(":")[0] == _TMP != source:

@@ -7,13 +7,12 @@ from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.traits import copies_blindly, sends_by_ucx
-from toolkit.engine.wireup import HYDRA, alone_in_namespace, binds_devices, options, own_shared_memory
+from toolkit.engine.wireup import HYDRA, alone_in_namespace, binds_devices, hides, own_shared_memory
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing
 from toolkit.model.facts import ImageMpi
 from toolkit.versions import within
 
-_NUMBERS = {"-p", "--pid", "--unshare-pid"}
 _SPARED = 41 / 55
 """How many launches of two ranks whose processes are numbered apart came through."""
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
@@ -164,7 +163,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     number, nor did MPICH in any cell; ``--ipc`` alone does no harm.
     """
     case.ask("host.environment", "image.mpi")
-    mpi, found = case.image.mpi, options(case, _NUMBERS)
+    mpi, found = case.image.mpi, hides(case, "processes")
     if not found or case.request.ranks_per_node == 1 or mpi is None or mpi.implementation != "openmpi":
         return None
     if "--sharens" in case.plan.container:

@@ -130,7 +130,7 @@ def _checked(image: Found, demand: Demand, tell: Tell) -> ImageCheck:
     if form != "sif":
         for required in demand.required[:1]:
             raise CheckFailed(
-                f"--image {image.here}: a bare {form} has no signature{_why(required)}",
+                f"--image {image.here}: a {form} has no signature{_why(required)}",
                 fix="launch the signed SIF",
             )
         return ImageCheck(signature="none")

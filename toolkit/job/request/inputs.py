@@ -21,6 +21,7 @@ from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.site import Site
 from toolkit.run.command import Command, Runner
 from toolkit.run.stage import Parcel, remote_hashes, sha256
+from toolkit.runtime import formats, named
 
 FACTS = ".facts.json"
 """Ends the name of the file beside such an image that says what is in it."""
@@ -112,7 +113,8 @@ def look(
             return Found(wanted.name, facts, _bare(facts), None, path)
         wanted = find_image(path)
     seen, facts = identity(wanted), inspect(wanted, tell=tell, view=view)
-    digest = _bare(facts) or sha256(wanted)
+    # An archive names its configuration or its manifest; what is copied and recorded is the file.
+    digest = (_bare(facts) if facts.format in STARTABLE else "") or sha256(wanted)
     if not remote:
         return Found(wanted.name, facts, digest, wanted, str(wanted), seen)
     there = _same(runner, wanted, digest, site)
@@ -121,18 +123,24 @@ def look(
     return Found(wanted.name, facts, digest, wanted, there, seen)
 
 
-def startable(image: Found) -> Found:
-    """Return an image if a job can start from it.
+def startable(image: Found, command: str = "") -> Found:
+    """Return an image if a job can start from it with a container runtime, with any if none is named.
 
     Raises:
-        BadInput: if it is in another form than a SIF.
+        BadInput: if it is in another form.
     """
-    if image.facts.format not in STARTABLE:
-        raise BadInput(
-            f"--image {image.here or image.there}: a job starts from a SIF, and this is {image.facts.format}",
-            fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(image.facts)])}",
-        )
-    return image
+    form, name = image.facts.format, image.here or image.there
+    able = named(command).FORMATS if command else formats()
+    if form in able:
+        return image
+    sif = f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(image.facts)])}"
+    if able & STARTABLE:
+        raise BadInput(f"--image {name}: a job starts from a SIF, and this is {form}", fix=sif)
+    program = posixpath.basename(command)
+    raise BadInput(
+        f"--image {name}: {program} starts {' or '.join(sorted(able))}, and this is {form}",
+        fix="give the archive that the image was made from: docker save -o my.tar IMAGE",
+    )
 
 
 def folder_there(runner: Runner, data: OnCluster) -> str:

@@ -9,14 +9,14 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.launch.jobscript import plan, preflight
 from toolkit.launch.jobscript.choose import Choice, choose
-from toolkit.launch.jobscript.script import check_command, variable_values
+from toolkit.launch.jobscript.script import check_command, image_values, variable_values
 from toolkit.launch.jobscript.wrapper import gloo_program
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.render import quoted_words, render
-from toolkit.runtime.apptainer import COMMAND as RUNTIME
+from toolkit.runtime import COMMAND as RUNTIME
 
 MODES: tuple[Mode, ...] = ("mpirun-container", "gloo")
 """What starts ranks on one machine without Slurm, the best first: the image's launcher; or the script itself,
@@ -133,6 +133,8 @@ def local_script(
             **variable_values(spec),
             "check_file": preflight.FILE if preflight.is_of_program(spec, image) else None,
             "check": preflight.program_text(),
+            **image_values(spec, runtime),
+            "image_start": "",
             "wrapper_file": plan.gloo_file(spec, made),
             "wrapper": gloo_program(),
             "runtime": runtime,

@@ -9,8 +9,8 @@ from toolkit.launcher import of as launcher_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
-from toolkit.runtime import apptainer
-from toolkit.runtime.apptainer import COMMAND as RUNTIME
+from toolkit.runtime import COMMAND as RUNTIME
+from toolkit.runtime import named
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
 """What starts the daemons of an mpirun inside the container; the script makes it in its folder."""
@@ -41,14 +41,15 @@ def launch_words(
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     inner = [*_wrapper_words(spec, plan), *command]
-    container = apptainer.words(runtime, plan.container, (*plan.binds, *binds))
+    kind = named(runtime)
+    container, image = kind.words(runtime, plan.container, (*plan.binds, *binds)), [kind.image(spec)]
     launcher = [plan.launcher[0], *launcher_of(plan).counts(spec), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
         launcher = ["--", *launcher] if around else launcher
-        groups = [around, _without(plan.unset, dropped), container, [spec.image], launcher, env, given, inner]
+        groups = [around, _without(plan.unset, dropped), container, image, launcher, env, given, inner]
     else:
-        groups = [launcher, _without(plan.unset, dropped), container, [spec.image], env, given, inner]
+        groups = [launcher, _without(plan.unset, dropped), container, image, env, given, inner]
     return [group for group in groups if group]
 
 

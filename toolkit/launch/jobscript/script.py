@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from toolkit import __version__
 from toolkit import scheduler as schedulers
 from toolkit.data import shipped
@@ -14,12 +16,14 @@ from toolkit.launch.jobscript.preflight import PREFLIGHT
 from toolkit.launch.jobscript.wrapper import gloo_program
 from toolkit.launch.request import variables
 from toolkit.launch.request.checks import as_name, check_command, check_names, check_spec, check_time
+from toolkit.launcher import at, srun
 from toolkit.launcher.srun import IN_SHELL, NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
 from toolkit.render import quoted_around, render, with_variables
+from toolkit.runtime import named
 
 __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
 
@@ -85,6 +89,7 @@ def job_script(
             **variable_values(spec),
             "check_file": preflight.FILE if preflight.is_of_program(spec, image) else None,
             "check": preflight.program_text(),
+            **image_values(spec, runtime, site),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
             "wrapper": gloo_program(),
             "mpirun_file": MPIRUN_FILE if by_agent(plan) else None,
@@ -96,6 +101,31 @@ def job_script(
             "node_count": IN_SHELL[NODES] if spec.elastic else spec.nodes,
         },
     )
+
+
+def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
+    """Return what ``parts/image.sh.j2`` needs to load the image into the store of each node.
+
+    Without a site profile and without Slurm the job is on one machine, and the script runs there.
+    """
+    kind = named(runtime)
+    name = kind.image(spec)
+    if not kind.PREPARES or name == spec.image:
+        return {"image_script": ""}
+    return {
+        "image_script": (shipped("slurm") / kind.PREPARES).read_text(encoding="utf-8"),
+        "image_file": f"toolkit-{kind.PREPARES}",
+        "image_start": _once_a_node(spec, site),
+        "image_words": (spec.image, name),
+    }
+
+
+def _once_a_node(spec: JobSpec, site: Site | None) -> str:
+    """Return the words that start a program on each node once."""
+    launcher = at(site, srun.COMMAND)
+    single = msgspec.structs.replace(spec, ranks_per_node=1)
+    more = ("--mpi=none",) if launcher is srun else ()
+    return _lines([[launcher.COMMAND, *launcher.counts(single), *more]], 4, IN_SHELL)
 
 
 def variable_values(spec: JobSpec) -> dict[str, object]:

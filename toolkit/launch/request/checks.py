@@ -9,6 +9,7 @@ from toolkit.errors import BadInput
 from toolkit.knowledge import sbatch
 from toolkit.launch.request import numbers
 from toolkit.model.job import JobSpec
+from toolkit.model.runtime import NAMES
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}"
 _DURATION = r"\d+-\d{1,2}(:\d{1,2}){0,2}|\d+(:\d{1,2}){0,2}"
@@ -92,6 +93,7 @@ FORMS: Mapping[str, _Form] = {
     "min_free": _Form(
         r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"
     ),
+    "runtime": _Form("|".join(NAMES), f"choices: {', '.join(NAMES)}"),
     "workdir": _Form(r"/[^\x00-\x1f\x7f]*", "write a full path inside the container"),
 }
 """Field of a job → what its text has to look like."""

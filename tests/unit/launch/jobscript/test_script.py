@@ -178,6 +178,8 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "preflight_seconds", "preflight_of",  # constants
         "preflight", "launch", "folder",  # quoted word by word by render.quoted_around
         "runtime",  # a constant, or checked by the reader of site profiles; in comments
+        "image_start",  # quoted word by word; no user sets it
+        "image_words | sh_words",
         "words | sh_words", "foreign.names | sh_words",
         "prefix", "foreign.options",  # constants of our own
         'foreign.kept | join(" | ")',  # checked by the reader of site profiles
