@@ -22,6 +22,9 @@ from toolkit.report.progress import Progress
 @click.option("--local", is_flag=True, help="Run on this machine, without Slurm")
 @click.option("--fix", metavar="FILE", help="Take over what toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch although a failure is predicted")
+@click.option("--copies", is_flag=True, help="Run a program that joins no ranks once for each of them")
+@click.option("--project", metavar="DIR", help="Folder that travels to a cluster  [default: the script's]")
+@click.option("--sync/--no-sync", default=True, help="Copy the project to another machine")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--explain", is_flag=True, help="Write into the script where each value is from")

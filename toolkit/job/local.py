@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.folders import at_home
 from toolkit.job.prepare import Prepared, check, to_record
+from toolkit.job.project.code import placed
+from toolkit.job.project.ranks import copied
 from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import look, startable
 from toolkit.job.request.layering import Asked
+from toolkit.job.request.locations import directory
 from toolkit.job.sight import view_of
 from toolkit.job.submit import Call, Opener
 from toolkit.launch import loaded
@@ -64,13 +66,14 @@ def prepare_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> tuple[
     check_carried(job, facts)
     cleared = clear(image, demand_of(asked, call.verify_key, call.no_verify), tell)
     host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
-    base = at_home(job.directory or ".").resolve()
+    base = directory(runner, job.directory, remote=False)
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
     places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))
-    spec = specify(job, places)
+    spec = specify(job, placed(places, sources.code, job, None, remote=False))
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(facts, trainer=bool(job.trainer))
     )
+    spec = copied(spec, sources.code) if call.copies else spec
     env = dict(job.env or {})
     choice = choose_here(host, facts, request_of(spec, env, job.mode, None), force=call.force)
     runtime = plan.runtime_of(host)

@@ -7,6 +7,8 @@ import msgspec
 from toolkit import __version__
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
+from toolkit.job.project.code import code_of
+from toolkit.job.project.ranks import check_ranks
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.keys import demanded
 from toolkit.job.request.layering import Asked
@@ -39,6 +41,7 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     fix = check_words(asked, flags)
     check_not_there(job)
     program = _program(job)
+    check_ranks(job, code_of(job, flags), flags)
     folder = _data(job, tell)
     image = image_facts(asked, flags, tell)
     trainers.check_carried(job, image)
@@ -51,6 +54,8 @@ def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
     made = unseen.write(wanted, site, image, notes, fix=fix)
     tell_idle(job.image or "", made.spec, site, None, image, tell)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
+    if job.command:
+        tell.step("Submit the script in the folder of the program: the job starts there, as with sbatch")
     if made.data:
         tell.step(f"The data have to be brought to {made.data}{f': all in {folder}' if folder else ''}")
     if program:

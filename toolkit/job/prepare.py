@@ -11,6 +11,8 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.job.project.code import Code, brought, code_of, placed, travelling, with_project
+from toolkit.job.project.ranks import check_ranks, copied
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.gate import Cleared, clear, demand_of
 from toolkit.job.request.inputs import (
@@ -65,6 +67,8 @@ class Sources:
     fix: Fix | None = None
     program: Path | None = None
     """The file of a trainer of one's own."""
+    code: Code | None = None
+    """The program of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,9 @@ def check(asked: Asked, flags: Flags) -> Sources:
     known = trainers.find(job.trainer) if job.trainer else None
     folder = data_of(job.data, known.dataset, asked.site) if known and (known.dataset or job.data) else None
     program = program_file(job.trainer or "") if known and known.own else None
-    return Sources(image_of(job.image or "", asked.site), folder, fix, program)
+    code = code_of(job, flags)
+    check_ranks(job, code, flags)
+    return Sources(image_of(job.image or "", asked.site), folder, fix, program, code)
 
 
 def target_of(
@@ -154,16 +160,23 @@ def prepare(
         tell.step("The preflight is left out: the MPI of the program is unknown, or it has none")
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
     program = _program(sources.program, target.base)
+    project = brought(sources.code, flags, target.base, tell) if remote else None
     places = Places(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
-    spec = specify(job, places)
-    spec = msgspec.structs.replace(spec, preflight=bool(job.preflight) and checked)
+    places = placed(places, sources.code, job, project, remote=remote)
+    spec = specify(with_project(job, project), places)
+    spec = msgspec.structs.replace(
+        spec,
+        preflight=bool(job.preflight) and checked,
+        project=project.parcel.target if project else "",
+    )
+    spec = copied(spec, sources.code) if flags.copies else spec
     request = request_of(spec, job.env or {}, job.mode, site)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
     notes = asked.notes(explain=flags.explain)
     made = prepared(target, asked, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
-    return replace(made, record=record, parcels=(*program, *target.copied, *data))
+    return replace(made, record=record, parcels=(*program, *travelling(project), *target.copied, *data))
 
 
 def prepared(

@@ -40,14 +40,28 @@ class Call:
     verify_key: str | None = None
     no_verify: bool = False
     explain: bool = False
+    copies: bool = False
+    sync: bool = True
+    project: str | None = None
 
     @property
     def flags(self) -> Flags:
         """Return the parts of the call that are not fields of the job."""
-        return Flags(self.force, self.fix, self.verify_key, self.no_verify, self.explain)
+        return Flags(
+            self.force,
+            self.fix,
+            self.verify_key,
+            self.no_verify,
+            self.explain,
+            self.copies,
+            self.sync,
+            self.project,
+        )
 
 
-_SETTINGS = ("from_job", "local", "fix", "force", "verify_key", "no_verify", "explain")
+_SETTINGS = (
+    "from_job", "local", "fix", "force", "verify_key", "no_verify", "explain", "copies", "sync", "project",
+)  # fmt: skip
 """Options of a launch that are not fields of the job."""
 
 

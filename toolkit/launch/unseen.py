@@ -2,10 +2,11 @@
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from toolkit import scheduler as schedulers
 from toolkit.engine.plan import plan
 from toolkit.launch.jobscript import script
 from toolkit.launch.jobscript.preflight import has_check
@@ -60,7 +61,11 @@ def write(
     program = (
         posixpath.join(base, "programs", posixpath.basename(job.trainer or "")) if known and known.own else ""
     )
-    spec = specify(job, places(base, name_of(job), image, key, data=data, program=program))
+    found = places(base, name_of(job), image, key, data=data, program=program)
+    if job.command and not job.workdir:
+        start = schedulers.of(site).SUBMIT_DIR
+        found = replace(found, start=start, mounts=(start,))
+    spec = specify(job, found)
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(image, trainer=known is not None)
     )

@@ -70,7 +70,9 @@ class LaunchOptions(JobFields, total=False):
     job on this machine without Slurm, until it ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote.
     ``force`` launches although a failure is predicted. ``verify_key`` is a file of public keys: an image
     that none of them has signed is refused. ``no_verify`` skips the check of the signatures.
-    ``explain`` adds comments to the script that say where each value comes from.
+    ``explain`` adds comments to the script that say where each value comes from. ``copies`` runs a program
+    that joins no ranks once for each of them. ``project`` is the folder that goes to another machine, by
+    default the folder of the script; with ``sync=False`` none does.
     """
 
     arguments: Sequence[str]
@@ -85,3 +87,6 @@ class LaunchOptions(JobFields, total=False):
     verify_key: str | os.PathLike[str] | None
     no_verify: bool
     explain: bool
+    copies: bool
+    sync: bool
+    project: str | os.PathLike[str] | None

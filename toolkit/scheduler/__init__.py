@@ -14,6 +14,8 @@ class Scheduler(Protocol):
     """The name in site profiles."""
     TEMPLATE: str
     """The job script below ``slurm/``."""
+    SUBMIT_DIR: str
+    """The variable in a job that names the folder where it was submitted, with a ``$``."""
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:
         """Return the lines that the scheduler reads from the head of the script, without their prefix.

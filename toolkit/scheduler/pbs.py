@@ -11,6 +11,7 @@ from toolkit.scheduler.times import minutes
 
 NAME = "pbs"
 TEMPLATE = "job.pbs.sh.j2"
+SUBMIT_DIR = "$PBS_O_WORKDIR"
 
 _NO_OPTION = (
     "qos", "nodelist", "exclude", "array", "begin", "gpu_bind", "cpu_bind", "chain", "elastic", "requeue",

@@ -7,6 +7,7 @@ from toolkit.model.site import Site
 
 NAME = "slurm"
 TEMPLATE = "job.sh.j2"
+SUBMIT_DIR = "$SLURM_SUBMIT_DIR"
 
 SIGNAL = "USR1"
 """What Slurm sends to the script before the time limit."""

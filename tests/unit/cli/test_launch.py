@@ -325,7 +325,7 @@ def test_a_variable_that_is_given_wins_over_one_of_a_fix(image, tmp_path):
 
 def test_a_trainer_of_ones_own_is_brought_there_under_its_digest(image, tmp_path):
     own = tmp_path / "my net.py"
-    own.write_text("print()\n")
+    own.write_text("from toolkit.trainers.command import run\nrun(None)\n")
     job = prepared(image, ("--epochs", "1"), trainer=str(own), strategy="horovod")
     (program, *_) = job.parcels
     assert program.source == own
@@ -337,7 +337,7 @@ def test_a_trainer_of_ones_own_is_brought_there_under_its_digest(image, tmp_path
 
 def test_a_trainer_of_ones_own_takes_data_where_they_are_named(image, tmp_path):
     own, data = tmp_path / "net.py", tmp_path / "numbers"
-    own.write_text("print()\n")
+    own.write_text("from toolkit.trainers.command import run\nrun(None)\n")
     (data / "sub").mkdir(parents=True)
     for name in ("a.bin", "sub/b.bin", ".hidden"):
         (data / name).write_text("x")
@@ -351,7 +351,7 @@ def test_a_file_or_folder_that_is_not_there_ends_in_2(image, tmp_path):
     error = run("--image", str(image), "none.py").exception
     assert isinstance(error, BadInput)
     assert "none.py: No such file" in str(error)
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     error = run("--image", str(image), "--data", "/nowhere", "net.py").exception
     assert "--data /nowhere: there is no such folder" in str(error)
 
@@ -364,7 +364,7 @@ def test_a_trainer_whose_data_nobody_fetches_asks_for_them(image):
 
 def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeypatch):
     monkeypatch.setattr(prepare, "_MOST_FILES", 2)
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     for name in ("a", "b", "c"):
         (tmp_path / "many").mkdir(exist_ok=True)
         (tmp_path / "many" / name).write_text("")

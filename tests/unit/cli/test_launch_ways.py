@@ -88,7 +88,7 @@ def test_a_job_file_is_launched_by_its_name_or_by_an_option(tmp_path):
 
 def test_data_of_ones_own_are_in_the_script_for_a_site_far_away(tmp_path):
     (tmp_path / "parts").mkdir()
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     text = script("net.py", "--site", "mine", "--data", "parts")
     assert 'net.py --data "${WORK:?}"/toolkit/data/parts' in text
     assert '--bind "${WORK:?}"/toolkit/data/parts:"${WORK:?}"/toolkit/data/parts:ro' in text

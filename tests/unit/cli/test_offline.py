@@ -34,7 +34,7 @@ def _far_away(tmp_path, monkeypatch):
     (tmp_path / "key.asc").write_text(PUBLIC_KEY)
     (tmp_path / "box").mkdir()
     (tmp_path / "d.py").mkdir()
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     (tmp_path / "tiny.sif").write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
 
 

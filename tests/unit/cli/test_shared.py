@@ -219,7 +219,7 @@ def test_facts_do_not_go_to_a_registry(image):
 def test_data_that_are_there_alone_need_no_copy_here(image, project, tmp_path, given):
     there = project / "data" / "numbers"
     there.mkdir(parents=True)
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     job = prepared(image, (), trainer="net.py", data=given.format(project=project))
     assert job.record.spec.command[2:4] == ("--data", str(there))
     assert f"{there}:{there}:ro" in job.record.spec.binds
@@ -227,14 +227,14 @@ def test_data_that_are_there_alone_need_no_copy_here(image, project, tmp_path, g
 
 
 def test_data_that_are_not_there_end_in_3(image, project, tmp_path):
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     with pytest.raises(Missing, match=f"there is no folder {project}/data/nope that you may read"):
         prepared(image, (), trainer="net.py", data="cluster:nope")
 
 
 @pytest.mark.parametrize("given", ["cluster:", "cluster:a/b", "cluster:."])
 def test_what_names_no_data_there_is_refused(image, tmp_path, given):
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     with pytest.raises(
         BadInput, match=r"--data .*: give the full path there, as in cluster:/work/shared/data/mnist"
     ):
@@ -247,7 +247,7 @@ def data(tmp_path):
     (folder / "sub").mkdir(parents=True)
     for name in ("a.bin", "sub/b.bin"):
         (folder / name).write_text(name)
-    (tmp_path / "net.py").write_text("")
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     return folder
 
 

@@ -24,6 +24,11 @@ class Flags:
     verify_key: str | None = None
     no_verify: bool = False
     explain: bool = False
+    copies: bool = False
+    """Several ranks of a program that joins none are meant."""
+    sync: bool = True
+    project: str | None = None
+    """The folder that goes to another machine; by default the folder of the script."""
 
 
 def check_words(asked: Asked, flags: Flags) -> Fix | None:

@@ -13,6 +13,7 @@ from toolkit.data import config_dir
 from toolkit.errors import BadInput
 from toolkit.files import read_given, read_private
 from toolkit.folders import at_home
+from toolkit.job.project.plain import without_trainer
 from toolkit.job.request.keys import Required, beside
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
@@ -91,7 +92,7 @@ def asked(
     if words:
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, Layer("words after --", said)])
-    merged = _with_variables(completed(merged, site))
+    merged = _with_variables(completed(without_trainer(merged), site))
     key = _required(settings)
     project = _of_project(settings, merged.origins, key)
     return Asked(merged.job, merged.origins, site, key, project, merged.note)

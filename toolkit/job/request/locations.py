@@ -124,8 +124,8 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     """
     if variables and wanted:
         wanted = expanded(runner, wanted)
-    if not remote:
-        return str(at_home(wanted or ".").resolve())
+    if not remote and wanted:
+        return str(at_home(wanted).resolve())
     given = wanted or "toolkit"
     if given.startswith("/"):
         return given

@@ -165,6 +165,8 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
     # Each job of an array has a folder of its own.
+    submitted = schedulers.of(site).SUBMIT_DIR
+    pieces[submitted] = with_variables(submitted)
     made = bool(spec.array) or any(text in spec.directory for text in pieces)
     return {**IN_SHELL, **pieces, **({spec.directory: '"$job_dir"'} if made else {})}
 

@@ -94,7 +94,9 @@ FORMS: Mapping[str, _Form] = {
         r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"
     ),
     "runtime": _Form("|".join(NAMES), f"choices: {', '.join(NAMES)}"),
-    "workdir": _Form(r"/[^\x00-\x1f\x7f]*", "write a full path inside the container"),
+    "workdir": _Form(
+        r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
+    ),
 }
 """Field of a job → what its text has to look like."""
 

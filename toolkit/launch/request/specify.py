@@ -21,13 +21,16 @@ from toolkit.runtime import apptainer
 class Places:
     """Where a job finds what it needs on the cluster: its own folder, the image, the trainer's data.
 
-    ``program`` is the file of a trainer of one's own.
+    ``program`` is the file of a trainer of one's own, ``start`` the folder that a command starts in, and
+    ``mounts`` what it needs mounted for that.
     """
 
     directory: str
     image: str
     data: str = ""
     program: str = ""
+    start: str = ""
+    mounts: tuple[str, ...] = ()
 
 
 def name_of(job: JobFile) -> str:
@@ -50,7 +53,7 @@ def specify(job: JobFile, places: Places) -> JobSpec:
         BadInput: for a path that cannot be bound, an unknown trainer, or no command.
     """
     name = name_of(job)
-    binds = [apptainer.bind(places.directory)]
+    binds = [apptainer.bind(places.directory), *places.mounts]
     command = job.command or ()
     if job.trainer is not None:
         known = trainers.find(job.trainer)
@@ -67,6 +70,7 @@ def specify(job: JobFile, places: Places) -> JobSpec:
     return msgspec.structs.replace(
         JobSpec(name=name, image=places.image, command=command, directory=places.directory),
         **{**said, "trainer": job.trainer or "", "site": job.site or ""},
+        workdir=job.workdir or places.start,
         env=shown(job.env or {}),
         secrets=tuple(hidden(job.env or {})),
         binds=(*binds, *(job.binds or ())),
@@ -90,5 +94,5 @@ def request_of(spec: JobSpec, env: Mapping[str, str], mode: Mode | None, site: S
     )
 
 
-_MADE = {"name", "image", "command", "directory", "binds", "trainer", "site", "env", "secrets"}
+_MADE = {"name", "image", "command", "directory", "binds", "trainer", "site", "workdir", "env", "secrets"}
 """Fields that are not taken over as they were said."""

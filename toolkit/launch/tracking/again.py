@@ -51,6 +51,7 @@ def again(record: JobRecord, *, resume: bool = False) -> Again:
         command=tuple(moved(word, old.directory, folder) for word in old.command),
         binds=tuple(moved(bind, old.directory, folder) for bind in old.binds),
         env={name: moved(value, old.directory, folder) for name, value in old.env.items()},
+        workdir=moved(old.workdir, old.directory, folder),
         dependency="",
         begin="",
     )

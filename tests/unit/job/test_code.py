@@ -1,0 +1,198 @@
+"""The user's program: what runs, where it starts, what travels, and when several ranks are refused."""
+
+import os
+import subprocess
+
+import pytest
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.job.project.code import brought, code_of, placed, start_here
+from toolkit.job.project.ranks import check_ranks, copied
+from toolkit.job.request.flags import Flags
+from toolkit.job.request.layering import asked
+from toolkit.launch.request.specify import Places, specify
+from toolkit.model.progress import Silent
+from toolkit.program.command import read_command
+
+ALONE = "import tensorflow as tf\ntf.keras.Sequential().fit()\n"
+JOINED = "import horovod.keras as hvd\nhvd.init()\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    for variable in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
+    here = tmp_path / "work"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    (here / "alone.py").write_text(ALONE)
+    (here / "joined.py").write_text(JOINED)
+    (here / "sub").mkdir()
+    (here / "sub" / "deep.py").write_text("import net\n")
+    (here / "sub" / "net.py").write_text(JOINED)
+    (here / "pkg").mkdir()
+    (here / "pkg" / "__main__.py").write_text(JOINED)
+    return here
+
+
+def job_of(*words, file=None, **said):
+    given = {"image": "my.sif", **said}
+    return asked(given | ({"trainer": file} if file else {}), words).job
+
+
+def test_a_file_that_defines_no_trainer_runs_with_the_users_words_alone(folder):
+    job = job_of("--epochs", "5", file="alone.py")
+    assert (job.trainer, job.command) == (None, ("python", "alone.py", "--epochs", "5"))
+    assert job.name == "alone"
+    assert job.warning is None
+    (folder / "mine.py").write_text("from toolkit.trainers.command import run\nrun(TRAINER)\n")
+    assert job_of("--epochs", "5", file="mine.py").trainer == "mine.py"
+
+
+@pytest.mark.parametrize("option", ["strategy", "data"])
+def test_an_option_of_trainers_is_refused_with_a_plain_script(option):
+    with pytest.raises(BadInput, match=f"--{option}: only a trainer has it") as error:
+        job_of(file="alone.py", **{option: "single"})
+    assert f"toolkit launch alone.py -- --{option}" in error.value.fix
+
+
+def test_a_job_of_this_machine_starts_in_the_current_folder(folder):
+    job = job_of("python", "alone.py")
+    places = placed(Places("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
+    spec = specify(job, places)
+    assert spec.workdir == str(folder)
+    assert spec.binds == ("/run/x", str(folder))
+    assert spec.command == ("python", "alone.py")
+
+
+def test_a_folder_that_an_image_has_too_is_not_mounted_over_it(monkeypatch):
+    monkeypatch.chdir("/usr")
+    job = job_of("hostname")
+    assert start_here(code_of(job, Flags()), job) == ("", ())
+
+
+def test_workdir_of_the_user_wins(folder):
+    job = job_of("python", "alone.py", workdir="/there")
+    places = placed(Places("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
+    assert specify(job, places).workdir == "/there"
+
+
+@pytest.mark.parametrize(
+    ("words", "travels"),
+    [
+        (("python", "alone.py"), True),
+        (("python", "-m", "pkg"), True),
+        (("python", "-c", "import joined"), True),
+        (("sh", "-c", "python joined.py"), True),
+        (("solver", "--input=alone.py"), True),
+        (("hostname",), False),
+        (("python", "-c", "print(1)"), False),
+        (("python", "/opt/app/main.py"), False),
+    ],
+)
+def test_a_project_travels_if_the_command_names_something_of_it(words, travels):
+    code = code_of(job_of(*words), Flags())
+    assert (brought(code, Flags(), "/big", Silent()) is not None) is travels
+
+
+def test_options_decide_what_travels(folder):
+    code = code_of(job_of("hostname"), Flags(project="sub"))
+    found = brought(code, Flags(project="sub"), "/big", Silent())
+    assert found is not None
+    assert found.parcel.target.startswith("/big/projects/sub-")
+    assert found.start == "project"
+    code = code_of(job_of("python", "alone.py"), Flags(sync=False))
+    assert brought(code, Flags(sync=False), "/big", Silent()) is None
+    with pytest.raises(BadInput, match="there is no such folder"):
+        code_of(job_of("hostname"), Flags(project="none"))
+
+
+def test_the_folder_of_a_script_is_its_project_unless_the_current_one_is_marked(folder):
+    job = job_of(file="sub/deep.py")
+    code = code_of(job, Flags())
+    found = brought(code, Flags(), "/big", Silent())
+    assert (code.root, found.command, found.start) == (folder / "sub", ("python", "deep.py"), "project")
+    (folder / "pyproject.toml").write_text("")
+    code = code_of(job, Flags())
+    assert code.root == folder
+    assert brought(code, Flags(), "/big", Silent()).command == ("python", "sub/deep.py")
+
+
+def test_a_file_that_stays_and_is_named_is_an_error(folder):
+    (folder / ".gitignore").write_text("*.csv\n")
+    (folder / "data.csv").write_text("1")
+    code = code_of(job_of("python", "alone.py", "data.csv"), Flags())
+    with pytest.raises(BadInput, match=r"data\.csv does not travel: it is ignored") as error:
+        brought(code, Flags(), "/big", Silent())
+    assert "!data.csv" in error.value.fix
+
+
+def test_the_home_folder_does_not_travel(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    code = code_of(job_of("python", "alone.py"), Flags())
+    with pytest.raises(BadInput, match="whole folder"):
+        brought(code, Flags(), "/big", Silent())
+
+
+def test_several_ranks_of_a_program_that_joins_none_are_refused():
+    job = job_of("python", "alone.py", nodes=2, ranks_per_node=4)
+    with pytest.raises(CheckFailed, match=r"alone\.py never joins its ranks: 8 copies") as error:
+        check_ranks(job, code_of(job, Flags()), Flags())
+    assert "--copies" in error.value.fix
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "flags"),
+    [
+        (("python", "alone.py"), {}, Flags()),
+        (("python", "alone.py"), {"nodes": 2}, Flags(copies=True)),
+        (("python", "alone.py"), {"nodes": 2}, Flags(force=True)),
+        (("python", "joined.py"), {"nodes": 2}, Flags()),
+        (("python", "sub/deep.py"), {"nodes": 2}, Flags()),
+        (("python", "/elsewhere/x.py"), {"nodes": 2}, Flags()),
+        (("hostname",), {"nodes": 2}, Flags()),
+    ],
+)
+def test_what_is_meant_joins_or_is_unknown_may_start(words, said, flags):
+    job = job_of(*words, **said)
+    check_ranks(job, code_of(job, flags), flags)
+
+
+def test_copies_have_a_number_and_a_folder_each(folder, tmp_path):
+    (folder / "who.py").write_text("import os, net\nprint(os.environ['TOOLKIT_COPY'], os.getcwd(), net.x)\n")
+    (folder / "net.py").write_text("x = 7\n")
+    job = job_of("python3", "who.py", ranks_per_node=2)
+    code = code_of(job, Flags())
+    spec = specify(job, placed(Places("/run/x", "/i.sif"), code, job, None, remote=False))
+    words = copied(spec, code).command
+    env = {"PATH": os.environ["PATH"], "TOOLKIT_JOB_DIR": str(tmp_path), "SLURM_PROCID": "1"}
+    done = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", str(tmp_path / "copy-1"), "7"]
+
+
+COMMANDS = {
+    "python alone.py": (True, ""),
+    "env A=1 python3.11 -u -X dev alone.py": (True, ""),
+    "python -m pkg": (False, "horovod"),
+    "python -um torch.distributed.run x.py": (False, "torchrun"),
+    "torchrun --nproc-per-node 2 x.py": (False, "torchrun"),
+    "accelerate launch x.py": (False, "accelerate"),
+    "horovodrun -np 2 python x.py": (False, "horovod"),
+    "sh -c 'cd sub && python3 joined.py'": (False, "horovod"),
+    "bash run.sh": (True, ""),
+    "bash ranks.sh": (None, ""),
+    "python none.py": (None, ""),
+    "./solver": (None, ""),
+}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_program_of_a_command(folder, line):
+    import shlex
+
+    (folder / "run.sh").write_text(
+        "#!/bin/sh\nset -e\n# python joined.py\npython alone.py --x \\\n  1 | tee out\n"
+    )
+    (folder / "ranks.sh").write_text("python alone.py --rank $SLURM_PROCID\n")
+    facts = read_command(shlex.split(line), folder)
+    assert (facts.serial, " ".join(facts.joins)) == COMMANDS[line]

@@ -1,0 +1,192 @@
+"""The user's program of a job: the file or command, the folder that it belongs to, and where it starts."""
+
+import os
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.folders import at_home, is_below, is_system
+from toolkit.job.project.collect import Collected, collect
+from toolkit.job.project.pack import pack
+from toolkit.job.request.flags import Flags
+from toolkit.launch.request.checks import as_name
+from toolkit.launch.request.specify import Places
+from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
+from toolkit.program.command import CommandFacts, read_command
+from toolkit.run.stage import Parcel
+from toolkit.runtime import apptainer
+
+COPY = "project"
+"""The folder of a run in which a job unpacks the project that came with it."""
+
+_MARKS = (".toolkitignore", ".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+"""What the folder of a project holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A command as it is on this machine: what it shows, its project, and the folder that it starts in."""
+
+    words: tuple[str, ...]
+    facts: CommandFacts
+    root: Path
+    start: Path
+
+    @property
+    def name(self) -> str:
+        """The script, as messages call it; else the program."""
+        at = self.facts.script
+        return posixpath.basename(self.words[at]) if at is not None else " ".join(self.words[:3])
+
+
+def code_of(job: JobFile, flags: Flags) -> Code | None:
+    """Return the program of a job's command as the current folder has it; ``None`` for a trainer.
+
+    Raises:
+        BadInput: if ``--project`` is not a folder, or does not hold the script.
+    """
+    if job.trainer is not None or not job.command:
+        return None
+    here = Path.cwd()
+    facts = read_command(job.command, here)
+    script = here / job.command[facts.script] if facts.script is not None else None
+    if script is not None and not script.exists():
+        script = None
+    root = _root(here, script, flags.project)
+    start = here if is_below(str(here), str(root)) else root
+    return Code(tuple(job.command), facts, root, start)
+
+
+def _root(here: Path, script: Path | None, given: str | None) -> Path:
+    if given is not None:
+        root = at_home(given).resolve()
+        if not root.is_dir():
+            raise BadInput(f"--project {given}: there is no such folder")
+        if script is not None and not is_below(str(script.resolve()), str(root)):
+            raise BadInput(f"--project {given}: {script} is not in it", fix="name the folder of the script")
+        return root
+    if script is None or script.resolve().parent == here:
+        return here
+    inside = is_below(str(script.resolve()), str(here))
+    marked = any((here / mark).exists() for mark in _MARKS)
+    return here if inside and marked else script.resolve().parent
+
+
+def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
+    """Return the folder that a job of this machine starts in, and the folders that it needs mounted.
+
+    It is the current one, as with sbatch; empty where the container has a folder of that name.
+    """
+    if code is None or job.workdir:
+        return "", ()
+    here = str(Path.cwd())
+    wanted = [path for path in (here, str(code.root)) if path != "/" and not is_system(path)]
+    binds = tuple(apptainer.bind(path) for path in dict.fromkeys(wanted))
+    return (here if here in wanted else ""), binds
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A project that travels: its archive, the command there, and the folder in the run that it starts in."""
+
+    parcel: Parcel
+    command: tuple[str, ...]
+    start: str
+
+
+def brought(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought | None:
+    """Return the project that goes with a job to another machine; ``None`` if the command needs none.
+
+    Args:
+        code: the program of the job.
+        flags: ``sync`` and ``project`` decide, too.
+        base: the folder for images, data and runs there.
+        tell: says what travels, and what stays.
+
+    Raises:
+        BadInput: if the project is too large, or a file that the command names does not travel.
+    """
+    if code is None or not flags.sync or not (flags.project or any(_named(code))):
+        return None
+    if code.root in {Path.home(), Path("/")}:
+        raise BadInput(
+            f"{code.root}: the project would be the whole folder",
+            fix="move the script to a separate folder, name one with --project DIR, or give --no-sync",
+        )
+    found = collect(code.root)
+    _check_ignored(code, found)
+    parcel = pack(found, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
+    tell.step(f"Project {code.root}: {len(found.files)} files, {found.size / 1e6:,.1f} MB")
+    if found.secrets:
+        tell.notice(f"left here, as they may hold secrets: {', '.join(found.secrets[:5])}")
+    inner = os.path.relpath(code.start, code.root)
+    return Brought(parcel, _moved(code), posixpath.normpath(posixpath.join(COPY, inner)))
+
+
+def with_project(job: JobFile, project: Brought | None) -> JobFile:
+    """Return the job with the command as it is where its project was unpacked."""
+    return msgspec.structs.replace(job, command=project.command) if project else job
+
+
+def travelling(project: Brought | None) -> tuple[Parcel, ...]:
+    """Return the files that travel for a project."""
+    return (project.parcel,) if project else ()
+
+
+def placed(
+    places: Places, code: Code | None, job: JobFile, project: Brought | None, *, remote: bool
+) -> Places:
+    """Return the places of a job with the folder that its command starts in."""
+    if project is not None:
+        return replace(places, start=posixpath.join(places.directory, project.start))
+    if remote:
+        return places
+    start, mounts = start_here(code, job)
+    return replace(places, start=start, mounts=mounts)
+
+
+def _named(code: Code) -> Iterator[Path]:
+    """Yield what a command names of its project, and the files that its Python program is made of."""
+    for facts in code.facts.facts:
+        yield from (file for file in facts.files if file.is_file())
+    for word in code.words:
+        for part in (word, word.partition("=")[2]):
+            path = Path(part).absolute()
+            if part and not part.startswith("-") and "\n" not in part and _is_inside(path, code.root):
+                yield path
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    try:
+        real = path.resolve()
+        return real != root and is_below(str(real), str(root)) and real.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _check_ignored(code: Code, found: Collected) -> None:
+    for path in _named(code):
+        inner = os.path.relpath(path.resolve(), code.root.resolve())
+        for name in (*found.ignored, *found.secrets):
+            if is_below(inner, name):
+                why = "it may hold secrets" if name in found.secrets else "it is ignored"
+                raise BadInput(
+                    f"{inner} does not travel: {why}",
+                    fix=f"add a line to {code.root / '.toolkitignore'}: !{name}",
+                )
+
+
+def _moved(code: Code) -> tuple[str, ...]:
+    """Return the command with paths of the project relative to the folder that it starts in."""
+    words = []
+    for word in code.words:
+        path = Path(word).absolute()
+        elsewhere = word.startswith("/") or Path.cwd() != code.start
+        inside = elsewhere and not word.startswith("-") and _is_inside(path, code.root)
+        words.append(os.path.relpath(path, code.start) if inside else word)
+    return tuple(words)

@@ -1,0 +1,212 @@
+"""Find the files of a project that go with a job."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.job.project.ignore import Pattern, decision, patterns
+
+IGNORE_FILES = (".gitignore", ".toolkitignore")
+"""Files that name what stays; a later file may include again what an earlier one left out."""
+LARGEST = 200 * 10**6
+"""Bytes of the largest project that travels."""
+
+_MOST_FILES = 20_000
+_SHOWN = 5
+
+_NEVER = patterns(
+    """
+.git/
+.hg/
+.svn/
+__pycache__/
+*.pyc
+.venv/
+venv/
+.mypy_cache/
+.pytest_cache/
+.ruff_cache/
+.ipynb_checkpoints/
+.tox/
+.nox/
+node_modules/
+.DS_Store
+*.sif
+"""
+)
+"""What can be made again, and images, which travel by themselves."""
+
+_SECRET = patterns(
+    """
+.env
+.env.*
+*.env
+.envrc
+.netrc
+.pypirc
+.npmrc
+.git-credentials
+.ssh/
+.gnupg/
+.aws/
+.azure/
+.kube/
+.docker/
+id_rsa*
+id_dsa*
+id_ecdsa*
+id_ed25519*
+*.pem
+*.key
+*.p12
+*.pfx
+*.jks
+*.keystore
+*.kdbx
+*.ppk
+*.gpg
+credentials
+credentials.json
+service-account*.json
+secrets.*
+*.secret
+"""
+)
+"""What holds secrets as a rule; ``!NAME`` in ``.toolkitignore`` includes a file again."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a project: where it is, its path in the project, its size, whether it is a program."""
+
+    source: Path
+    path: str
+    size: int
+    executable: bool
+
+
+@dataclass(slots=True)
+class Collected:
+    """The files that go with a job; ``secrets`` and ``ignored`` stay, ``outside`` are links to elsewhere."""
+
+    root: Path
+    files: list[File] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def collect(root: Path, most: int = LARGEST) -> Collected:
+    """Return the files below ``root`` that go with a job, in the order of their paths.
+
+    Raises:
+        BadInput: if they are too many or too large, with the largest ones; or a folder cannot be read.
+    """
+    found = Collected(root)
+    for file in _walk(found, root, "", _Rules()):
+        found.files.append(file)
+        if len(found.files) > _MOST_FILES:
+            raise BadInput(
+                f"{root}: the project has more than {_MOST_FILES:,} files",
+                fix=_ways(root),
+                detail=_folders(found.files),
+            )
+    if found.size > most:
+        raise _too_large(found, most)
+    found.files.sort(key=lambda file: file.path)
+    return found
+
+
+def _too_large(found: Collected, most: int) -> BadInput:
+    largest = sorted(found.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
+    return BadInput(
+        f"{found.root}: the project has {found.size / 1e6:,.0f} MB, and {most / 1e6:,.0f} MB may travel",
+        fix=_ways(found.root),
+        detail=["its largest files:", *(f"    {file.size / 1e6:8,.1f} MB  {file.path}" for file in largest)],
+    )
+
+
+def _ways(root: Path) -> str:
+    return (
+        f"name what stays in {root / IGNORE_FILES[1]}, and copy data once with toolkit data or scp; "
+        "or --project DIR for a smaller folder; or --no-sync if the files are there already"
+    )
+
+
+def _folders(files: list[File]) -> list[str]:
+    counts: dict[str, int] = {}
+    for file in files:
+        first = file.path.partition("/")[0]
+        counts[first] = counts.get(first, 0) + 1
+    most = sorted(counts.items(), key=lambda item: item[1], reverse=True)[:_SHOWN]
+    return ["most files are in:", *(f"    {count:8,}  {name}" for name, count in most)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Patterns with the folder that each holds in; toolkit's patterns hold between the two kinds of file."""
+
+    git: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
+    own: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
+
+    def below(self, folder: Path, path: str) -> "_Rules":
+        """Return the rules of a folder, with the patterns of the files in it."""
+        git, own = ((_patterns_in(folder / name), path) for name in IGNORE_FILES)
+        return _Rules((*self.git, git), (*self.own, own))
+
+    def ignore(self, path: str, *, folder: bool) -> bool:
+        """Return whether a path stays; the last pattern that matches decides."""
+        last = False
+        for found, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
+            said = decision(found, path.removeprefix(base), folder=folder)
+            last = last if said is None else said
+        return last
+
+
+def _walk(found: Collected, folder: Path, path: str, above: _Rules) -> Iterator[File]:
+    """Yield the files of one folder and of the folders below it."""
+    rules = above.below(folder, path)
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise BadInput(f"{folder}: {error.strerror}", fix="name a folder that you may read") from error
+    for entry in entries:
+        inner = f"{path}{entry.name}"
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if rules.ignore(inner, folder=is_folder):
+            secret = decision(_SECRET, inner, folder=is_folder)
+            (found.secrets if secret else found.ignored).append(inner)
+        elif is_folder:
+            yield from _walk(found, Path(entry.path), f"{inner}/", rules)
+        elif (file := _file(found, Path(entry.path), inner)) is not None:
+            yield file
+
+
+def _file(found: Collected, source: Path, path: str) -> File | None:
+    """Return a file as it travels; a link to a file is that file, a link to a folder outside stays."""
+    try:
+        state = source.stat()
+    except OSError:
+        found.outside.append(path)
+        return None
+    if stat.S_ISDIR(state.st_mode):
+        found.outside.append(path)
+        return None
+    if not stat.S_ISREG(state.st_mode):
+        return None
+    return File(source, path, state.st_size, bool(state.st_mode & stat.S_IXUSR))
+
+
+def _patterns_in(file: Path) -> tuple[Pattern, ...]:
+    try:
+        return patterns(file.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ()

@@ -1,0 +1,95 @@
+"""Patterns of ``.gitignore`` and ``.toolkitignore`` (gitignore(5)); pure."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One line: ``negated`` includes a path again, ``folders`` holds for folders alone."""
+
+    matcher: re.Pattern[str]
+    negated: bool = False
+    folders: bool = False
+
+    def matches(self, path: str, *, folder: bool) -> bool:
+        """Return whether it holds for a path below the folder of its file."""
+        return (folder or not self.folders) and self.matcher.fullmatch(path) is not None
+
+
+def patterns(text: str) -> tuple[Pattern, ...]:
+    """Return the patterns of a file, in its order."""
+    return tuple(found for line in text.splitlines() if (found := _pattern(line)) is not None)
+
+
+def decision(found: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
+    """Return whether the last pattern that matches ignores a path; ``None`` if none matches."""
+    last = None
+    for pattern in found:
+        if pattern.matches(path, folder=folder):
+            last = not pattern.negated
+    return last
+
+
+def _pattern(line: str) -> Pattern | None:
+    text = re.sub(r"(?<!\\)[ \t]+$", "", line)
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    text = text[1:] if negated else text
+    folders = text.endswith("/")
+    text = text.rstrip("/")
+    if not text:
+        return None
+    anchored = "/" in text
+    body = _body(text.removeprefix("/"))
+    return Pattern(re.compile(body if anchored else f"(?:.*/)?{body}", re.DOTALL), negated, folders)
+
+
+def _body(text: str) -> str:
+    """Return the regular expression of a pattern without its outer slashes."""
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        if text.startswith("**/", at) and at in {0, *_after_slash(text, at)}:
+            parts.append("(?:.*/)?")
+            at += 3
+        elif text.startswith("/**", at) and at + 3 == len(text):
+            parts.append("/.+")
+            at += 3
+        elif text[at] == "*":
+            while text[at : at + 1] == "*":
+                at += 1
+            parts.append("[^/]*")
+        elif text[at] == "?":
+            parts.append("[^/]")
+            at += 1
+        elif text[at] == "[" and (end := _end_of_set(text, at)):
+            parts.append(_set(text[at + 1 : end]))
+            at = end + 1
+        else:
+            at += text[at] == "\\" and at + 1 < len(text)
+            parts.append(re.escape(text[at]))
+            at += 1
+    return "".join(parts)
+
+
+def _after_slash(text: str, at: int) -> set[int]:
+    return {at} if at and text[at - 1] == "/" else set()
+
+
+def _end_of_set(text: str, at: int) -> int:
+    """Return where ``[…]`` ends; 0 if it does not end."""
+    start = at + 1 + (text[at + 1 : at + 2] in {"!", "^"})
+    return max(text.find("]", start + 1), 0)
+
+
+def _set(body: str) -> str:
+    negated = body[0] in "!^"
+    inner = re.sub(r"([\\\[\]&~|^])", r"\\\1", body[1:] if negated else body)
+    try:
+        re.compile(f"[{inner}]")
+    except re.error:
+        return re.escape(f"[{body}]")
+    return f"(?!/)[{'^' if negated else ''}{inner}]"

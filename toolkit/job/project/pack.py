@@ -1,0 +1,71 @@
+"""Pack a project into one file whose bytes depend on its content alone."""
+
+import hashlib
+import os
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from toolkit.data import cache_dir
+from toolkit.errors import BadInput
+from toolkit.job.project.collect import Collected, File
+from toolkit.run.stage import Parcel
+
+_SHORT = 12
+_KEPT_SECONDS = 7 * 24 * 3600
+_MOMENT = 946684800
+"""The time of every file in an archive: 2000-01-01."""
+
+
+def pack(found: Collected, name: str, folder: str) -> Parcel:
+    """Write the files of a project into an archive of this machine's cache, and return it as it travels.
+
+    Args:
+        found: the files.
+        name: what the archive is called, before its digest.
+        folder: the folder on the cluster that it is copied to.
+
+    Raises:
+        BadInput: if a file cannot be read.
+    """
+    store = cache_dir() / "projects"
+    store.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _clear(store)
+    with tempfile.NamedTemporaryFile(dir=store, prefix=".", delete=False) as part:
+        try:
+            with tarfile.open(fileobj=part, mode="w", format=tarfile.PAX_FORMAT) as archive:
+                for file in found.files:
+                    _add(archive, file)
+            part.flush()
+            digest = hashlib.sha256(Path(part.name).read_bytes()).hexdigest()
+            target = store / f"{name}-{digest[:_SHORT]}.tar"
+            Path(part.name).replace(target)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise
+    return Parcel(target, f"{folder}/{target.name}", digest)
+
+
+def _add(archive: tarfile.TarFile, file: File) -> None:
+    entry = tarfile.TarInfo(file.path)
+    entry.mode = 0o755 if file.executable else 0o644
+    entry.mtime = _MOMENT
+    try:
+        with file.source.open("rb") as content:
+            entry.size = os.fstat(content.fileno()).st_size
+            archive.addfile(entry, content)
+    except OSError as error:
+        raise BadInput(
+            f"{file.source}: {error.strerror or error}", fix="name it in .toolkitignore, or make it readable"
+        ) from error
+
+
+def _clear(store: Path) -> None:
+    """Remove archives that no launch of the last week made."""
+    for old in store.iterdir():
+        try:
+            if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
+                old.unlink()
+        except OSError:
+            continue
