@@ -110,6 +110,8 @@ def describe(recipe: str, base: str, toolkit: str) -> dict[str, object]:
         "libfabric": installed("libfabric1"),
         "hwloc": written("libhwloc.so.15") or installed("libhwloc15"),
         "tensorflow": package("tensorflow", "tensorflow-cpu"),
+        "torch": package("torch"),
+        "jax": package("jax"),
         "horovod": package("horovod"),
         "horovod_operations": operations(),
         "mpi4py": package("mpi4py"),

@@ -19,6 +19,9 @@ if [ -f "/build/requirements/$component.txt" ]; then
 fi
 tar -xf "/build/sources/$archive" --strip-components=1 -C "/build/work/$component"
 cd "/build/work/$component"
+for file in "/build/patches/$component"-*.patch; do
+    if [ -f "$file" ]; then patch -p1 -i "$file"; fi
+done
 sh "/build/parts/$component.sh" "$@"
 cd /
 rm -rf "/build/work/$component"

@@ -8,7 +8,7 @@ for package in /build/strip/*.deb; do dpkg-deb --extract "$package" /build/strip
 strip() {
     LD_LIBRARY_PATH=$(echo /build/stripped/usr/lib/*-linux-gnu) /build/stripped/usr/bin/strip --strip-unneeded "$@"
 }
-rm -rf "$site"/tensorflow/include "$site"/tensorflow/xla_aot_runtime_src
+rm -rf "$site"/tensorflow/include "$site"/tensorflow/xla_aot_runtime_src "$site"/torch/include "$site"/torch/test
 # Other packages may need theirs: jedi and lazy_loader read stubs, astropy imports its tests.
 for package in tensorflow keras tf_keras numpy h5py opt_einsum mpi4py horovod setuptools pkg_resources; do
     [ -d "$site/$package" ] || continue

@@ -10,9 +10,10 @@ from docs.generate.commands import contexts
 from docs.generate.fields import fields
 from docs.generate.markdown import cell, table
 from toolkit import data
+from toolkit.knowledge.components import wantable
 from toolkit.model.fix import Fix
 from toolkit.model.jobfile import JobFile
-from toolkit.model.recipe import WANTABLE, Recipe
+from toolkit.model.recipe import Recipe
 from toolkit.model.site import Site
 
 _EXAMPLE = data.shipped("slurm") / "sites" / "example.toml"
@@ -24,7 +25,7 @@ What should go into an image, as TOML: `recipes/*.toml`, or a file of your own f
 ./my.toml`. [How versions are chosen](../../solve.md) is told elsewhere; so is
 [how each stack is built](../../recipes.md).
 
-`want` names components: {", ".join(f"`{name}`" for name in WANTABLE)}.
+`want` names components: {", ".join(f"`{name}`" for name in wantable())}.
 Of `openmpi` and `mpich` it names exactly one."""
 
 _SITE = """\

@@ -1,5 +1,6 @@
 """Decode one file of ``recipes/knowledge``."""
 
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -17,10 +18,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: str
 
 
-def read(name: str, kind: type[_T]) -> _T:
-    """Return ``recipes/knowledge/NAME.toml`` as values of ``kind``."""
+Tables = Mapping[str, object]
+
+
+def _as_they_are(raw: Tables) -> Tables:
+    return raw
+
+
+def read(name: str, kind: type[_T], arrange: Callable[[Tables], Tables] = _as_they_are) -> _T:
+    """Return ``recipes/knowledge/NAME.toml`` as ``kind``; ``arrange`` maps its tables to the fields."""
     file = shipped("recipes") / "knowledge" / f"{name}.toml"
     try:
-        return msgspec.convert(tables(text_of(file), str(file)), kind)
+        return msgspec.convert(arrange(tables(text_of(file), str(file))), kind)
     except msgspec.ValidationError as error:
         raise BadInput(f"{file}: {error}", fix="this file came with toolkit: install it again") from error

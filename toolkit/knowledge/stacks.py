@@ -1,11 +1,11 @@
 """``stacks.toml``: what an image can be made of, what goes together, and what building it takes."""
 
 from functools import cache
-from typing import get_args
 
 import msgspec
 
-from toolkit.knowledge.reading import Row, read
+from toolkit.knowledge.components import components
+from toolkit.knowledge.reading import Row, Tables, read
 from toolkit.model.solution import Component, Provider
 
 Wishes = dict[Component, str | tuple[str, ...]]
@@ -72,6 +72,7 @@ class Version(Row, frozen=True, kw_only=True):
     What a build takes: ``debian`` packages; ``wheels``, requirements that pip installs as they are;
     ``tools``, requirements that its compilation needs; ``archive`` and ``configure``, the words for its
     configure script; ``environment``, variables of the finished image.
+    ``patches`` are files of ``recipes/patches`` that its source needs, in this order.
     ``speaks`` is of an MPI library, ``driver`` the bounds of a CUDA release for NVIDIA's driver.
     """
 
@@ -90,23 +91,26 @@ class Version(Row, frozen=True, kw_only=True):
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     speaks: Speech | None = None
     driver: str = ""
+    patches: tuple[str, ...] = ()
 
 
-class Stacks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole file; of equal preference, the row that stands first is taken first."""
+class Stacks(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole file: the bases, and the rows of each other component.
+
+    Of equal preference, the row that stands first is taken first.
+    """
 
     base: tuple[Base, ...]
-    openmpi: tuple[Version, ...] = ()
-    mpich: tuple[Version, ...] = ()
-    pmix: tuple[Version, ...] = ()
-    ucx: tuple[Version, ...] = ()
-    mpi4py: tuple[Version, ...] = ()
-    tensorflow: tuple[Version, ...] = ()
-    keras: tuple[Version, ...] = ()
-    horovod: tuple[Version, ...] = ()
-    cuda: tuple[Version, ...] = ()
-    cudnn: tuple[Version, ...] = ()
-    nccl: tuple[Version, ...] = ()
+    versions: dict[Component, tuple[Version, ...]] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse rows of a component that ``components.toml`` does not name.
+
+        Raises:
+            ValueError: naming the component.
+        """
+        if unknown := set(self.versions) - set(components()):
+            raise ValueError(f"components.toml does not name {', '.join(sorted(unknown))}")
 
     def rows(self, component: Component) -> tuple[Version, ...]:
         """Return the rows of a component; those of ``base`` and ``python`` follow from the bases."""
@@ -118,8 +122,7 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 Version(version=version, provider="base", source=base.source)
                 for version, base in pythons.items()
             )
-        rows: tuple[Version, ...] = getattr(self, component)
-        return rows
+        return self.versions.get(component, ())
 
     def base_of(self, name: str) -> Base:
         """Return the row of a base that is known."""
@@ -129,9 +132,6 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def architectures(self) -> tuple[str, ...]:
         """Every architecture that some base is there for."""
         return tuple(dict.fromkeys(a for base in self.base for a in base.architectures))
-
-
-COMPONENTS: tuple[Component, ...] = get_args(Component)
 
 
 def _base_row(base: Base) -> Version:
@@ -148,4 +148,11 @@ def _base_row(base: Base) -> Version:
 @cache
 def stacks() -> Stacks:
     """Return what is known of stacks."""
-    return read("stacks", Stacks)
+    return read("stacks", Stacks, _arranged)
+
+
+def _arranged(raw: Tables) -> Tables:
+    return {
+        "base": raw.get("base", ()),
+        "versions": {name: rows for name, rows in raw.items() if name != "base"},
+    }

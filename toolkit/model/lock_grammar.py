@@ -98,6 +98,7 @@ _SOURCE = (_Rule(_PYTHON_NAME.fullmatch, "the name of a component"), _ANY_VERSIO
 _NAME_OF_VARIABLE = _Rule(_VARIABLE.fullmatch, "names of variables other than PATH and LD_…")
 _VALUE_OF_VARIABLE = _Rule(_SETTING.fullmatch, "one word of letters, digits and ._-")
 _IDENTIFIER = _Rule(_LICENCE.fullmatch, "an identifier of the SPDX list, or a LicenseRef")
+_PATCH = _Rule(re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*\.patch").fullmatch, "the name of a patch of toolkit")
 _CONFIGURE = _Rule(_OPTION.fullmatch, "an option such as --with-NAME, --without-NAME or --enable-NAME=VALUE")
 _WORDS = {
     "horovod": _Rule(OPERATIONS.__contains__, f"one of {', '.join(OPERATIONS)}"),
@@ -122,6 +123,7 @@ def faults(lock: Lock) -> Iterator[str]:
         yield from _wrong("environment", name, _NAME_OF_VARIABLE)
         yield from _wrong(f"environment[{shown(name)}]", value, _VALUE_OF_VARIABLE)
     for component, licence in lock.licences.items():
+        yield from _wrong("licences", component, _Rule(_WORD.fullmatch, "one word"))
         yield from _wrong(f"licences.{component}", licence, _IDENTIFIER)
     for where, stage in (("build", lock.build), ("run", lock.run)):
         kinds = (("debian", stage.debian, _DEBIAN), ("wheels", stage.wheels, _WHEEL))
@@ -159,6 +161,7 @@ def _of_solution(solution: Solution) -> Iterator[str]:
         yield from _wrong("solution.mode", solution.mode, word)
     for number, chosen in enumerate(solution.chosen):
         where = f"solution.chosen[{number}]"
+        yield from _wrong(f"{where}.component", chosen.component, word)
         yield from _wrong(f"{where}.version", chosen.version, _ANY_VERSION)
         yield from _wrong(f"{where}.why", chosen.why, _TEXT)
         yield from _wrong(f"{where}.source", chosen.source, _TEXT)
@@ -197,6 +200,9 @@ def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedS
         yield from _wrong(f"{where}.after[{number}]", other, _Rule(before.__contains__, "an earlier step"))
     for number, name in enumerate(step.wheels):
         yield from _wrong(f"{where}.wheels[{number}]", name, wheels)
+    for name, digest in step.patches.items():
+        yield from _wrong(f"{where}.patches", name, _PATCH)
+        yield from _wrong(f"{where}.patches[{shown(name)}]", digest, _SHA256)
     for number, helper in enumerate(step.extra):
         yield from _wrong(f"{where}.extra[{number}]", helper, sources)
 

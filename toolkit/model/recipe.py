@@ -4,22 +4,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-WANTABLE = (
-    "tensorflow",
-    "keras",
-    "horovod",
-    "openmpi",
-    "mpich",
-    "pmix",
-    "ucx",
-    "mpi4py",
-    "cuda",
-    "cudnn",
-    "nccl",
-    "python",
-)
-"""Components that ``[want]`` may name; the base has a field of its own."""
-
 MPIS = ("openmpi", "mpich")
 """A recipe wants exactly one of these."""
 
@@ -67,6 +51,8 @@ class Recipe(_Section, frozen=True, kw_only=True):
     """Processor that the image is for, as ``uname -m`` says it."""
     packages: tuple[str, ...] = ()
     """More packages for its Python, each pinned: ``name==version``."""
+    indexes: tuple[str, ...] = ()
+    """Further package indexes to search, as https addresses; pip's own configuration is honoured too."""
     unbuildable: str = ""
     """Why it cannot be built everywhere; such a recipe is rendered and checked, not built."""
     want: dict[str, str]

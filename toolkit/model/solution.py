@@ -4,22 +4,8 @@ from typing import Literal
 
 import msgspec
 
-Component = Literal[
-    "base",
-    "python",
-    "openmpi",
-    "mpich",
-    "pmix",
-    "ucx",
-    "mpi4py",
-    "tensorflow",
-    "keras",
-    "horovod",
-    "cuda",
-    "cudnn",
-    "nccl",
-]
-"""What an image is made of, in the order in which a person reads it."""
+Component = str
+"""What an image is made of: the name of a row of ``recipes/knowledge/components.toml``."""
 
 Provider = Literal["base", "debian", "pypi", "source", "published"]
 """Where a component comes from: the base image itself, Debian packages, wheels, a source archive that is

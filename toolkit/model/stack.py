@@ -30,6 +30,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     horovod_operations: tuple[str, ...] = ()
     mpi4py: str
     numpy: str
+    torch: str = ""
+    jax: str = ""
     base: str
     """The base image and where it came from, with its digest."""
     toolkit: str

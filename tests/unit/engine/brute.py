@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from itertools import product
 
-from toolkit.engine.solver.asks import Ask
-from toolkit.knowledge.stacks import COMPONENTS, Stacks, Version
+from toolkit.engine.asks import Ask
+from toolkit.knowledge.components import components as known_components
+from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.versions import meets
 
 Stack = dict[str, Version]
@@ -27,7 +28,7 @@ def solvable(table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works:
 
 def combinations(table: Stacks) -> Iterator[Stack]:
     """Yield every choice of one row, or none, for each component; a base there is always."""
-    components = [c for c in COMPONENTS if table.rows(c)]
+    components = [c for c in known_components() if table.rows(c)]
     options = [table.rows(c) if c in ("base", "python") else (None, *table.rows(c)) for c in components]
     for choice in product(*options):
         yield {c: row for c, row in zip(components, choice, strict=True) if row is not None}

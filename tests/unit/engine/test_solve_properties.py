@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from tests.unit.engine import brute
 from tests.unit.engine.examples import HOST, with_
 from tests.unit.tables import every_row
-from toolkit.engine.solver.asks import asked_for, asks_of, demand_of
-from toolkit.engine.solver.foreseen import ways
-from toolkit.engine.solver.search import ORDER, Problem, first, ordered
-from toolkit.engine.solver.solve import Conflict, solve
+from toolkit.engine.asks import asked_for, asks_of, demand_of
+from toolkit.engine.foreseen import ways
+from toolkit.engine.search import Problem, first, ordered
+from toolkit.engine.solve import Conflict, solve
 from toolkit.image.locks.recipe import names, objections
 from toolkit.image.locks.solved import pinned
+from toolkit.knowledge.components import solving_order
 from toolkit.knowledge.stacks import Base, Stacks, Version, stacks
 from toolkit.model.prediction import Request
 from toolkit.model.recipe import HorovodWish, MpiWish, Recipe
@@ -74,7 +75,7 @@ def tables(draw):
         for name in draw(st.sampled_from([("x:a",), ("x:a", "x:b")]))
     )
     found = {c: tuple(draw(st.lists(rows(c), min_size=0, max_size=2))) for c in SMALL}
-    return Stacks(base=bases, **found)
+    return Stacks(base=bases, versions=found)
 
 
 @st.composite
@@ -180,7 +181,9 @@ def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
     architecture, stack = found
     assert stack in everything[architecture]
     before, rows = {}, ordered(table).rows
-    while undecided := [c for c in ORDER if c in stack and c not in before and c in needed(asks, before)]:
+    while undecided := [
+        c for c in solving_order() if c in stack and c not in before and c in needed(asks, before)
+    ]:
         component = undecided[0]
         for row in rows[component]:
             if row == stack[component]:

@@ -9,8 +9,9 @@ from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import AFTER, HELPERS, ingredients
 from toolkit.image.locks.recipe import load
 from toolkit.image.locks.solved import solved_rows
+from toolkit.knowledge.components import components
 from toolkit.knowledge.licences import terms
-from toolkit.knowledge.stacks import COMPONENTS, stacks
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock, LockedStep, Stage
 from toolkit.model.lock_grammar import faults
 from toolkit.model.solution import Component
@@ -39,7 +40,7 @@ def steps(name: str, *wheels: str) -> dict[Component, LockedStep]:
 
 def test_steps_hold_the_words_of_the_rows_and_the_operations_of_the_recipe() -> None:
     found = steps("tf2.15-ompi-source-cpu")
-    row = next(row for row in TABLE.openmpi if row.provider == "source")
+    row = next(row for row in TABLE.rows("openmpi") if row.provider == "source")
     assert list(found) == ["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
     assert found["openmpi"].words == row.configure
     assert found["openmpi"].after == ("ucx", "pmix")
@@ -66,7 +67,7 @@ def test_variables_licences_and_packages_are_stored() -> None:
 
 
 def test_every_licence_fits_into_a_lock() -> None:
-    assert not list(faults(locks.lock(licences=terms(dict.fromkeys(COMPONENTS, "1.0")))))
+    assert not list(faults(locks.lock(licences=terms(dict.fromkeys(components(), "1.0")))))
 
 
 @every_row("component", (*AFTER, *HELPERS))
@@ -74,7 +75,7 @@ def test_what_can_be_compiled_has_its_script(component: Component) -> None:
     assert (PARTS / f"{component}.sh").is_file()
 
 
-@every_row("component", COMPONENTS)
+@every_row("component", components())
 def test_every_row_fits_into_a_lock(component: Component) -> None:
     for row in TABLE.rows(component):
         assert component in (*AFTER, *HELPERS) or not (row.archive or row.configure)

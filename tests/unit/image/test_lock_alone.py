@@ -73,17 +73,18 @@ def test_every_shipped_recipe_is_made_with_an_empty_knowledge_folder(knowledge: 
 
 
 def test_changed_rows_do_not_change_what_a_lock_makes(knowledge: Path) -> None:
-    for name in ("stacks", "licences"):
+    for name in ("components", "stacks", "licences"):
         shutil.copy(shipped("recipes") / "knowledge" / f"{name}.toml", knowledge)
     words = (('"--without-verbs"', '"--with-verbs", "--enable-debug"'), ('"4.1.4"', '"4.1.9"'))
     edit(knowledge / "stacks.toml", *words, ("debian:bookworm-slim", "debian:other"), ('= "1" }', '= "0" }'))
     edit(knowledge / "licences.toml", ('"Apache-2.0"', '"MIT"'))
-    assert "4.1.9" in {row.version for row in stacks().openmpi}
+    assert "4.1.9" in {row.version for row in stacks().rows("openmpi")}
     assert made() == SHIPPED
 
 
 def test_a_base_that_is_unknown_today_is_refused_only_where_a_stack_is_chosen(knowledge: Path) -> None:
-    shutil.copy(shipped("recipes") / "knowledge" / "stacks.toml", knowledge)
+    for name in ("components", "stacks"):
+        shutil.copy(shipped("recipes") / "knowledge" / f"{name}.toml", knowledge)
     edit(knowledge / "stacks.toml", ('"x86_64"', '"other"'))
     with pytest.raises(BadInput, match="no base is known for 'x86_64'"):
         load("mpi-only", stacks())

@@ -85,10 +85,28 @@ def test_a_base_and_an_architecture_have_to_be_known(field, value):
     assert "; choices: " in said
 
 
-def test_exactly_one_mpi_is_needed():
-    assert refusal(GOOD.replace("openmpi =", "ucx =").replace("match-host", "*")).endswith(
-        "want: an image needs an MPI; choices: openmpi, mpich"
-    )
+def test_what_is_built_against_an_mpi_needs_one():
+    without = GOOD.replace("openmpi =", "ucx =").replace("match-host", "*")
+    assert refusal(without).endswith("want: mpi4py needs an MPI; choices: openmpi, mpich")
+    without = without.replace('mpi4py = "*"\n', "")
+    assert refusal(without).endswith("want: Horovod over MPI needs an MPI; choices: openmpi, mpich")
+    assert parse(without.replace('"mpi", "gloo"', '"gloo"'), "r.toml", stacks()).want["horovod"] == "*"
+
+
+def test_an_image_of_pytorch_or_jax_needs_no_mpi():
+    text = 'schema = "toolkit.recipe/2"\ntitle = "t"\n[want]\n'
+    for name in ("torch", "jax"):
+        found = solve(parse(f'{text}{name} = "*"\n', "r.toml", stacks()), "r", stacks())
+        assert found.versions.keys() == {"base", "python", name}
+
+
+@every_row(
+    "index", ["http://wheels.example/simple", "https://ada:secret@wheels.example/simple", "wheels.example"]
+)
+def test_an_index_is_an_https_address_without_a_login(index):
+    said = refusal(GOOD.replace("title =", f'indexes = ["{index}"]\ntitle =', 1))
+    assert "is not an https address without a login" in said
+    assert "secret" not in said.partition(": ")[2]
 
 
 @every_row("wish", ["", "latest", "2.15.x", ">=", "=>2", ">=2.15,", "~=2.15", "2.*.1", "*.1"])

@@ -42,13 +42,12 @@ def asks_of(recipe: Recipe, host: HostFacts | None) -> tuple[Ask, ...]:
     """Return the constraints of a recipe and of a cluster, the weaker of two that are related first."""
     found: list[Ask] = []
     for name, wish in recipe.want.items():
-        component: Component = name  # type: ignore[assignment] # the recipe's reader has seen to it
         written = f'{name} = "{wish}"'
         if wish in {"*", MATCH_HOST}:
-            found.append(Ask(written, has=(component,)))
+            found.append(Ask(written, has=(name,)))
             continue
-        weak = Ask(f"{name}, of whatever version", has=(component,))
-        found += [weak, Ask(written, has=(component,), bounds=((component, wish),), weaker=weak.text)]
+        weak = Ask(f"{name}, of whatever version", has=(name,))
+        found += [weak, Ask(written, has=(name,), bounds=((name, wish),), weaker=weak.text)]
     if "nccl" in recipe.operations:
         found.append(Ask('horovod.operations with "nccl"', has=("horovod", "nccl", "cuda")))
     if recipe.mpi.provider:

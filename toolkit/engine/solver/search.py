@@ -9,31 +9,12 @@ from dataclasses import dataclass, field
 
 from packaging.version import Version as Number
 
-from toolkit.engine.solver.asks import Demand
-from toolkit.engine.solver.fitting import Fact, brought, fits, goes_without, objection, only_for
+from toolkit.engine.asks import Demand
+from toolkit.engine.fitting import Fact, brought, fits, goes_without, objection, only_for
+from toolkit.knowledge.components import launch_components, solving_order
 from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.model.solution import Component, Provider
 from toolkit.versions import parse
-
-ORDER: tuple[Component, ...] = (
-    "tensorflow",
-    "horovod",
-    "keras",
-    "cuda",
-    "openmpi",
-    "mpich",
-    "base",
-    "python",
-    "pmix",
-    "ucx",
-    "cudnn",
-    "nccl",
-    "mpi4py",
-)
-"""Most important first."""
-
-LOOKED_AT: tuple[Component, ...] = ("base", "horovod", "openmpi", "mpich", "pmix", "ucx", "cuda")
-"""What a cluster judges: how an image is started does not depend on the rest."""
 
 _MPI: tuple[Component, ...] = ("openmpi", "mpich")
 _ALWAYS: tuple[Component, ...] = ("base", "python")
@@ -85,7 +66,7 @@ def ordered(table: Stacks) -> Book:
     """Return the rows of a table, those of each component best first: the distribution's own, then wheels,
     then what has to be compiled; of each the newest. Bases are in the order of the table.
     """
-    rows = {component: _best_first(component, table.rows(component)) for component in ORDER}
+    rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
     return Book(table, rows)
 
 
@@ -102,7 +83,7 @@ def wanted(problem: Problem, component: Component, row: Version) -> bool:
 
 def _stacks(problem: Problem, architecture: str, taken: Taken) -> Iterator[Taken]:
     needed = _needed(problem.demand, taken)
-    component = next((c for c in ORDER if c in needed and c not in taken), None)
+    component = next((c for c in solving_order() if c in needed and c not in taken), None)
     if component is None:
         if _absent(problem, taken, needed):
             yield taken
@@ -156,7 +137,7 @@ def _starts(problem: Problem, architecture: str, taken: Taken) -> bool:
     """Ask the cluster, once everything is decided that it looks at."""
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True
-    looked_at = _needed(problem.demand, taken) & set(LOOKED_AT)
+    looked_at = _needed(problem.demand, taken) & set(launch_components())
     return not looked_at <= set(taken) or problem.works(architecture, taken)
 
 

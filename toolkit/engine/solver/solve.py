@@ -11,12 +11,10 @@ from itertools import combinations
 import msgspec
 
 from toolkit.engine.predict import RANKING
-from toolkit.engine.solver.asks import Ask, asked_for, asks_of, demand_of, without
-from toolkit.engine.solver.fitting import told
-from toolkit.engine.solver.foreseen import Ways, ways
-from toolkit.engine.solver.search import LOOKED_AT, Pair, Problem, Taken, Works, first, ordered
-from toolkit.engine.solver.why import why
-from toolkit.knowledge.stacks import COMPONENTS, Stacks
+from toolkit.engine.search import Pair, Problem, Taken, Works, first, ordered
+from toolkit.engine.why import why
+from toolkit.knowledge.components import components, launch_components
+from toolkit.knowledge.stacks import Stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.recipe import Recipe
@@ -93,7 +91,7 @@ class _Solver:
         self.said: dict[tuple[str, ...], Ways] = {}
 
     def answer(self) -> tuple[Solution, Taken] | None:
-        if self.host is None:
+        if self.host is None or not {"openmpi", "mpich"} & set(self.recipe.want):
             found = first(self.problem(self.asks))
             return (self.solution(found, None), found[1]) if found else None
         if not self.possible(self.asks):
@@ -135,7 +133,7 @@ class _Solver:
                 why=why(component, problem, architecture, taken, self.recipe, mode),
                 source=taken[component].source,
             )
-            for component in COMPONENTS
+            for component in components()
             if component in taken
         )
         return Solution(recipe=self.name, architecture=architecture, chosen=chosen, mode=mode)
@@ -177,7 +175,9 @@ class _Solver:
             others = "; ".join(a.text for a in self.minimal(rest))
             return f"without {ask.text}: still nothing, because of {others}"
         architecture, taken = found
-        words = [f"{c} {taken[c].version}" for c in COMPONENTS if c in taken and c not in {"base", "python"}]
+        words = [
+            f"{c} {taken[c].version}" for c in components() if c in taken and c not in {"base", "python"}
+        ]
         return (
             f"without {ask.text}: {', '.join(words) or 'nothing'} on {taken['base'].version}, {architecture}"
         )
@@ -212,5 +212,5 @@ def _key(architecture: str, taken: Taken) -> tuple[str, ...]:
     """Return what a cluster looks at in a stack."""
     return (
         architecture,
-        *(f"{taken[c].provider} {taken[c].version}" if c in taken else "" for c in LOOKED_AT),
+        *(f"{taken[c].provider} {taken[c].version}" if c in taken else "" for c in launch_components()),
     )

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from toolkit.engine.solver.fitting import objection, only_for, spoken
-from toolkit.engine.solver.search import ORDER, Problem, Taken, first, wanted
+from toolkit.engine.fitting import objection, only_for, spoken
+from toolkit.engine.search import Problem, Taken, first, wanted
+from toolkit.knowledge.components import solving_order
 from toolkit.knowledge.stacks import Version
 from toolkit.model.prediction import Mode
 from toolkit.model.recipe import MATCH_HOST, Recipe
@@ -79,7 +80,8 @@ def _reason(
 
 def _only_the_cluster_forbids(component: Component, row: Version, problem: Problem, taken: Taken) -> bool:
     """Tell whether a row would have been taken, with all that was decided before it, but for the cluster."""
-    before = {c: taken[c] for c in ORDER[: ORDER.index(component)] if c in taken}
+    order = solving_order()
+    before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
     tried = _with(component, row, problem, before)
     elsewhere = replace(tried, demand=replace(tried.demand, cluster=False))
     return first(tried) is None and first(elsewhere) is not None

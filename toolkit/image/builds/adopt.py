@@ -11,10 +11,11 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.search import places
 from toolkit.image.software import packages
+from toolkit.knowledge.components import wantable
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Severity
 from toolkit.model.prediction import Mode, Request
-from toolkit.model.recipe import OPERATIONS, WANTABLE
+from toolkit.model.recipe import OPERATIONS
 from toolkit.versions import OLDEST_PYTHON, older
 
 TRAINERS = "/opt/toolkit/lib/toolkit/trainers"
@@ -91,7 +92,7 @@ def adopted(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | Non
         want=found,
         operations=tuple(o for o in OPERATIONS if o in (facts.horovod_built or ())),
         evidence={name: facts.cite(names.get(name, name)) for name in found},
-        unknown={name: why for name, why in facts.unknown.items() if name in (*WANTABLE, "mpi")},
+        unknown={name: why for name, why in facts.unknown.items() if name in (*wantable(), "mpi")},
         packages=tuple(listed(tree, facts)),
         lacks=lacks,
         place=host.place if host else None,
@@ -104,6 +105,7 @@ def components(facts: ImageFacts) -> dict[str, str]:
     mpi = facts.mpi
     known: dict[str, str | None] = {
         "tensorflow": facts.tensorflow,
+        "torch": facts.pytorch,
         "horovod": facts.horovod,
         "openmpi": mpi.version if mpi and mpi.implementation == "openmpi" else None,
         "mpich": mpi.version if mpi and mpi.implementation == "mpich" else None,

@@ -57,8 +57,9 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
     # Horovod before TensorFlow: both bring an hwloc, and the first one loaded is the one that is used.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
-    modules += ["horovod.tensorflow.keras"] if "horovod" in versions else []
-    modules += ["tensorflow"] if "tensorflow" in versions else []
+    if "horovod" in versions:
+        modules.append("horovod.torch" if "torch" in versions else "horovod.tensorflow.keras")
+    modules += [name for name in ("tensorflow", "torch", "jax", "lightning", "accelerate") if name in versions]
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
     found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
     if names := lock.packages:
@@ -93,7 +94,7 @@ def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
         "mpi version": (versions.get(mpi, ""), stack.mpi_version),
         **{
             name: (versions.get(name, ""), getattr(stack, name))
-            for name in ("mpi4py", "tensorflow", "horovod")
+            for name in ("mpi4py", "tensorflow", "torch", "jax", "horovod")
         },
     }
     lines = [

@@ -6,6 +6,7 @@ from pathlib import Path
 from toolkit.data import package, shipped
 from toolkit.image.builds.documents import documents
 from toolkit.image.builds.emit import Making, dockerfile
+from toolkit.image.locks.patches import patches_of
 from toolkit.image.locks.steps import Step, requirement_lines, strippers
 from toolkit.model.lock import LockedFile, encoded
 from toolkit.run.docker.engine import Files
@@ -23,6 +24,7 @@ def compile_context(making: Making, step: Step, files: Mapping[str, Path], made:
         **_placed("wheels", step.wheels, files),
         **{f"compiled/{name}": path for name, path in needed.items()},
     }
+    found |= {f"patches/{name}": text for name, text in patches_of(lock).items() if name in step.patches}
     if step.requirements:
         found |= _placed("tools", lock.build.wheels, files)
         found[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
@@ -52,6 +54,7 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
         **_stack_files(making, files),
         **own_files(making),
     }
+    found |= {f"patches/{name}": text for name, text in patches_of(lock).items()}
     for step in steps:
         if step.requirements:
             found[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)

@@ -76,7 +76,12 @@ def definition(making: Making, labels: dict[str, str], *, context: str, jobs: in
         "jobs": jobs,
         "labels": labels,
     }
-    values = {**_values(making), "compiled": waiting, **places}
+    values = {
+        **_values(making),
+        "compiled": waiting,
+        "patched": any(step.patches for step in waiting),
+        **places,
+    }
     return render("containers", "Singularity.def.j2", values, one_line=True)
 
 

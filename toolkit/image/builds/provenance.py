@@ -11,14 +11,12 @@ bytes: no time of day, no commit, no engine, no name of a machine.
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import cast
 
 import msgspec
 
 from toolkit import __version__
 from toolkit.image.builds.purl import debian, generic, pypi
 from toolkit.model.lock import Lock, LockedFile, lock_sha256
-from toolkit.model.solution import Component
 
 PROVENANCE_PATH = "/opt/toolkit/provenance.json"
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -90,7 +88,7 @@ def _materials(lock: Lock) -> list[dict[str, object]]:
     for file in (f for stage in stages for f in stage.wheels):
         found[file.sha256] = _of(file, pypi(file))
     for file in (f for stage in stages for f in stage.sources):
-        wheel = providers.get(cast("Component", file.name)) == "pypi"
+        wheel = providers.get(file.name) == "pypi"
         found[file.sha256] = _of(file, pypi(file) if wheel else generic(file))
     if lock.base.published:
         digest = lock.base.published.rpartition("sha256:")[2]

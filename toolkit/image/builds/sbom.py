@@ -13,7 +13,6 @@ import datetime as dt
 import uuid
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import cast
 
 import msgspec
 
@@ -35,7 +34,11 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "ucx": ("ucx", "libucx0"),
     "mpi4py": ("mpi4py",),
     "tensorflow": ("tensorflow", "tensorflow-cpu"),
+    "torch": ("torch",),
+    "jax": ("jax",),
     "keras": ("keras", "tf-keras"),
+    "lightning": ("lightning",),
+    "accelerate": ("accelerate",),
     "horovod": ("horovod",),
     "cuda": ("nvidia-cuda-runtime-cu11", "nvidia-cuda-runtime-cu12", "libcudart11.0", "libcudart12"),
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
@@ -51,8 +54,12 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
     "ucx": ("base",),
     "mpi4py": ("python", "openmpi", "mpich"),
     "tensorflow": ("python", "keras", "cuda", "cudnn", "nccl"),
+    "torch": ("python", "cuda", "cudnn", "nccl"),
+    "jax": ("python", "cuda", "cudnn", "nccl"),
     "keras": ("python",),
-    "horovod": ("python", "tensorflow", "openmpi", "mpich", "nccl"),
+    "lightning": ("python", "torch"),
+    "accelerate": ("python", "torch"),
+    "horovod": ("python", "tensorflow", "torch", "openmpi", "mpich", "nccl"),
     "cudnn": ("cuda",),
     "nccl": ("cuda",),
 }
@@ -123,7 +130,7 @@ def _files(lock: Lock) -> dict[str, _Item]:
     # A source archive does not stay, but what was compiled from it does, whichever stage unpacked it.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
-        wheel = providers.get(cast("Component", file.name)) == "pypi"
+        wheel = providers.get(file.name) == "pypi"
         told = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
         found.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", told))
     return found

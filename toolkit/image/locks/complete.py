@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from toolkit.image.locks.ingredients import AFTER, Ingredients
+from toolkit.image.locks.patches import patch_sha256
 from toolkit.image.locks.recipe import Named, recipe_sha256
 from toolkit.knowledge.licences import terms
 from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock, LockedBase, LockedFile, LockedStep, Stage
@@ -59,6 +60,7 @@ def _step(
         wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, needs)),
         # The compiler of CUDA is an archive of that step, because nothing of it stays in the image.
         extra=needs.helpers if horovod else (),
+        patches={name: patch_sha256(name) for name in needs.rows[component].patches},
     )
 
 

@@ -19,9 +19,9 @@ from toolkit.image.locks.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import file_faults, shown
 from toolkit.model.progress import Tell
-from toolkit.run.docker.mirrors import Mirrors, joined, of_machine
 from toolkit.run.folders import in_cache
-from toolkit.run.web.http import Body, Busy, Refused, opened, pause_before, without_login
+from toolkit.run.http import Body, Busy, FileBody, Refused, opened, opened_file, pause_before, without_login
+from toolkit.run.mirrors import Mirrors, joined, of_machine
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20
@@ -158,7 +158,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     if begun >= file.size:  # damaged; or nothing tells how long it should be
         os.ftruncate(part, 0)
         begun = 0
-    with opened(url, start=begun) as body:
+    with (opened_file if url.startswith("file:") else opened)(url, start=begun) as body:
         if body.start != begun:
             os.ftruncate(part, body.start)
         for chunk in _chunks(body, stop):
@@ -185,7 +185,7 @@ def _write(part: int, chunk: bytes) -> None:
         rest = rest[os.write(part, rest) :]
 
 
-def _chunks(body: Body, stop: threading.Event) -> Iterator[bytes]:
+def _chunks(body: Body | FileBody, stop: threading.Event) -> Iterator[bytes]:
     while chunk := body.read(_CHUNK):
         if stop.is_set():
             raise _ended()

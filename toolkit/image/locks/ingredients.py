@@ -5,7 +5,8 @@ from typing import get_args
 
 import msgspec
 
-from toolkit.knowledge.stacks import COMPONENTS, Base, Stacks, Version
+from toolkit.knowledge.components import components
+from toolkit.knowledge.stacks import Base, Stacks, Version
 from toolkit.model.lock import Compiled, Helper
 from toolkit.model.recipe import Recipe
 from toolkit.model.solution import Component
@@ -34,7 +35,7 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
 
     ``debian_build`` and ``debian_run`` are package names; ``wheels``, ``packages`` (the recipe's own) and
     ``tools`` requirements of Python; ``compiled`` the components that are compiled, in order, ``helpers`` the
-    archives that these unpack besides their own.
+    archives that these unpack besides their own. ``indexes`` are the further indexes that the recipe names.
     """
 
     base: Base
@@ -46,6 +47,7 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...]
     compiled: tuple[Compiled, ...]
     helpers: tuple[Helper, ...]
+    indexes: tuple[str, ...] = ()
 
     @property
     def sdists(self) -> tuple[Compiled, ...]:
@@ -55,7 +57,7 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
 
 def ingredients(taken: Mapping[Component, Version], recipe: Recipe, table: Stacks) -> Ingredients:
     """Return what the rows that were taken for a recipe need."""
-    rows = {component: taken[component] for component in COMPONENTS if component in taken}
+    rows = {component: taken[component] for component in components() if component in taken}
     built = [row for component, row in rows.items() if component not in {"base", "python"}]
     return Ingredients(
         base=table.base_of(rows["base"].version),
@@ -64,6 +66,7 @@ def ingredients(taken: Mapping[Component, Version], recipe: Recipe, table: Stack
         debian_run=_unique(_ALWAYS, *(row.debian.run for row in built)),
         wheels=_unique(*(row.wheels for row in built)),
         packages=recipe.packages,
+        indexes=recipe.indexes,
         tools=_unique(_INSTALLER, *(row.tools for row in built)),
         compiled=tuple(c for c in AFTER if c in rows and _is_compiled(rows[c])),
         helpers=tuple(c for c in HELPERS if c in rows and _is_compiled(rows[c])),

@@ -13,7 +13,7 @@ from toolkit.ambient import require_trusted
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import read_given, write_whole
-from toolkit.image.locks.origins import require_accepted
+from toolkit.image.locks.origins import hosts_of, require_accepted
 from toolkit.image.locks.recipe import Named, recipe_sha256
 from toolkit.model import lock_grammar
 from toolkit.model.lock import SCHEMA, Lock, LockedFile, encoded
@@ -126,7 +126,7 @@ def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lo
         raise Missing(f"{where} has no lock", fix=mend(where))
     if why := stale(lock, named.recipe):
         raise BadInput(f"{lock_path(where)}: {why}", fix=f"{mend(where)} --upgrade")
-    require_accepted(files_of(lock), str(lock_path(where)), accepted)
+    require_accepted(files_of(lock), str(lock_path(where)), {*accepted, *hosts_of(named.recipe.indexes)})
     return lock
 
 

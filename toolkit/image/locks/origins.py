@@ -15,9 +15,10 @@ from packaging.pylock import Pylock
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
-from toolkit.run.docker.mirrors import MIRROR, Mirrors, of_machine
-from toolkit.run.packages import wheels
-from toolkit.run.web.http import without_login
+from toolkit.run import wheels
+from toolkit.run.http import without_login
+from toolkit.run.mirrors import MIRROR, Mirrors, of_machine
+from toolkit.run.pip_config import pip_places
 
 INDEX = "index"
 ACCEPT = "--accept-origin"
@@ -57,6 +58,13 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
     )
 
 
+def hosts_of(places: Iterable[str]) -> frozenset[str]:
+    """Return the hosts of addresses, in small letters, with their port if the address has one."""
+    return frozenset(
+        without_login(place).partition("://")[2].partition("/")[0].lower() for place in places
+    ) - {""}
+
+
 def _some(names: Sequence[str]) -> str:
     more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{more}"
@@ -65,8 +73,8 @@ def _some(names: Sequence[str]) -> str:
 def _known_hosts() -> set[str]:
     """Return the hosts of the mirrors and the package index that this machine is configured to use."""
     places = [mirror for several in of_machine().values() for mirror in several]
-    places += [os.environ.get("PIP_INDEX_URL", "")]
-    return {without_login(place).partition("://")[2].partition("/")[0].lower() for place in places} - {""}
+    places += [os.environ.get("PIP_INDEX_URL", ""), *pip_places().indexes]
+    return set(hosts_of(places))
 
 
 def addresses(files: Sequence[LockedFile], mirrors: Mirrors) -> dict[str, tuple[str, ...]]:

@@ -11,6 +11,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from toolkit.errors import CheckFailed
 from toolkit.image.locks.origins import of_index
 from toolkit.model.lock import LockedFile
+from toolkit.model.lock_grammar import address_host
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
 """Second number of the first glibc that wheels were made for, where it is not 17."""
@@ -20,10 +21,12 @@ Dated = tuple[LockedFile, int]
 """A file and when it was uploaded, in seconds; 0 where the index does not tell."""
 
 
-def wheels_of(text: bytes, *, python: str, glibc: str, architecture: str) -> tuple[Dated, ...]:
+def wheels_of(
+    text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
+) -> tuple[Dated, ...]:
     """Return the wheels that a Python installs, one for each package; their size is not known yet.
 
-    ``python`` is a full version.
+    ``python`` is a full version. The origin of a wheel on one of the ``foreign`` hosts is its address.
 
     Raises:
         CheckFailed: if a package has no wheel that fits.
@@ -33,7 +36,7 @@ def wheels_of(text: bytes, *, python: str, glibc: str, architecture: str) -> tup
         environment=environment(python, architecture), tags=tags(python, glibc, architecture)
     )
     origin = _origin(python)
-    return tuple(_wheel(package, file, origin) for package, file in chosen)
+    return tuple(_wheel(package, file, origin, foreign) for package, file in chosen)
 
 
 def sdists_of(text: bytes, *, python: str) -> tuple[Dated, ...]:
@@ -87,10 +90,11 @@ def _origin(python: str) -> str:
     return of_index(".".join(python.split(".")[:2]))
 
 
-def _wheel(package: Package, file: object, origin: str) -> Dated:
+def _wheel(package: Package, file: object, origin: str, foreign: frozenset[str]) -> Dated:
     if not isinstance(file, PackageWheel):
         raise CheckFailed(f"{package.name} {package.version} has no wheel that fits the image's Python")
-    return _dated(package, file, origin)
+    url = file.url or ""
+    return _dated(package, file, url if address_host(url) in foreign else origin)
 
 
 def _sdist(package: Package, origin: str) -> Dated:

@@ -10,9 +10,10 @@ import msgspec
 
 from toolkit import data
 from toolkit.errors import BadInput
+from toolkit.knowledge.components import wantable
 from toolkit.knowledge.stacks import Stacks
 from toolkit.knowledge.strict import Objection, refused, shape, tables, text_of
-from toolkit.model.recipe import LONGEST_LINE, MATCH_HOST, MPIS, OPERATIONS, WANTABLE, Recipe
+from toolkit.model.recipe import LONGEST_LINE, MATCH_HOST, MPIS, OPERATIONS, Recipe
 from toolkit.near import near
 from toolkit.versions import is_wish
 
@@ -23,6 +24,9 @@ _MATCHED = (*MPIS, "cuda")
 
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The name of a recipe, which becomes the name of its image."""
+_ADDED = frozenset({"indexes"})
+"""Keys that recipes had not when their schema was first released."""
+_INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/-]*)?")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
 
@@ -84,8 +88,13 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
 
 
 def recipe_sha256(recipe: Recipe) -> str:
-    """Return the hash of a recipe's values: comments and order of its text do not matter."""
-    return hashlib.sha256(msgspec.json.encode(recipe, order="deterministic")).hexdigest()
+    """Return the hash of a recipe's values: comments and order of its text do not matter.
+
+    A key that later releases added counts only if the recipe has it, so that earlier locks stay valid.
+    """
+    values = msgspec.to_builtins(recipe, order="deterministic")
+    kept = {key: value for key, value in values.items() if value or key not in _ADDED}
+    return hashlib.sha256(msgspec.json.encode(kept)).hexdigest()
 
 
 def objections(recipe: Recipe, table: Stacks | None) -> Iterator[Objection]:
@@ -99,6 +108,10 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[Objection]:
     if "horovod" in recipe.want and not recipe.horovod.operations:
         yield Objection("horovod.operations", "Horovod needs a way to move tensors", OPERATIONS)
     yield from _of_base(recipe, table) if table else ()
+    for index in recipe.indexes:
+        if not _INDEX.fullmatch(index):
+            shown = index.rpartition("@")[2]
+            yield Objection("indexes", f"{shown!r} is not an https address without a login")
     for package in recipe.packages:
         if not _PINNED.fullmatch(package):
             yield Objection("packages", f"{package!r} is not pinned; write NAME==VERSION")
@@ -113,8 +126,8 @@ def _no_text(want: object) -> Objection | None:
 
 
 def _of_wish(name: str, wish: str) -> Iterator[Objection]:
-    if name not in WANTABLE:
-        yield Objection(f"want.{name}", f"there is no such component{near(name, WANTABLE)}", WANTABLE)
+    if name not in wantable():
+        yield Objection(f"want.{name}", f"there is no such component{near(name, wantable())}", wantable())
     elif wish == MATCH_HOST:
         if name not in _MATCHED:
             what = "only what a cluster decides can match the host"
@@ -133,9 +146,16 @@ def _of_base(recipe: Recipe, table: Stacks) -> Iterator[Objection]:
         yield Objection("architecture", what, table.architectures)
 
 
+def _user_of_mpi(recipe: Recipe) -> str:
+    """Return what in an image of this recipe is built against an MPI; empty text if nothing is."""
+    if "mpi4py" in recipe.want:
+        return "mpi4py"
+    return "Horovod over MPI" if "mpi" in recipe.operations else ""
+
+
 def _of_mpi(recipe: Recipe) -> Iterator[Objection]:
     wanted = [name for name in MPIS if name in recipe.want]
-    if not wanted:
-        yield Objection("want", "an image needs an MPI", MPIS)
+    if not wanted and (user := _user_of_mpi(recipe)):
+        yield Objection("want", f"{user} needs an MPI", MPIS)
     elif len(wanted) > 1:
         yield Objection(f"want.{wanted[1]}", "an image has one MPI", MPIS)

@@ -18,6 +18,7 @@ from toolkit.image.locks import pylock
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.fetch import fetched
 from toolkit.image.locks.ingredients import Ingredients
+from toolkit.image.locks.origins import hosts_of
 from toolkit.image.locks.pylock import Dated
 from toolkit.image.locks.recipe import Named
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
@@ -131,9 +132,14 @@ class _Python:
             python=self._needs.base.python,
             platform=self._platform,
             what=f"the wheels of {self._name}",
+            indexes=self._needs.indexes,
         )
         found = pylock.wheels_of(
-            text, python=self.version, glibc=self._glibc, architecture=self._architecture
+            text,
+            python=self.version,
+            glibc=self._glibc,
+            architecture=self._architecture,
+            foreign=hosts_of(self._needs.indexes),
         )
         same = {other for file, _ in found for other in _SAME.get(file.name, ())}
         return tuple(dated for dated in found if dated[0].name not in {*_UNUSED, *same})

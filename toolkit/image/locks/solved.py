@@ -32,13 +32,13 @@ def solved_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, 
 def pinned(recipe: Recipe, solution: Solution) -> Recipe:
     """Return a recipe that gives the same stack without the cluster: its base and versions are pinned."""
     versions = solution.versions
-    mpi = next(c for c in solution.chosen if c.component in MPIS)
+    providers = {c.provider for c in solution.chosen if c.component in MPIS} - {"base", "published"}
     return msgspec.structs.replace(
         recipe,
         base=versions["base"],
         architecture=solution.architecture,
         want={name: version for name, version in versions.items() if name in recipe.want},
-        mpi=MpiWish(provider="" if mpi.provider == "published" or mpi.provider == "base" else mpi.provider),
+        mpi=msgspec.convert({"provider": next(iter(providers), "")}, MpiWish),
     )
 
 

@@ -19,7 +19,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One component that is compiled, from ``source``, after those of ``after``.
 
     ``wheels`` are those of the image that it sees, ``requirements`` these and the tools. ``extra`` are
-    archives that its part takes something out of. ``words`` follow ``sh``.
+    archives that its part takes something out of. ``words`` follow ``sh``. ``patches`` are name → SHA-256.
     """
 
     component: Compiled
@@ -30,6 +30,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...]
     words: tuple[str, ...]
     extra: tuple[LockedFile, ...] = ()
+    patches: dict[str, str] = {}
 
 
 def steps_of(lock: Lock) -> tuple[Step, ...]:
@@ -51,6 +52,7 @@ def key_of(step: Step, lock: Lock, before: Mapping[Compiled, str]) -> str:
         "requirements": [file.sha256 for file in step.requirements],
         "source": [step.source.sha256, *(file.sha256 for file in step.extra)],
         "words": step.words,
+        "patches": list(step.patches.values()),
         "after": [before[component] for component in step.after],
         "parts": [(parts / name).read_text("utf-8") for name in (*_COMMON, *step.parts)],
     }
@@ -83,4 +85,5 @@ def _step(step: LockedStep, lock: Lock) -> Step:
         parts=tuple(f"{name}.sh" for name in (step.component, *step.extra)),
         words=("/build/parts/compile.sh", step.component, source.file, *step.words),
         extra=extra,
+        patches=step.patches,
     )

@@ -134,6 +134,7 @@ def _found(facts: ImageFacts) -> dict[Component, str | None]:
         "ucx": facts.ucx,
         "mpi4py": facts.mpi4py,
         "tensorflow": facts.tensorflow,
+        "torch": facts.pytorch,
         "horovod": facts.horovod,
         "nccl": facts.nccl,
     }

@@ -2,31 +2,38 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from toolkit.errors import Missing
 from toolkit.run.command import Command
 from toolkit.run.folders import in_cache
 from toolkit.run.local import LocalRunner
+from toolkit.run.pip_config import pip_places
 
 _SECONDS = 300.0
 
 
 def locked(
-    requirements: Sequence[str], constraints: Sequence[str], *, python: str, platform: str, what: str
+    requirements: Sequence[str],
+    constraints: Sequence[str],
+    *,
+    python: str,
+    platform: str,
+    what: str,
+    indexes: Sequence[str] = (),
 ) -> bytes:
     """Return the text of a ``pylock.toml`` with the wheels of requirements and of all that they need.
 
-    ``python`` is a version, ``platform`` what uv calls one: ``x86_64-manylinux_2_36``; ``what`` is told in
-    errors.
+    ``python`` is a version, ``platform`` what uv calls one: ``x86_64-manylinux_2_36``; ``what`` is named in
+    errors. ``indexes`` are addresses of further indexes; as with pip, the best version of all of them counts.
 
     Raises:
         CheckFailed: if nothing satisfies the requirements, with uv's reasons.
         Missing: if uv is not installed, or the cache takes no files.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
-    return _compiled(requirements, constraints, options, what)
+    return _compiled(requirements, constraints, options, what, indexes)
 
 
 def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
@@ -52,7 +59,11 @@ def offered(pins: Sequence[str], *, python: str) -> bytes:
 
 
 def _compiled(
-    requirements: Sequence[str], constraints: Sequence[str], options: tuple[str, ...], what: str
+    requirements: Sequence[str],
+    constraints: Sequence[str],
+    options: tuple[str, ...],
+    what: str,
+    indexes: Sequence[str] = (),
 ) -> bytes:
     cache = str(in_cache("uv"))  # uv would say of a cache that takes nothing that there is no such wheel
     with tempfile.TemporaryDirectory(prefix="toolkit-lock.") as work:
@@ -62,11 +73,22 @@ def _compiled(
         words = (
             *(_uv(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", cache),
             *("--format", "pylock.toml", "--no-header", "--output-file", str(out)),
-            *("--constraints", str(bound), *options, str(asked)),
+            *("--constraints", str(bound), *options, *_places(indexes), str(asked)),
         )
         done = LocalRunner().run(Command(words, env=_settings(), timeout=_SECONDS))
         done.require(f"resolving {what}", "see what contradicts what, and change the recipe")
         return out.read_bytes()
+
+
+def _places(indexes: Sequence[str]) -> Iterator[str]:
+    """Yield the options for further indexes and for what pip of this user searches besides its index."""
+    places = pip_places()
+    for index in (*indexes, *places.indexes):
+        yield from ("--index", index)
+    for link in places.links:
+        yield from ("--find-links", link)
+    if indexes or places.indexes:
+        yield from ("--index-strategy", "unsafe-best-match")
 
 
 def _uv() -> str:

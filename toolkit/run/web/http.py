@@ -6,8 +6,10 @@ import http.client
 import random
 import ssl
 import urllib.parse
+import urllib.request
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import Missing
@@ -77,6 +79,40 @@ class Body:
             if limit := broken_limit(error):
                 raise Slow(f"{self._url}: broke off: {limit}") from error
             raise Missing(f"{self._url}: broke off: {_reason(error)}") from error
+
+
+class FileBody:
+    """A file of this machine in place of what a server sends, from the byte ``start`` on."""
+
+    def __init__(self, path: Path, start: int) -> None:
+        self.start = start
+        self._file = path.open("rb")
+        self._file.seek(start)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return some bytes, none at the end."""
+        return self._file.read(size)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@contextlib.contextmanager
+def opened_file(url: str, *, start: int = 0) -> Iterator[FileBody]:
+    """Open a ``file:`` address, which pip's configuration may name, as :func:`opened` opens others.
+
+    Raises:
+        Missing: if the file cannot be read.
+    """
+    try:
+        body = FileBody(Path(urllib.request.url2pathname(urllib.parse.urlsplit(url).path)), start)
+    except OSError as error:
+        raise Missing(f"{url}: {error.strerror or error}") from error
+    try:
+        yield body
+    finally:
+        body.close()
 
 
 @contextlib.contextmanager

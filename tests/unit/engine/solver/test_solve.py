@@ -8,7 +8,8 @@ from toolkit.engine.predict import predict
 from toolkit.engine.solver.foreseen import foreseen
 from toolkit.engine.solver.solve import Conflict, solve
 from toolkit.image.locks.recipe import load, parse
-from toolkit.knowledge.stacks import COMPONENTS, stacks
+from toolkit.knowledge.components import components
+from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostMpi
 from toolkit.model.prediction import Request
 from toolkit.model.solution import Solution
@@ -198,7 +199,7 @@ def test_what_dropping_one_line_does_not_mend_is_told_with_what_is_left():
     assert all("still nothing, because of " in line for line in conflict(wanted).relax)
 
 
-@every_row("component", [c for c in COMPONENTS if c not in ("base", "python")])
+@every_row("component", [c for c in components() if c not in ("base", "python")])
 def test_every_row_can_be_read_and_names_what_there_is(component):
     names = [base.name for base in stacks().base]
     for row in stacks().rows(component):
@@ -213,7 +214,7 @@ def test_every_row_can_be_read_and_names_what_there_is(component):
             assert row.speaks, f"{component} {row.version}: what an inspector would find is not told"
 
 
-@every_row("component", COMPONENTS)
+@every_row("component", components())
 def test_every_row_can_be_had_with_some_stack(component):
     """A row that nothing can be made with is a mistake in it."""
     for row in stacks().rows(component):

@@ -1,0 +1,35 @@
+"""Patches that toolkit ships for sources of components, in ``recipes/patches``."""
+
+import hashlib
+
+from toolkit import data
+from toolkit.errors import BadInput
+from toolkit.model.lock import Lock
+
+
+def patch_sha256(name: str) -> str:
+    """Return the SHA-256 of a patch that toolkit ships."""
+    return hashlib.sha256(_read(name)).hexdigest()
+
+
+def patches_of(lock: Lock) -> dict[str, bytes]:
+    """Return name → content of every patch of a lock.
+
+    Raises:
+        BadInput: if this toolkit does not ship a patch, or ships another one under its name.
+    """
+    found: dict[str, bytes] = {}
+    for step in lock.steps:
+        for name, digest in step.patches.items():
+            content = _read(name) if (data.shipped("recipes") / "patches" / name).is_file() else b""
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise BadInput(
+                    f"{lock.recipe}: this toolkit does not have the patch {name} that the lock names",
+                    fix=f"toolkit image lock {lock.recipe} --upgrade",
+                )
+            found[name] = content
+    return found
+
+
+def _read(name: str) -> bytes:
+    return (data.shipped("recipes") / "patches" / name).read_bytes()

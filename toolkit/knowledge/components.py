@@ -1,0 +1,55 @@
+"""``components.toml``: what an image is made of, and in which order the solver decides."""
+
+from functools import cache
+
+import msgspec
+
+from toolkit.knowledge.reading import read
+from toolkit.model.solution import Component
+
+
+class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One component.
+
+    ``decided`` is its place in the solver's order, the smallest first. ``launch``: how an image starts on a
+    cluster depends on it. ``named``: a recipe may name it in ``[want]``.
+    """
+
+    name: Component
+    decided: int
+    launch: bool = False
+    named: bool = True
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    component: tuple[ComponentRow, ...]
+
+
+@cache
+def components() -> tuple[Component, ...]:
+    """Return the names of all components, in the order in which a person reads them."""
+    return tuple(row.name for row in _rows())
+
+
+@cache
+def solving_order() -> tuple[Component, ...]:
+    """Return the names of all components, the most important first."""
+    return tuple(row.name for row in sorted(_rows(), key=lambda row: row.decided))
+
+
+@cache
+def launch_components() -> tuple[Component, ...]:
+    """Return the components on which it depends how an image starts, the most important first."""
+    launch = {row.name for row in _rows() if row.launch}
+    return tuple(name for name in solving_order() if name in launch)
+
+
+@cache
+def wantable() -> tuple[Component, ...]:
+    """Return the components that ``[want]`` of a recipe may name."""
+    return tuple(row.name for row in _rows() if row.named)
+
+
+@cache
+def _rows() -> tuple[ComponentRow, ...]:
+    return read("components", _File).component

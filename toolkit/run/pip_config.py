@@ -1,0 +1,60 @@
+"""Where pip of this user looks for packages: variables and configuration files, as pip reads them."""
+
+import configparser
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+
+class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
+    """What is searched besides the index: further indexes, and folders or pages with wheels (``find-links``).
+
+    Addresses may hold a login. They are never written into a lock.
+    """
+
+    indexes: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
+    """Return the places of this user; a variable of pip goes before its configuration files.
+
+    Source: pip's documentation, "Configuration": names, places and order of the files. A file that cannot be
+    read counts as absent.
+    """
+    known = os.environ if env is None else env
+    found: dict[str, str] = {}
+    for file in _files(known):
+        found |= _global_section(file)
+    return PipPlaces(
+        indexes=_words(known.get("PIP_EXTRA_INDEX_URL", found.get("extra-index-url", ""))),
+        links=_words(known.get("PIP_FIND_LINKS", found.get("find-links", ""))),
+    )
+
+
+def _files(env: Mapping[str, str]) -> Iterator[Path]:
+    home = Path(env.get("HOME", "/nonexistent"))
+    named = env.get("PIP_CONFIG_FILE", "")
+    if named == os.devnull:
+        return
+    yield from (Path(folder) / "pip/pip.conf" for folder in env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":"))
+    yield Path("/etc/pip.conf")
+    yield home / ".pip/pip.conf"
+    yield Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "pip/pip.conf"
+    if named:
+        yield Path(named)
+
+
+def _global_section(file: Path) -> dict[str, str]:
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, configparser.Error):
+        return {}
+    return dict(parser["global"]) if parser.has_section("global") else {}
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
