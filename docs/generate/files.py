@@ -26,7 +26,7 @@ What should go into an image, as TOML: `recipes/*.toml`, or a file of your own f
 [how each stack is built](../../recipes.md).
 
 `want` names components: {", ".join(f"`{name}`" for name in wantable())}.
-Of `openmpi` and `mpich` it names exactly one."""
+Of `openmpi` and `mpich` it names at most one."""
 
 _SITE = """\
 # Site profile

@@ -27,7 +27,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @cache
 def components() -> tuple[Component, ...]:
-    """Return the names of all components, in the order in which a person reads them."""
+    """Return the names of all components, in the order in which lists show them."""
     return tuple(row.name for row in _rows())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from itertools import product
 
-from toolkit.engine.asks import Ask
+from toolkit.engine.solver.asks import Ask
 from toolkit.knowledge.components import components as known_components
 from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.versions import meets

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.unit.engine import brute
 from tests.unit.engine.examples import HOST, with_
 from tests.unit.tables import every_row
-from toolkit.engine.asks import asked_for, asks_of, demand_of
-from toolkit.engine.foreseen import ways
-from toolkit.engine.search import Problem, first, ordered
-from toolkit.engine.solve import Conflict, solve
+from toolkit.engine.solver.asks import asked_for, asks_of, demand_of
+from toolkit.engine.solver.foreseen import ways
+from toolkit.engine.solver.search import Problem, first, ordered
+from toolkit.engine.solver.solve import Conflict, solve
 from toolkit.image.locks.recipe import names, objections
 from toolkit.image.locks.solved import pinned
 from toolkit.knowledge.components import solving_order

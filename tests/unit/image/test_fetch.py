@@ -268,3 +268,19 @@ def test_a_file_that_is_not_there_is_asked_for_once(server):
     with pytest.raises(Missing):
         fetched([locked(server, "/gone")], Silent())
     assert [path for path, _ in server.asked] == ["/gone"]
+
+
+def test_a_wheel_in_a_folder_that_pip_knows_is_copied_and_verified(server, tmp_path):
+    (tmp_path / "wheels").mkdir()
+    wheel = tmp_path / "wheels" / "torch-2+cpu.whl"
+    wheel.write_bytes(CONTENT)
+    file = msgspec.structs.replace(locked(server, "/none"), origin=wheel.as_uri())
+    (path,) = fetched([file], Silent()).values()
+    assert path.read_bytes() == CONTENT
+    path.unlink()
+    path.with_name(f".{path.name}.part").write_bytes(CONTENT[:1000])
+    assert next(iter(fetched([file], Silent()).values())).read_bytes() == CONTENT
+    path.unlink()
+    wheel.unlink()
+    with pytest.raises(Missing, match=r"a.whl: no address gave it"):
+        fetched([file], Silent())

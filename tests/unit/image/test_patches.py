@@ -26,7 +26,7 @@ def changed(lock: Lock, patches: dict[str, str]) -> Lock:
 
 
 def test_every_patch_is_named_by_a_row_and_every_row_names_one_that_is_shipped() -> None:
-    assert NAMED == sorted(file.name for file in (shipped("recipes") / "patches").iterdir())
+    assert sorted(file.name for file in (shipped("recipes") / "patches").iterdir()) == NAMED
 
 
 @every_row("name", NAMED)
@@ -41,9 +41,15 @@ def test_a_locked_patch_reaches_the_sources_and_no_other_component() -> None:
     lock = load_lock(PATCHED)
     assert lock is not None
     making = Making(lock=lock)
-    files = {f.sha256: shipped("recipes") for s in (lock.build, lock.run) for f in (*s.debian, *s.wheels, *s.sources)}
+    files = {
+        f.sha256: shipped("recipes")
+        for s in (lock.build, lock.run)
+        for f in (*s.debian, *s.wheels, *s.sources)
+    }
     with_patches = {
-        step.component: sorted(n for n in compile_context(making, step, files, {}) if n.startswith("patches/"))
+        step.component: sorted(
+            n for n in compile_context(making, step, files, {}) if n.startswith("patches/")
+        )
         for step in steps_of(lock)
     }
     assert with_patches == {"mpi4py": [], "horovod": ["patches/horovod-0.28.1-tensorflow-2.19.patch"]}

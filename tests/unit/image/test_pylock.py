@@ -67,3 +67,22 @@ def test_old_names_of_platforms_are_known():
     names = {tag.platform for tag in tags("3.11.2", "2.17", "x86_64")}
     assert {"manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64", "any"} <= names
     assert "manylinux_2_18_x86_64" not in names
+
+
+def test_a_wheel_of_an_index_that_the_recipe_names_is_fetched_from_its_own_address():
+    text = b"""
+lock-version = "1.0"
+created-by = "uv"
+
+[[packages]]
+name = "torch"
+version = "2.13.0+cpu"
+[[packages.wheels]]
+url = "https://wheels.example/torch-2.13.0%2Bcpu-cp311-cp311-linux_x86_64.whl"
+hashes = { sha256 = "ab" }
+"""
+    known = {"python": "3.11.2", "glibc": "2.36", "architecture": "x86_64"}
+    ((own, _),) = wheels_of(text, **known, foreign=frozenset({"wheels.example"}))
+    ((other, _),) = wheels_of(text, **known)
+    assert own.origin == "https://wheels.example/torch-2.13.0%2Bcpu-cp311-cp311-linux_x86_64.whl"
+    assert other.origin == "index:3.11"

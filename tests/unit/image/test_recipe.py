@@ -4,6 +4,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.data import shipped
+from toolkit.engine.solver.solve import solve
 from toolkit.errors import BadInput
 from toolkit.image.locks.recipe import load, names, parse, recipe_sha256
 from toolkit.knowledge.stacks import stacks

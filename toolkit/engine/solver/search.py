@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from packaging.version import Version as Number
 
-from toolkit.engine.asks import Demand
-from toolkit.engine.fitting import Fact, brought, fits, goes_without, objection, only_for
+from toolkit.engine.solver.asks import Demand
+from toolkit.engine.solver.fitting import Fact, brought, fits, goes_without, objection, only_for
 from toolkit.knowledge.components import launch_components, solving_order
 from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.model.solution import Component, Provider

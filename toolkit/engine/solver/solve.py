@@ -11,8 +11,11 @@ from itertools import combinations
 import msgspec
 
 from toolkit.engine.predict import RANKING
-from toolkit.engine.search import Pair, Problem, Taken, Works, first, ordered
-from toolkit.engine.why import why
+from toolkit.engine.solver.asks import Ask, asked_for, asks_of, demand_of, without
+from toolkit.engine.solver.fitting import told
+from toolkit.engine.solver.foreseen import Ways, ways
+from toolkit.engine.solver.search import Pair, Problem, Taken, Works, first, ordered
+from toolkit.engine.solver.why import why
 from toolkit.knowledge.components import components, launch_components
 from toolkit.knowledge.stacks import Stacks
 from toolkit.model.facts import HostFacts

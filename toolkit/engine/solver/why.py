@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from toolkit.engine.fitting import objection, only_for, spoken
-from toolkit.engine.search import Problem, Taken, first, wanted
+from toolkit.engine.solver.fitting import objection, only_for, spoken
+from toolkit.engine.solver.search import Problem, Taken, first, wanted
 from toolkit.knowledge.components import solving_order
 from toolkit.knowledge.stacks import Version
 from toolkit.model.prediction import Mode

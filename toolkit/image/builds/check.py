@@ -59,7 +59,9 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:
         modules.append("horovod.torch" if "torch" in versions else "horovod.tensorflow.keras")
-    modules += [name for name in ("tensorflow", "torch", "jax", "lightning", "accelerate") if name in versions]
+    modules += [
+        name for name in ("tensorflow", "torch", "jax", "lightning", "accelerate") if name in versions
+    ]
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
     found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
     if names := lock.packages:

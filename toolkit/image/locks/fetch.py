@@ -19,9 +19,18 @@ from toolkit.image.locks.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import file_faults, shown
 from toolkit.model.progress import Tell
+from toolkit.run.docker.mirrors import Mirrors, joined, of_machine
 from toolkit.run.folders import in_cache
-from toolkit.run.http import Body, Busy, FileBody, Refused, opened, opened_file, pause_before, without_login
-from toolkit.run.mirrors import Mirrors, joined, of_machine
+from toolkit.run.web.http import (
+    Body,
+    Busy,
+    FileBody,
+    Refused,
+    opened,
+    opened_file,
+    pause_before,
+    without_login,
+)
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20

@@ -15,10 +15,10 @@ from packaging.pylock import Pylock
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
-from toolkit.run import wheels
-from toolkit.run.http import without_login
-from toolkit.run.mirrors import MIRROR, Mirrors, of_machine
-from toolkit.run.pip_config import pip_places
+from toolkit.run.docker.mirrors import MIRROR, Mirrors, of_machine
+from toolkit.run.packages import wheels
+from toolkit.run.packages.pip_config import pip_places
+from toolkit.run.web.http import without_login
 
 INDEX = "index"
 ACCEPT = "--accept-origin"

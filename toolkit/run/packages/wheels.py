@@ -9,7 +9,7 @@ from toolkit.errors import Missing
 from toolkit.run.command import Command
 from toolkit.run.folders import in_cache
 from toolkit.run.local import LocalRunner
-from toolkit.run.pip_config import pip_places
+from toolkit.run.packages.pip_config import pip_places
 
 _SECONDS = 300.0
 

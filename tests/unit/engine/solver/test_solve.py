@@ -176,14 +176,24 @@ def test_a_cluster_of_which_too_little_is_known_is_not_guessed():
 
 
 def test_a_contradiction_names_the_facts_between_its_lines_and_what_each_would_give():
-    said = conflict(recipe('tensorflow = "2.20.*"\nhorovod = "*"\nopenmpi = "*"'))
-    assert said.constraints == ('tensorflow = "2.20.*"', 'horovod = "*"')
-    assert "horovod 0.28.1 goes with tensorflow >=2.16,<2.19" in said.because
-    assert all("horovod" in fact for fact in said.because)
-    without_bound, without_horovod = said.relax
-    assert "tensorflow 2.18.1, keras 2.18.0, horovod 0.28.1 on debian:bookworm" in without_bound
-    assert "tensorflow 2.20.0 on debian:" in without_horovod
-    assert "horovod 0" not in without_horovod
+    said = conflict(recipe('tensorflow = "2.15.*"\nhorovod = "*"\nopenmpi = "*"\npython = "3.13"'))
+    assert said.constraints == ('tensorflow = "2.15.*"', 'python = "3.13"')
+    assert said.because == ("tensorflow 2.15.1 and 2.15.0 go with python 3.9, 3.10 or 3.11",)
+    without_bound, without_python = said.relax
+    assert "tensorflow 2.21.0, keras 2.21.0, horovod 0.28.1 on debian:trixie" in without_bound
+    assert "tensorflow 2.15.1, horovod 0.28.1 on debian:bookworm" in without_python
+
+
+def test_an_image_has_a_horovod_for_one_framework():
+    said = conflict(recipe('tensorflow = "*"\ntorch = "*"\nhorovod = "*"\nopenmpi = "*"'))
+    assert said.constraints == ('tensorflow = "*"', 'torch = "*"', 'horovod = "*"')
+    assert "horovod 0.28.1 from pypi goes without torch" in said.because
+
+
+def test_horovod_is_compiled_for_the_framework_that_is_there():
+    for framework in ("tensorflow", "torch"):
+        found = chosen(recipe(f'{framework} = "*"\nhorovod = "*"\nopenmpi = "*"'))
+        assert {"tensorflow", "torch"} & set(found.versions) == {framework}
 
 
 def test_facts_that_several_rows_share_are_told_once():
@@ -194,7 +204,8 @@ def test_facts_that_several_rows_share_are_told_once():
 
 def test_what_dropping_one_line_does_not_mend_is_told_with_what_is_left():
     wanted = recipe(
-        'tensorflow = "2.20.*"\nhorovod = "*"\nopenmpi = "5.*"\npmix = "4.*"', head='architecture = "x86_64"'
+        'tensorflow = "2.15.*"\npython = "3.13"\nopenmpi = "5.*"\npmix = "4.*"',
+        head='architecture = "x86_64"',
     )
     assert all("still nothing, because of " in line for line in conflict(wanted).relax)
 
