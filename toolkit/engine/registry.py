@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     system.gpu_libraries_need_newer_glibc,
     program.mount_hides_mpi,
     program.programs_disagree,
+    python.user_site_mpi,
     image.image_lacks_mpi,
     loader.programs_find_no_mpi,
     loader.mpi_lacks_library,

@@ -50,6 +50,7 @@ def environment(
         **_threads(request, image),
         **_network(plan, host, request, site),
         **_temporary(host, site),
+        **_user_site(request, image),
         **(site.env if site else {}),
     }
 
@@ -99,6 +100,11 @@ def _nccl(host: HostFacts) -> dict[str, str]:
     idle = (name for name in there if not any(used.startswith(name) for used in usable))
     nowhere = ",".join(("lo", *known.virtual, *known.fleeting, *idle))
     return {"NCCL_SOCKET_IFNAME": f"^{nowhere}"} if usable else {}
+
+
+def _user_site(request: Request, image: ImageFacts) -> dict[str, str]:
+    """Leave out the packages of the home folder, which a Python reads before the packages of the image."""
+    return {"PYTHONNOUSERSITE": "1"} if image.python and not request.user_site else {}
 
 
 def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:

@@ -178,6 +178,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     where the home folder is mounted; empty where there is no such file."""
     user_packages: tuple[str, ...] | None = None
     """Python versions (``3.11``) with a folder of packages below ``~/.local/lib``; empty where none has."""
+    user_site: dict[str, tuple[str, ...]] = {}
+    """Python version → packages there that change how ranks start or compute: ``mpi4py 4.1.2``."""
     munge: bool | None = None
     """A munge socket is there, by which PMIx's psec/munge proves who asks."""
     tmpdir: str | None = None

@@ -67,6 +67,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     """Names of variables whose values are written nowhere but into a file of the job's folder."""
     binds: tuple[str, ...] = ()
+    user_site: bool = False
+    """Python reads the packages of the home folder, too."""
     preflight: bool = True
     fabric_gbit: int | None = None
     """Gbit/s that a node can send; the preflight warns of a fabric that is much slower."""

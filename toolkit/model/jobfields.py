@@ -43,6 +43,7 @@ class JobFields(TypedDict, total=False):
     dependency: str
     begin: str
     exclusive: bool
+    user_site: bool
     requeue: bool
     warning: int
     chain: int

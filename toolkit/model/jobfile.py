@@ -70,6 +70,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     env_file: str | None = None
     binds: tuple[str, ...] | None = None
     preflight: bool | None = None
+    user_site: bool | None = None
     fabric_gbit: int | None = None
     min_free: str | None = None
 

@@ -49,6 +49,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     gpu_bind: str = ""
     gpus: bool = False
     directory: str = ""
+    user_site: bool = False
+    """Python reads the packages of the home folder, which the plan otherwise leaves out."""
 
     @property
     def alone(self) -> bool:

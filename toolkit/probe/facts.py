@@ -59,6 +59,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         xpmem=machine.xpmem(),
         mca_params=machine.mca_params(),
         user_packages=machine.user_packages(),
+        user_site=machine.user_site(),
         munge=machine.munge(),
         tmpdir=machine.tmpdir(),
         tmpdir_usable=machine.tmpdir_usable(),

@@ -149,6 +149,9 @@ class MachineFacts:
             "user_packages", "user-packages", "~/.local/lib", lambda section: section.values("python")
         )
 
+    def user_site(self) -> dict[str, tuple[str, ...]]:
+        return machine.user_site(self.ask("user-packages"))
+
     def infiniband(self) -> tuple[str, ...] | None:
         found = self._listed("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
         if found:

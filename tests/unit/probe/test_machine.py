@@ -281,6 +281,9 @@ def test_packages_of_the_home_folder():
     assert facts("@ user-packages\n|python 3.11\n|python 3.12\n@rc 0\n").user_packages == ("3.11", "3.12")
     assert facts("@ user-packages\n@rc 0\n").user_packages == ()
     assert "user_packages" in facts("@ user-packages\n@rc 124\n").unknown
+    told = "|python 3.11\n|package 3.11 mpi4py-4.1.2.dist-info\n|package 3.11 impi_rt-2021.19.0.dist-info\n"
+    host = facts(f"@ user-packages\n{told}|package 3.11 x.dist-info\n@rc 0\n")
+    assert host.user_site == {"3.11": ("mpi4py 4.1.2", "impi-rt 2021.19.0")}
 
 
 def test_a_squashfuse_that_was_not_asked_for_in_time_is_not_known():

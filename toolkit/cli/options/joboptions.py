@@ -59,6 +59,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--env",), {"multiple": True, "metavar": "NAME[=VALUE]", "help": "Set a variable; NAME takes yours"}),
     (("--env-file",), {"metavar": "FILE", "help": "Take secret variables from a file of NAME=VALUE lines"}),
     (("--bind", "binds"), {"multiple": True, "metavar": "SRC[:DST[:ro]]", "help": "Bind a folder there"}),
+    (("--user-site/--no-user-site",), {"default": None, "help": "Let Python read packages of ~/.local"}),
     (("--preflight/--no-preflight",), {"default": None, "help": "Check the MPI world before the training"}),
     (("--fabric-gbit",), {"type": _COUNT, "metavar": "G", "help": "Gbit/s of a node; preflight checks it"}),
     (("--min-free",), {"metavar": "SIZE", "help": "Space that preflight wants in the job's folder"}),

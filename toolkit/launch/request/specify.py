@@ -91,6 +91,7 @@ def request_of(spec: JobSpec, env: Mapping[str, str], mode: Mode | None, site: S
         gpu_bind=spec.gpu_bind,
         gpus=has_gpus(spec, site),
         directory=spec.directory,
+        user_site=spec.user_site,
     )
 
 

@@ -14,6 +14,7 @@ _LEVELS = (
 """x86-64 psABI, section 3.1.1, in the names of /proc/cpuinfo: SSE3 is ``pni``, LZCNT is ``abm``."""
 _VENDOR = re.compile(r"[A-Za-z]{1,16}", re.ASCII)
 _KIB = 1024
+_INFO = re.compile(r"(?P<name>[\w.]{1,60}?)-(?P<version>\d[\w.+!]{0,40}?)(-py3[.\d]*)?\.(dist|egg)-info\Z")
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _GLIBC = re.compile(r"GLIBC_(\d{1,2}\.\d{1,4}(?:\.\d{1,4})?)", re.ASCII)
 _RELATIVE_RELOCATIONS = "2.36"
@@ -144,3 +145,13 @@ def mca_params(section: Section) -> dict[str, str]:
         if sign and name.strip():
             found.setdefault(name.strip(), value.strip())
     return found
+
+
+def user_site(section: Section) -> dict[str, tuple[str, ...]]:
+    """Return release of Python → packages of the home folder that matter to ranks: ``mpi4py 4.1.2``."""
+    found: dict[str, list[str]] = {}
+    for line in section.values("package"):
+        release, _, info = line.partition(" ")
+        if named := _INFO.match(info):
+            found.setdefault(release, []).append(f"{named['name'].replace('_', '-')} {named['version']}")
+    return {release: tuple(names) for release, names in found.items()}

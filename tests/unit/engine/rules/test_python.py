@@ -4,11 +4,20 @@ import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread
 from toolkit.engine.judge import judge
+from toolkit.engine.plan import plan
+from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
+from toolkit.model.facts import ImageProgram
+from toolkit.model.prediction import Request
 
 USER = host(user_packages=("3.9", "3.11"))
 
+MINE = host(user_packages=("3.11",), user_site={"3.11": ("mpi4py 4.1.2", "numpy 1.26.4")})
+NUMPY = host(user_packages=("3.11",), user_site={"3.11": ("numpy 1.26.4",)})
+BINARY = image(program=ImageProgram(command=("/opt/probe",), path="/opt/probe", mpi=True))
+
 FIRES = {
+    "user-site-mpi": [case(MINE)],
     "horovod-lacks-mpi": [case(of=image(horovod_built=("gloo",)))],
     "horovod-lacks-nccl": [
         case(of=image(horovod_built=("mpi",))),
@@ -22,6 +31,13 @@ FIRES = {
     "user-packages-shadow": [case(USER)],
 }
 QUIET = {
+    "user-site-mpi": [
+        case(NUMPY),
+        case(MINE, env={"PYTHONNOUSERSITE": "1"}),
+        case(MINE, container=("--no-home",)),
+        case(MINE, BINARY),
+        case(MINE, nodes=1),
+    ],
     "horovod-lacks-mpi": [
         case(),
         case(of=image(horovod_built=("gloo",)), mode="gloo"),
@@ -43,6 +59,7 @@ QUIET = {
         case(msgspec.structs.replace(runtime(settings={"mount home": "no"}), user_packages=("3.11",))),
     ],
 }
+OUTCOMES = {"user-site-mpi": "unknown"}
 UNDECIDED = {
     "horovod-lacks-mpi": [case(of=unread(IMAGE, "horovod_built"))],
     "user-packages-shadow": [case(unread(HOST, "user_packages")), case(unread(USER, "runtime"))],
@@ -50,6 +67,16 @@ UNDECIDED = {
 
 
 def test_horovod_never_changes_how_mpi_starts():
-    rules = tuple(r for r in RULES if r.id in FIRES)
+    rules = tuple(r for r in RULES if r.id in FIRES and r.advice)
     for odd in (c for cases in FIRES.values() for c in cases):
         assert judge(odd, rules)[0].outcome == "ok"
+
+
+def test_a_launch_leaves_the_packages_of_the_home_folder_out_unless_they_are_asked_for():
+    asked = Request(nodes=2, user_site=True)
+    assert plan(MINE, IMAGE, Request(nodes=2), "srun-pmix").env["PYTHONNOUSERSITE"] == "1"
+    assert "PYTHONNOUSERSITE" not in plan(MINE, IMAGE, asked, "srun-pmix").env
+    assert "PYTHONNOUSERSITE" not in plan(MINE, absent(IMAGE, "python"), Request(), "srun-pmix").env
+    assert predict(MINE, IMAGE, Request(nodes=2)).chosen == "srun-pmix"
+    assert predict(MINE, IMAGE, asked).chosen is None
+    assert predict(NUMPY, IMAGE, asked).chosen == "srun-pmix"
