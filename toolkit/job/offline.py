@@ -111,6 +111,10 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
         Missing: the same, for the data set of a trainer.
     """
     dataset = trainers.find(job.trainer).dataset if job.trainer else ""
+    if not job.trainer and job.data:
+        tell.step(
+            f"The data have to be copied there: {job.data}; name the folder with --env TOOLKIT_DATA=DIR"
+        )
     if not job.trainer or not (dataset or job.data):
         return None
     if job.data or (cache_dir() / "data" / dataset).is_dir():

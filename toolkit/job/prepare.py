@@ -114,7 +114,8 @@ def check(asked: Asked, flags: Flags) -> Sources:
     job = asked.job
     fix = check_words(asked, flags)
     known = trainers.find(job.trainer) if job.trainer else None
-    folder = data_of(job.data, known.dataset, asked.site) if known and (known.dataset or job.data) else None
+    dataset = known.dataset if known else ""
+    folder = data_of(job.data, dataset, asked.site) if dataset or job.data else None
     program = program_file(job.trainer or "") if known and known.own else None
     code = code_of(job, flags)
     check_ranks(job, code, flags)
@@ -253,13 +254,14 @@ def _data(
     Raises:
         BadInput: if they are more than anybody would copy file by file.
     """
-    if asked.job.trainer is None or local is None:
+    if local is None:
         return "", []
     if isinstance(local, OnCluster):
         return folder_there(runner, local), []
     if not remote:
         return str(local), []
-    name = trainers.find(asked.job.trainer).dataset or local.name
+    known = trainers.find(asked.job.trainer) if asked.job.trainer else None
+    name = (known.dataset if known else "") or local.name
     folder = posixpath.join(base, "data", name)
     found = (path for path in local.rglob("[!.]*") if path.is_file())
     files = sorted(itertools.islice(found, _MOST_FILES + 1))

@@ -49,7 +49,7 @@ def test_a_file_that_defines_no_trainer_runs_with_the_users_words_alone(folder):
     assert job_of("--epochs", "5", file="mine.py").trainer == "mine.py"
 
 
-@pytest.mark.parametrize("option", ["strategy", "data"])
+@pytest.mark.parametrize("option", ["strategy"])
 def test_an_option_of_trainers_is_refused_with_a_plain_script(option):
     with pytest.raises(BadInput, match=f"--{option}: only a trainer has it") as error:
         job_of(file="alone.py", **{option: "single"})
@@ -125,6 +125,14 @@ def test_a_file_that_stays_and_is_named_is_an_error(folder):
     with pytest.raises(BadInput, match=r"data\.csv does not travel: it is ignored") as error:
         brought(code, Flags(), "/big", Silent())
     assert "!data.csv" in error.value.fix
+
+
+def test_data_of_a_command_are_mounted_and_named_by_a_variable():
+    job = job_of("python", "alone.py")
+    spec = specify(job, Places("/run/x", "/i.sif", data="/big/data/mnist"))
+    assert spec.binds == ("/run/x", "/big/data/mnist:/big/data/mnist:ro")
+    assert spec.env == {"TOOLKIT_DATA": "/big/data/mnist"}
+    assert spec.command == ("python", "alone.py")
 
 
 def test_the_home_folder_does_not_travel(folder, monkeypatch):

@@ -8,7 +8,7 @@ from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.layers import Merged
 from toolkit.program.script.read import read_script
 
-_OF_TRAINERS = ("strategy", "data")
+_OF_TRAINERS = ("strategy",)
 
 
 def without_trainer(merged: Merged) -> Merged:

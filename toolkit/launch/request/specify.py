@@ -16,6 +16,9 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.model.site import Site
 from toolkit.runtime import apptainer
 
+DATA = "TOOLKIT_DATA"
+"""The variable that names the folder of ``--data`` to a command."""
+
 
 @dataclass(frozen=True, slots=True)
 class Places:
@@ -55,10 +58,12 @@ def specify(job: JobFile, places: Places) -> JobSpec:
     name = name_of(job)
     binds = [apptainer.bind(places.directory), *places.mounts]
     command = job.command or ()
+    env = shown(job.env or {})
+    if places.data:
+        binds += [apptainer.bind(places.data, read_only=True)]
+        env = env if job.trainer else {DATA: places.data, **env}
     if job.trainer is not None:
         known = trainers.find(job.trainer)
-        if places.data:
-            binds += [apptainer.bind(places.data, read_only=True)]
         if known.own:
             binds += [apptainer.bind(posixpath.dirname(places.program), read_only=True)]
         ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
@@ -71,7 +76,7 @@ def specify(job: JobFile, places: Places) -> JobSpec:
         JobSpec(name=name, image=places.image, command=command, directory=places.directory),
         **{**said, "trainer": job.trainer or "", "site": job.site or ""},
         workdir=job.workdir or places.start,
-        env=shown(job.env or {}),
+        env=env,
         secrets=tuple(hidden(job.env or {})),
         binds=(*binds, *(job.binds or ())),
     )
