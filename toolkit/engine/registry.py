@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     system.image_needs_newer_processor,
     system.gpu_libraries_need_newer_glibc,
     program.mount_hides_mpi,
+    program.loader_refuses_program,
     program.programs_disagree,
     python.user_site_mpi,
     image.image_lacks_mpi,

@@ -315,6 +315,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """The program of the command that was asked for; ``None`` and ``absent`` if none was."""
     hidden: dict[str, str] = {}
     """Programs and MPI libraries of the image that a mount of the runtime hides → the folder of the mount."""
+    refused: dict[str, str] = {}
+    """Programs that the loader refuses to start, as a symbol or version is missing → what it prints."""
     programs_otherwise: dict[str, str] = {}
     """The same where LD_LIBRARY_PATH names no folder of the image, of those programs for which it differs."""
     libraries: tuple[str, ...] | None = None

@@ -3,6 +3,7 @@
 from toolkit.engine.case import Case
 from toolkit.engine.families import families
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
+from toolkit.engine.searched import path_given
 from toolkit.engine.words import mpi_name
 
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
@@ -32,6 +33,31 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     if folder in _OF_HOST:
         return Hit(evidence, "loader-failure", because, title=because)
     return Hit(evidence, "unknown", f"{because}; what the host has there is not known")
+
+
+@rule(
+    "loader-refuses-program",
+    "The loader refuses to start the program: a symbol or a version is missing",
+    severity="error",
+    fix="install the program and its libraries from one release, or build the program in the image",
+    source="ld.so(8), elf(5): .gnu.version_r, .gnu.version_d; tests/matrix: image pmix-foreign",
+    facts=("image.refused", "image.programs"),
+    modes=_OWN_MODES,
+)
+def loader_refuses_program(case: Case) -> Hit | None:
+    """Before a program starts, the loader looks for each version that a library must define, and for each
+    symbol that is bound at the start. A library of the right name with other symbols ends the program.
+    """
+    image = case.original_facts
+    if not image.refused or set(image.programs) - set(image.refused):
+        return None
+    program, line = next(iter(image.refused.items()))
+    evidence = (f"image: {line}",)
+    asked = path_given(case.host_facts, case.plan)
+    if asked is not None and asked != image.environment.get("LD_LIBRARY_PATH"):
+        why = f"{line}; whether {program} finds another library in LD_LIBRARY_PATH={asked} is not known"
+        return Hit(evidence, "unknown", why)
+    return Hit(evidence, "loader-failure", f"the loader says: {line}", title=f"The loader says: {line}")
 
 
 @rule(

@@ -152,6 +152,19 @@ class Tables:
             files += 1
             at = at + following if following else None
 
+    @property
+    def pages(self) -> Pages:
+        return self._pages
+
+    def first(self, tag: int) -> int | None:
+        """Return the first value of a tag of the dynamic section."""
+        return self._first(tag)
+
+    def offset(self, tag: int) -> int | None:
+        """Return where in the file the table is that a tag names."""
+        address = self._first(tag)
+        return None if address is None else self.place(address)
+
     def level(self) -> int | None:
         """Return the level of x86-64 that the file's property note asks for (.note.gnu.property)."""
         for kind, offset, _, size, _ in self._segments:

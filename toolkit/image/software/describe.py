@@ -10,6 +10,7 @@ from toolkit.image.files.bounded import BoundedTree, Budget
 from toolkit.image.files.config import ImageConfig, settings, started
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.refusal import refusals
 from toolkit.image.loader.scripts import environment
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
@@ -99,6 +100,7 @@ def describe(
         programs=wireup.programs(programs, book),
         program=runs.program,
         hidden=runs.hidden,
+        refused=refusals(loader, programs),
         programs_otherwise=otherwise(loader, programs),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),

@@ -24,11 +24,20 @@ def hiding(folder: str, **programs: str):
     return msgspec.structs.replace(loading(**programs), hidden={LIBRARY: folder})
 
 
+LINE = f"{PROBE}: symbol lookup error: /opt/lib/libopen-pal.so.80: undefined symbol: pmix_framework_names"
+
+
+def refused(**programs: str):
+    return msgspec.structs.replace(loading(**{PROBE: MPI.library, **programs}), refused={PROBE: LINE})
+
+
 FIRES = {
+    "loader-refuses-program": [case(of=refused()), case(of=refused(), env={"LD_LIBRARY_PATH": "/opt/x"})],
     "programs-disagree": [case(of=TWO)],
     "mount-hides-mpi": [case(of=hiding("/tmp")), case(of=hiding("/scratch"))],
 }
 QUIET = {
+    "loader-refuses-program": [case(), case(of=refused(**{TOOL: MPI.library}))],
     "programs-disagree": [
         case(),
         case(of=NAMED),
@@ -37,7 +46,11 @@ QUIET = {
     ],
     "mount-hides-mpi": [case(), case(of=hiding("/tmp", **{PROBE: MPI.library}))],
 }
-OUTCOMES = {"mount-hides-mpi": "loader-failure", "programs-disagree": "unknown"}
+OUTCOMES = {
+    "loader-refuses-program": "loader-failure",
+    "mount-hides-mpi": "loader-failure",
+    "programs-disagree": "unknown",
+}
 
 
 def test_an_image_whose_programs_disagree_has_no_mode_that_is_called_right():

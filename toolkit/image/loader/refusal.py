@@ -1,0 +1,84 @@
+"""The line with which ld.so refuses to start a program of an image, from its symbols and versions."""
+
+import posixpath
+import re
+from collections.abc import Iterable
+
+from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.symbols import Symbols, read_symbols
+
+_ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
+"""The loader, which defines symbols for all programs."""
+_BASE = re.compile(r"(libc\.so\.6|libc-2[.\d]*\.so|ld-.*)\Z")
+"""The C library and the loader, which are made for each other."""
+_MOST_PROGRAMS = 8
+_MOST = 150
+"""Libraries of one program that are compared; a program of MPI loads forty."""
+
+
+class Symbolic:
+    """Reads the symbols of an image's libraries, each once."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._known: dict[str, Symbols | None] = {}
+
+    def of(self, path: str) -> Symbols | None:
+        real = self._loader.real(path) or path
+        if real not in self._known:
+            self._known[real] = read_symbols(self._loader.pages(real))
+        return self._known[real]
+
+    def refusal(self, path: str, *, symbols: bool = True, scope: Iterable[str] = ()) -> str | None:
+        """Return the line that ld.so prints when it loads a file; ``None`` if it loads, or if it is unknown.
+
+        ``scope`` are files that are loaded already. With ``symbols`` false only versions are compared, as
+        for an extension of Python, which finds symbols in its interpreter.
+        """
+        closure, whole = self._loader.closure(path)
+        if not whole or None in closure.values() or len(closure) > _MOST:
+            return None
+        libraries = {soname: found for soname, found in closure.items() if found}
+        files = (path, *libraries.values())
+        line = self._by_version(files, libraries)
+        if line is None and symbols and any(map(_ITSELF.match, libraries)):
+            line = self._by_symbol(files, (*scope, *files))
+        return f"{path}: {line}" if line else None
+
+    def _by_version(self, files: Iterable[str], libraries: dict[str, str]) -> str | None:
+        for file in files:
+            found = self.of(file)
+            for soname, versions in (found.needs if found else {}).items():
+                library = libraries.get(soname)
+                there = self.of(library) if library else None
+                if there is None or not there.defines:
+                    continue  # ld.so accepts a library without any versions
+                if missing := next((v for v in versions if v not in there.defines), None):
+                    return f"{library}: version `{missing}' not found (required by {file})"
+        return None
+
+    def _by_symbol(self, files: Iterable[str], scope: Iterable[str]) -> str | None:
+        exports: set[bytes] = set()
+        for file in scope:
+            found = self.of(file)
+            if found is None:
+                return None
+            exports |= found.exports
+        for file in files:
+            found = None if _BASE.match(posixpath.basename(file)) else self.of(file)
+            if lost := sorted((found.imports if found else frozenset()) - exports):
+                return f"symbol lookup error: {file}: undefined symbol: {lost[0].decode('utf-8', 'replace')}"
+        return None
+
+
+def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
+    """Return programs that ld.so refuses to start → the line that it prints; each loads an MPI."""
+    symbolic, found = Symbolic(loader), {}
+    for path, library in list(programs.items())[:_MOST_PROGRAMS]:
+        extension = ".so" in posixpath.basename(path)
+        line = symbolic.refusal(path, symbols=not extension)
+        if line is None and extension and library:
+            line = symbolic.refusal(library)
+        if line:
+            found[path] = line
+    return found

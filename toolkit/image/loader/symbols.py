@@ -1,0 +1,140 @@
+"""Symbols and symbol versions of ELF files, as ld.so checks them before a program starts (elf(5))."""
+
+import struct
+from dataclasses import dataclass
+
+from toolkit.image.files.pages import Pages
+from toolkit.image.loader.elf import Tables, tables
+
+_STRTAB, _SYMTAB, _STRSZ, _HASH, _GNU_HASH = 5, 6, 10, 4, 0x6FFFFEF5
+_RELA, _RELASZ, _JMPREL, _PLTRELSZ = 7, 8, 23, 2
+_BIND_NOW, _FLAGS, _FLAGS_1 = 24, 30, 0x6FFFFFFB
+_VERNEED, _VERDEF = 0x6FFFFFFE, 0x6FFFFFFC
+_MOST_SYMBOLS = 200_000
+_MOST_BYTES = 16 << 20
+_MOST_VERSIONS = 1000
+_MOST_FILES = 200
+_WEAK = 2
+_ENTRY = 24
+_RELATIVE = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """What a library defines for others, and what ld.so must find before it starts the program.
+
+    ``imports`` are symbols that are bound at the start, functions that are bound at their first call left
+    out. ``needs`` maps the soname of a library to the versions that it must define; ``defines`` is empty for
+    a library without versions.
+    """
+
+    exports: frozenset[bytes]
+    imports: frozenset[bytes]
+    needs: dict[str, tuple[str, ...]]
+    defines: frozenset[str]
+
+
+def read_symbols(pages: Pages) -> Symbols | None:
+    """Read the symbols of a 64-bit ELF file; ``None`` for anything else, and for a damaged one."""
+    found = tables(pages)
+    if found is None or not found.wide:
+        return None
+    try:
+        names, entries = _names(found), _entries(found)
+        bound = _bound(found)
+        exports, imports = set(), set()
+        for number, (name, info, _, section, _, _) in enumerate(entries):
+            if info >> 4 == 0:
+                continue
+            text = names[name : names.find(b"\0", name)]
+            if section:
+                exports.add(text)
+            elif number in bound and info >> 4 != _WEAK:
+                imports.add(text)
+        return Symbols(frozenset(exports), frozenset(imports), _needs(found), _defines(found))
+    except (ValueError, struct.error, OverflowError, IndexError):
+        return None
+
+
+def _names(file: Tables) -> bytes:
+    at = file.offset(_STRTAB)
+    return file.pages.take(at, min(file.first(_STRSZ) or 0, _MOST_BYTES)) if at is not None else b""
+
+
+def _entries(file: Tables) -> list[tuple[int, int, int, int, int, int]]:
+    at, count = file.offset(_SYMTAB), min(_count(file), _MOST_SYMBOLS)
+    raw = file.pages.take(at, count * _ENTRY) if at is not None else b""
+    return list(struct.iter_unpack("<IBBHQQ", raw[: len(raw) // _ENTRY * _ENTRY]))
+
+
+def _count(file: Tables) -> int:
+    """Return the number of symbols, which only the hash tables say."""
+    if (at := file.offset(_HASH)) is not None:
+        return int(struct.unpack("<II", file.pages.take(at, 8))[1])
+    at = file.offset(_GNU_HASH)
+    if at is None:
+        return 0
+    buckets, first, bloom, _ = struct.unpack("<IIII", file.pages.take(at, 16))
+    start = at + 16 + 8 * bloom
+    raw = file.pages.take(start, 4 * min(buckets, _MOST_SYMBOLS))
+    last = max(struct.unpack(f"<{len(raw) // 4}I", raw), default=0)
+    if last < first:
+        return int(first)
+    chain = start + 4 * buckets + 4 * (last - first)
+    for more in range(_MOST_SYMBOLS):
+        if struct.unpack("<I", file.pages.take(chain + 4 * more, 4))[0] & 1:
+            return int(last + more + 1)
+    return 0
+
+
+def _bound(file: Tables) -> set[int]:
+    """Return the numbers of the symbols that are looked up before the program starts."""
+    now = (
+        file.first(_BIND_NOW) is not None
+        or bool((file.first(_FLAGS) or 0) & 8)
+        or bool((file.first(_FLAGS_1) or 0) & 1)
+    )
+    found = _referenced(file, _RELA, _RELASZ)
+    return found | _referenced(file, _JMPREL, _PLTRELSZ) if now else found
+
+
+def _referenced(file: Tables, table: int, size: int) -> set[int]:
+    at = file.offset(table)
+    if at is None:
+        return set()
+    raw = file.pages.take(at, min(file.first(size) or 0, _MOST_BYTES) // _RELATIVE * _RELATIVE)
+    words = memoryview(raw[: len(raw) // 8 * 8]).cast("Q")
+    return {int(info) >> 32 for info in words[1::3]} - {0}
+
+
+def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
+    """Return the versions that must be there; a weak need does not count."""
+    found: dict[str, tuple[str, ...]] = {}
+    at = file.offset(_VERNEED)
+    for _ in range(_MOST_FILES):
+        if at is None:
+            break
+        _, count, name, first, following = struct.unpack("<HHIII", file.pages.take(at, 16))
+        entry, versions = at + first, []
+        for _ in range(min(count, _MOST_VERSIONS)):
+            _, flags, _, version, step = struct.unpack("<IHHII", file.pages.take(entry, 16))
+            if not flags & _WEAK:
+                versions.append(file.text(version))
+            entry += step
+            if step == 0:
+                break
+        found[file.text(name)] = tuple(versions)
+        at = at + following if following else None
+    return found
+
+
+def _defines(file: Tables) -> frozenset[str]:
+    found: set[str] = set()
+    at = file.offset(_VERDEF)
+    for _ in range(_MOST_VERSIONS):
+        if at is None:
+            break
+        _, _, _, _, _, first, following = struct.unpack("<HHHHIII", file.pages.take(at, 20))
+        found.add(file.text(struct.unpack("<II", file.pages.take(at + first, 8))[0]))
+        at = at + following if following else None
+    return frozenset(found)
