@@ -12,7 +12,7 @@ from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
-    """Formats of images that some releases of a runtime cannot start."""
+    """Formats of images that some releases of a runtime cannot start, or all if ``versions`` is empty."""
 
     name: str
     versions: str
@@ -120,7 +120,7 @@ def runtime() -> RuntimeKnowledge:
 def unreadable(name: str, version: str, form: str) -> Unreadable | None:
     """Return why a runtime cannot start an image of this format; ``None`` where it can."""
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
-    return next((r for r in rows if within(version, r.versions)), None)
+    return next((r for r in rows if not r.versions or within(version, r.versions)), None)
 
 
 def retired(name: str, version: str) -> Retired | None:

@@ -6,6 +6,7 @@ from typing import get_args
 from toolkit.engine.proposal import AGENT, GLOO_FILE
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
+from toolkit.model.job import JobSpec
 from toolkit.model.prediction import MODES, Outcome, Plan, Request, Verdict
 from toolkit.report.lines import ROOM, command_lines, wrapped
 from toolkit.runtime import named
@@ -63,7 +64,8 @@ def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:
         return [*words, "--", "COMMAND"]
     without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
     command = runtime_of(host)
-    container = [*named(command).words(command, plan.container, plan.binds), "IMAGE"]
+    kind, image = named(command), JobSpec(name="", image="IMAGE", command=(), directory="")
+    container = [*kind.words(command, plan.container, plan.binds), *kind.image(image)]
     env = ["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []
     launcher = [plan.launcher[0], *_counts(plan.launcher[0], request), *plan.launcher[1:]]
     words = [*without, *container, *launcher] if plan.inside else [*launcher, *without, *container]

@@ -30,6 +30,8 @@ class Runtime(Protocol):
     """Without setuid each start makes a new user namespace, whatever the options are."""
     KEEPS_FOLDER: bool
     """A command starts in the folder that the launcher is in."""
+    IN_LAUNCHER: bool
+    """The words are options of srun; variables are then dropped inside the container."""
     GPUS: tuple[str, ...]
     """Options that mount GPUs of NVIDIA and their driver."""
     PREPARES: str
@@ -43,8 +45,8 @@ class Runtime(Protocol):
         """Return the words in front of the image."""
         ...
 
-    def image(self, spec: JobSpec) -> str:
-        """Return the word that names the image of a job."""
+    def image(self, spec: JobSpec) -> tuple[str, ...]:
+        """Return the words that name the image of a job, up to the command."""
         ...
 
     def workdir(self, folder: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ SECTION = "runtime"
 FORMATS = frozenset({"sif", "squashfs"})
 SPLITS = True
 KEEPS_FOLDER = True
+IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--nv",)
 PREPARES = ""
 
@@ -54,9 +55,9 @@ def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[st
     return [command, "exec", *options, *bound]
 
 
-def image(spec: JobSpec) -> str:
+def image(spec: JobSpec) -> tuple[str, ...]:
     """Return the file: every node reads it."""
-    return spec.image
+    return (spec.image,)
 
 
 def workdir(folder: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     """
     case.have("host.runtime")
     found = case.host.runtime
-    if any(case.image.format in row.formats for row in runtime.runtime().unreadable):
+    if any(row.versions and case.image.format in row.formats for row in runtime.runtime().unreadable):
         ask_release(case)
     row = runtime.unreadable(found.name, found.version, case.image.format) if found else None
     if row is None:

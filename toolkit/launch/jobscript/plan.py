@@ -42,14 +42,17 @@ def launch_words(
     given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     inner = [*_wrapper_words(spec, plan), *command]
     kind = named(runtime)
-    container, image = kind.words(runtime, plan.container, (*plan.binds, *binds)), [kind.image(spec)]
+    container = kind.words(runtime, plan.container, (*plan.binds, *binds))
+    image, without = list(kind.image(spec)), _without(plan.unset, dropped)
     launcher = [plan.launcher[0], *launcher_of(plan).counts(spec), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
         launcher = ["--", *launcher] if around else launcher
-        groups = [around, _without(plan.unset, dropped), container, image, launcher, env, given, inner]
+        groups = [around, without, container, image, launcher, env, given, inner]
+    elif kind.IN_LAUNCHER:
+        groups = [launcher, container, image, without, env, given, inner]
     else:
-        groups = [launcher, _without(plan.unset, dropped), container, image, env, given, inner]
+        groups = [launcher, without, container, image, env, given, inner]
     return [group for group in groups if group]
 
 

@@ -109,7 +109,7 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
     Without a site profile and without Slurm the job is on one machine, and the script runs there.
     """
     kind = named(runtime)
-    name = kind.image(spec)
+    name = kind.image(spec)[0]
     if not kind.PREPARES or name == spec.image:
         return {"image_script": ""}
     return {

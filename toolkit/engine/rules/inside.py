@@ -1,0 +1,80 @@
+"""Rules about what a rank shares with its node: the network, the user number, open files."""
+
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, Stage, rule
+from toolkit.engine.wireup import cleaned, hides, offer, served
+from toolkit.model.prediction import Mode
+
+_FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
+"""Modes in which ranks in separate containers reach a launcher outside."""
+
+
+@rule(
+    "network-apart",
+    "Each container has a separate network",
+    severity="error",
+    fix="give containers the network of the node: podman run --network=host; leave --net out",
+    source="podman-run(1), --network; tests/matrix: 'without --network=host'",
+    facts=("host.runtime",),
+)
+def network_apart(case: Case) -> Hit | None:
+    """Ranks reach each other and their PMIx server at addresses of the node, which are absent in a separate
+    network. Rootless podman makes such a network with pasta or slirp4netns, and fails without them: 'could
+    not find pasta, the network namespace can't be configured'.
+    """
+    case.ask("host.runtime")
+    found, runtime = hides(case, "network"), case.host_facts.runtime
+    if not found or runtime is None:
+        return None
+    evidence = tuple(dict.fromkeys(found.values()))
+    if runtime.settings.get("private network") == "no":
+        because = f"{runtime.name} makes a network for each container, and no program for that is installed"
+        return Hit(evidence, "init-failure", because, stage=Stage.START)
+    if case.mode in {"mpirun-container", "srun-none"}:
+        return None
+    return Hit(evidence, "unknown", "what ranks do in separate networks was not measured")
+
+
+@rule(
+    "user-inside-differs",
+    "Ranks have another user number than the PMIx server expects",
+    severity="error",
+    fix="keep the user number: podman run --userns=keep-id; leave --fakeroot out",
+    source=(
+        "openpmix/openpmix:src/mca/psec/native/psec_native.c at v5.0.7, validate_cred; "
+        "tests/matrix: 'without --userns=keep-id', '--fakeroot'"
+    ),
+    facts=("image.mpi.interfaces",),
+    modes=_FROM_HOST,
+)
+def user_inside_differs(case: Case) -> Hit | None:
+    """A client of PMIx sends its user number, and the server compares it with the number of the user who
+    started the job. Root inside a container, which is the user outside, sends 0.
+    """
+    case.ask("image.mpi.interfaces")
+    found, offered = hides(case, "identity"), offer(case)
+    if not found or cleaned(case) or offered is None or served(case, offered) != "pmix":
+        return None
+    because = f"with {next(iter(found))} ranks are user 0, and the PMIx server expects the user of the job"
+    return Hit(tuple(dict.fromkeys(found.values())), "hang", because)
+
+
+@rule(
+    "pmi-socket-closed",
+    "The container closes the socket for PMI",
+    severity="error",
+    fix="start containers with --preserve-fd=$PMI_FD (podman 5.0, crun); or use PMIx: --mode srun-pmix",
+    source="podman-run(1), --preserve-fd; tests/matrix: 'without --preserve-fd=PMI_FD'",
+    facts=("image.mpi.interfaces",),
+    modes=_FROM_HOST,
+)
+def pmi_socket_closed(case: Case) -> Hit | None:
+    """Slurm and Hydra open a socket for each rank and set PMI_FD to its number. A runtime that closes open
+    files keeps the number and closes the socket: 'PMIU_write error; fd=14 … Bad file descriptor'.
+    """
+    case.ask("image.mpi.interfaces")
+    found, offered = hides(case, "descriptors"), offer(case)
+    if not found or cleaned(case) or offered is None or served(case, offered) != "pmi":
+        return None
+    because = f"with {next(iter(found))} PMI_FD names a file that is closed"
+    return Hit(tuple(dict.fromkeys(found.values())), "init-failure", because)
