@@ -431,7 +431,7 @@ ask runtime 5 '
         path=$(command -v "$name") && break
     done
     if [ -z "$path" ]; then
-        for name in podman-hpc shifter sarus enroot ch-run podman udocker; do
+        for name in podman-hpc shifter sarus enroot ch-run udocker; do
             command -v "$name" >/dev/null && printf "other %s\n" "$name"
         done
         [ -n "${TOOLKIT_NODE-}" ] || ! srun --help 2>/dev/null | grep -q -e --container-image || printf "other pyxis\n"
@@ -466,6 +466,23 @@ allow container (sif|dir|squashfs)) *=" |
         why=$(ls -dL -- "${bound%%:*}" 2>&1 >/dev/null) && continue
         case $why in *"No such file"*) printf "unbound %s\n" "$bound" ;; *) printf "unseen %s\n" "$bound" ;; esac
     done
+    true'
+# Rootless podman: whether the user has ranges of numbers for the other users of a container, and a program to map them.
+# It is not started: it leaves a process behind.
+# shellcheck disable=SC2016
+ask podman 3 '
+    path=$(command -v podman) || exit 127
+    printf "path %s\n" "$path"
+    "$path" --version
+    command -v crun >/dev/null && printf "setting crun = yes\n"
+    command -v newuidmap >/dev/null || printf "setting newuidmap = no\n"
+    command -v pasta >/dev/null || command -v slirp4netns >/dev/null || printf "setting private network = no\n"
+    ranges=yes
+    for file in /etc/subuid /etc/subgid; do
+        grep -q -E "^($(id -un)|$(id -u)):" "$file" 2>/dev/null || ranges=no
+    done
+    [ "$ranges" = yes ] || ! command -v getsubids >/dev/null || ! getsubids "$(id -un)" >/dev/null 2>&1 || ranges=yes
+    printf "setting subordinate ids = %s\n" "$ranges"
     true'
 # shellcheck disable=SC2016
 ask user-namespaces 3 '

@@ -19,7 +19,7 @@ from toolkit.image.sifs.sif import write
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.docker.base import Base, ensure_base
-from toolkit.run.docker.engine import BuildOptions, build_image, connect, find_image, forget_image
+from toolkit.run.docker.engine import BuildOptions, build_image, connect, find_image, forget_image, saved
 from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 
 if TYPE_CHECKING:
@@ -41,24 +41,54 @@ def sif(name: str) -> Path:
     return FOLDER / f"{name}.sif"
 
 
+def archive(name: str) -> Path:
+    """Return where the docker-archive of an image is kept, for runtimes that read no SIF."""
+    return FOLDER / f"{name}.tar"
+
+
+def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
+    """Return the docker-archive of an image: what its SIF is made from, as ``docker save`` writes it."""
+    target = archive(spec.name)
+    if not target.is_file():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        image = _built(client, spec, _files(client, spec, tell), tell)
+        part = target.with_suffix(".part")
+        try:
+            with part.open("wb") as file:
+                file.writelines(saved(client, image))
+            part.replace(target)
+        finally:
+            forget_image(client, image)
+    return target
+
+
 def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
     """Return the SIF of an image, built first if there is none from exactly these files."""
     target, noted = sif(spec.name), FOLDER / f"{spec.name}.source"
-    base = _base(client, spec.release, tell)
-    files = context(spec, base.reference, certificates(os.environ) or b"")
+    files = _files(client, spec, tell)
     source = digest(spec, files)
     if target.is_file() and noted.is_file() and noted.read_text() == source:
         return target
-    tell.step(f"Building the matrix image {spec.name} on {base}")
-    arguments = {**pip_settings(os.environ), **proxies(os.environ)}
-    options = BuildOptions(memory=_MEMORY, timeout=_SECONDS, arguments=arguments)
-    image = build_image(client, files, spec.name, tell, options)
+    image = _built(client, spec, files, tell)
     try:
         _convert(client, image, target, spec, tell)
     finally:
         forget_image(client, image)
     noted.write_text(source)
     return target
+
+
+def _files(client: "DockerClient", spec: ImageSpec, tell: Tell) -> dict[str, bytes]:
+    base = _base(client, spec.release, tell)
+    return context(spec, base.reference, certificates(os.environ) or b"")
+
+
+def _built(client: "DockerClient", spec: ImageSpec, files: dict[str, bytes], tell: Tell) -> str:
+    """Build an image, and return its id in the engine."""
+    tell.step(f"Building the matrix image {spec.name}")
+    arguments = {**pip_settings(os.environ), **proxies(os.environ)}
+    options = BuildOptions(memory=_MEMORY, timeout=_SECONDS, arguments=arguments)
+    return build_image(client, files, spec.name, tell, options)
 
 
 def _base(client: "DockerClient", release: str, tell: Tell) -> Base:
@@ -90,12 +120,18 @@ def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Build the named images, or all; go on after one that fails, and say so in the end."""
+    """Build the named images, or all; go on after one that fails, and say so in the end.
+
+    With ``--archive`` first their archives are made too.
+    """
     tell, failed = Progress(verbose=False, quiet=False), []
     client = connect()
+    archives, names = names[:1] == ["--archive"], [name for name in names if name != "--archive"]
     for name in names or specs():
         try:
             ensure(client, specs()[name], tell)
+            if archives:
+                ensure_archive(client, specs()[name], tell)
         except ToolkitError as error:
             failed.append(name)
             print(f"{name}: {error}", *getattr(error, "detail", ()), sep="\n  ", file=sys.stderr)

@@ -13,6 +13,7 @@ from toolkit.launch.jobscript.plan import by_agent, launch_words, runtime_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.runtime.podman import DESCRIPTOR
 
 PROGRAM = "/opt/probe"
 SRUN = ("srun-pmix", "srun-pmi2", "srun-none", "srun")
@@ -257,6 +258,30 @@ def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFa
             mended = propose(there, facts, request, mode_of(launch, host))
             if mended != plan:
                 yield Launch(image, flavour, launch, "mended", mended, request, trap, exports)
+
+
+def without_sharing(
+    image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
+) -> Iterator[Launch]:
+    """Yield launches by a runtime that shares nothing by itself, each with one option left out."""
+    for left in (
+        DESCRIPTOR,
+        "--env-host",
+        "--network=host",
+        "--ipc=host",
+        "--pid=host",
+        "--userns=keep-id",
+        "/tmp",
+    ):
+        for nodes, ranks in ((2, 1), (1, 2), (2, 2)):
+            request = Request(nodes=nodes, ranks_per_node=ranks)
+            base = propose(host, facts, request, mode_of(launch, host))
+            plan = msgspec.structs.replace(
+                base,
+                container=tuple(word for word in base.container if word != left),
+                binds=tuple(bind for bind in base.binds if bind != left),
+            )
+            yield Launch(image, flavour, launch, "trap", plan, request, f"without {left}")
 
 
 def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:

@@ -11,7 +11,7 @@ from functools import cache
 import msgspec
 
 from tests.matrix.launches import shape
-from tests.matrix.record import TRUTH, Cell, Truth, changed
+from tests.matrix.record import TRUTH, Cell, Truth, as_started, changed
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import Plan, Request
 
@@ -43,7 +43,8 @@ def by_engine(truth: Truth) -> Chosen:
     @cache
     def plan(flavour: str, image: str, nodes: int, ranks: int, batch: bool) -> Plan | None:
         request = Request(nodes=nodes, ranks_per_node=ranks, batch=batch)
-        said = predict(truth.hosts[flavour], truth.images[image].facts, request)
+        host = truth.hosts[flavour]
+        said = predict(host, as_started(truth.images[image].facts, host), request)
         return said.of(said.chosen).plan if said.chosen else None
 
     return lambda cell: plan(

@@ -14,11 +14,14 @@ from tests.matrix.record import place_name
 from tests.matrix.said import QUESTIONS, heard
 from toolkit.cluster import use, virtual
 from toolkit.cluster.plan import container
+from toolkit.data import shipped
 from toolkit.job.places import open_runner
+from toolkit.launch.loaded import with_runtime
 from toolkit.model.cluster import Cluster
 from toolkit.model.facts import HostFacts
 from toolkit.probe.probe import probe
 from toolkit.report.progress import Progress
+from toolkit.run.command import Command
 from toolkit.run.stage import Parcel, stage
 
 _FOLDER = "/work/ada/matrix"
@@ -45,12 +48,39 @@ class Place:
         """Return where the SIF of an image is on every node."""
         return f"{_FOLDER}/{name}.sif"
 
+    @property
+    def podman(self) -> bool:
+        """Return whether podman starts the images here."""
+        return self.flavour == "podman"
+
+    def word(self, name: str) -> str:
+        """Return what names an image for the runtime here."""
+        return f"localhost/matrix/{name}:latest" if self.podman else self.sif(name)
+
+    @property
+    def before(self) -> str:
+        """Return the lines of a script before its launch."""
+        return f". {_FOLDER}/podman.sh\n" if self.podman else ""
+
     def facts(self) -> HostFacts:
         """Return what the probe reads; the cluster is called as in the record."""
-        return msgspec.structs.replace(probe(self.runner), place=f"cluster {self.name}")
+        host = with_runtime(probe(self.runner), None, (), "podman" if self.podman else "")
+        return msgspec.structs.replace(host, place=f"cluster {self.name}")
 
     def bring(self, names: Iterable[str]) -> None:
+        names = list(names)
         stage(self.runner, [Parcel.of(build.sif(n), self.sif(n)) for n in names], self.tell)
+        for name in names if self.podman else ():
+            self._load(name)
+
+    def _load(self, name: str) -> None:
+        """Load an image into podman's store on every node, as a job script does."""
+        script, archive = f"{_FOLDER}/podman.sh", f"{_FOLDER}/{name}.tar"
+        self.runner.write(script, (shipped("slurm") / "podman.sh").read_bytes())
+        stage(self.runner, [Parcel.of(build.archive(name), archive)], self.tell)
+        nodes = len(self.cluster.hosts) - 1
+        words = ("srun", f"-N{nodes}", "--ntasks-per-node=1", "--mpi=none", "sh", script, archive)
+        self.runner.run(Command((*words, self.word(name)), timeout=300.0)).require(f"loading {name}")
 
     def run(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Run jobs one after the other and return what became of each."""

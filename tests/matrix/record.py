@@ -103,6 +103,14 @@ def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
     return ImageRecord(facts=without_address(facts), said=asked)
 
 
+def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
+    """Return the facts of an image in the form that a host starts: podman loads it from an archive."""
+    if host.runtime is None or host.runtime.name != "podman":
+        return facts
+    absent = {**facts.absent, "compression": "it is no SIF"}
+    return msgspec.structs.replace(facts, format="docker-archive", compression=None, absent=absent)
+
+
 def without_address(facts: ImageFacts) -> ImageFacts:
     """Return facts whose library string names no address.
 

@@ -32,11 +32,12 @@ from tests.matrix.launches import (
     small_shm,
     traps,
     with_central,
+    without_sharing,
 )
 from tests.matrix.mending import by_engine, mended
 from tests.matrix.outcome import Seen, classify
 from tests.matrix.place import Place
-from tests.matrix.record import TRUTH, Cell, ImageRecord, changed, image_record, load
+from tests.matrix.record import TRUTH, Cell, ImageRecord, as_started, changed, image_record, load
 from toolkit.cluster.flavour import flavours
 from toolkit.image.inspect import inspect
 from toolkit.launch.jobscript.plan import runtime_of
@@ -87,7 +88,7 @@ def _once(
     jobs = [
         {
             "id": re.sub(r"[^\w.-]+", "-", f"{launch.name}-{number}"),
-            "script": launch.script(place.sif(launch.image), runtime),
+            "script": place.before + launch.script(place.word(launch.image), runtime),
             "nodes": launch.request.nodes,
             "ranks_per_node": launch.request.ranks_per_node,
             "seconds": PATIENCE if launch in patient else SECONDS,
@@ -129,6 +130,7 @@ def wanted(
 ) -> list[Launch]:
     """Return the launches of one image that were asked for."""
     found: list[Launch] = []
+    facts = as_started(facts, host)
     variants = arguments.variant or VARIANTS
     if place.central:
         found += with_central(name, place.name, host, facts, f"{prefix(place.central)}/bin")
@@ -138,7 +140,8 @@ def wanted(
     if {"trap", "mended"} & set(variants) and name in arguments.trap_image:
         speaks = (facts.mpi.interfaces if facts.mpi else None) or ()
         launch = "srun-pmix" if "pmix" in speaks else "srun-pmi2"
-        for family in (traps, small_shm, little_memlock):
+        families = (without_sharing,) if place.podman else (traps, small_shm, little_memlock)
+        for family in families:
             found += [t for t in family(name, place.name, host, launch, facts) if t.variant in variants]
     found = [launch for launch in found if not arguments.launch or launch.launch in arguments.launch]
     return [launch for launch in found if not arguments.shape or shape(launch.request) in arguments.shape]
@@ -211,6 +214,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--shape", action="append", help="NODESxRANKS, as in 2x1")
     parser.add_argument("--variant", action="append", choices=VARIANTS)
     parser.add_argument("--trap-image", action="append", choices=list(specs()), default=[])
+    parser.add_argument("--cluster", default="", help="another cluster than matrix-FLAVOUR")
     parser.add_argument("--again", action="store_true", help="run recorded cells once more")
     parser.add_argument("--facts-only", action="store_true", help="read facts anew and run nothing")
     parser.add_argument("--truth", type=Path, default=TRUTH, help="the folder of the record")
@@ -223,7 +227,7 @@ def main(words: list[str]) -> int:
     tell = Progress(verbose=False, quiet=False)
     names = [n for n in arguments.image or specs() if arguments.held_out or not specs()[n].held_out]
     for flavour in arguments.flavour or flavours():
-        place = Place(flavour, tell)
+        place = Place(flavour, tell, arguments.cluster)
         there = [name for name in centrals if flavour in specs()[name].central]
         for provider in arguments.central or ["", *there]:
             if provider not in ("", *there):

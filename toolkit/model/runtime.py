@@ -1,3 +1,3 @@
 """Names of container runtimes for ``--runtime``; the modules are in :mod:`toolkit.runtime`."""
 
-NAMES = ("apptainer", "singularity")
+NAMES = ("apptainer", "singularity", "podman")

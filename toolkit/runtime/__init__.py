@@ -6,7 +6,7 @@ from typing import Protocol
 
 from toolkit.model.facts import ContainerRuntime, ImageFacts
 from toolkit.model.job import JobSpec
-from toolkit.runtime import apptainer
+from toolkit.runtime import apptainer, podman
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = apptainer.COMMAND
@@ -58,7 +58,7 @@ class Runtime(Protocol):
         ...
 
 
-RUNTIMES: tuple[Runtime, ...] = (apptainer,)
+RUNTIMES: tuple[Runtime, ...] = (apptainer, podman)
 """The preferred one first."""
 
 

@@ -5,10 +5,11 @@ import msgspec
 from toolkit.engine.surroundings import surrounded
 from toolkit.launch.jobscript import localscript, script
 from toolkit.launch.request.specify import request_of
-from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts
 from toolkit.model.job import ImageCheck, JobRecord, JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
+from toolkit.runtime import podman
 
 NO_HOST, NO_IMAGE = HostFacts(place="here"), ImageFacts(path="x", format="sif")
 """A host and an image of which nothing is known."""
@@ -31,6 +32,12 @@ GLOO = Plan(
     wrapper=("python", "-m", "toolkit.trainers.gloo", "--"),
 )
 CARRIED = msgspec.structs.replace(GLOO, wrapper=("python3", "toolkit-gloo.py", "--"))
+PODMAN = Plan(
+    mode="srun-pmix",
+    launcher=("srun", "--mpi=pmix"),
+    container=podman.standard(NO_IMAGE, ContainerRuntime(name="podman", version="5.4.2", path="podman")),
+    binds=("/tmp",),
+)
 BIND = Plan(
     mode="bind",
     launcher=("srun", "--mpi=pmix"),

@@ -7,6 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from tests.unit.launch.examples import (
     ACROSS,
     BIND,
@@ -14,6 +16,7 @@ from tests.unit.launch.examples import (
     CONTAINED,
     GLOO,
     MPIRUN,
+    PODMAN,
     SPEC,
     SRUN,
     job_script,
@@ -76,6 +79,10 @@ CASES = {
     "job-everything.sh": (EVERYTHING, SRUN),
     "job-variables.sh": (spec(env={"MESSAGE": "$HOME is 'here'"}, secrets=("WANDB_API_KEY",)), SRUN),
     "job-variables-array.sh": (spec(array="0-7", secrets=("WANDB_API_KEY", "HF_TOKEN")), GLOO),
+    "job-podman.sh": (
+        msgspec.structs.replace(SPEC, image="/work/ada/toolkit/images/my-0123456789ab.tar", runtime="podman"),
+        PODMAN,
+    ),
 }
 __all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
 
@@ -98,7 +105,8 @@ class Ran:
 
 def made(name: str) -> str:
     case, plan = CASES[name]
-    return job_script(case, plan, BECAUSE).replace(f"toolkit {__version__}.", "toolkit.")
+    runtime = case.runtime or "singularity"
+    return job_script(case, plan, BECAUSE, runtime).replace(f"toolkit {__version__}.", "toolkit.")
 
 
 def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:

@@ -1,0 +1,118 @@
+#!/bin/bash
+# Made by toolkit. Needs nothing but Slurm, podman and the image: sbatch job.sh
+#
+# Launch mode srun-pmix: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=01:00:00
+#SBATCH --output=output.log
+#SBATCH --open-mode=append
+# shellcheck disable=SC2016
+
+set -u
+# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+unset SLURM_EXPORT_ENV
+
+# Everything that the job writes goes here.
+job_dir=/work/ada/toolkit/runs/mnist-1
+mkdir -p -- "$job_dir" || exit 1
+cd -- "$job_dir" || exit 1
+
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code stop-asked
+leave_status() {
+    local status=$?
+    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
+    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    rm -f .secret
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+# What ranks that speak TCP know each other by: whoever reaches their ports without it is sent away.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
+
+command -v podman > /dev/null || {
+    echo "job: podman is not on PATH of $(hostname); load its module or ask the centre" >&2
+    exit 127
+}
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
+
+# Each node has its own store of images. It gets this image before ranks start.
+# shellcheck disable=SC2016
+printf '%s' '#!/bin/sh
+# Gives podman a store on this node, and loads an image into it: sh toolkit-podman.sh ARCHIVE NAME.
+# A job script sources it without words, so that its ranks use the same store.
+#
+# The usual store is below the home folder, which the nodes of a cluster share; podman wants a disk of the node. Without
+# a login session there is no XDG_RUNTIME_DIR either.
+store=/tmp/toolkit-podman-$(id -u)
+export XDG_RUNTIME_DIR="$store/run" CONTAINERS_STORAGE_CONF="$store/storage.conf" PODMAN_IGNORE_CGROUPSV1_WARNING=1
+if [ "$#" -eq 2 ]; then
+    umask 077
+    if ! mkdir -p "$store" "$store/run" || ! [ -O "$store" ]; then
+        echo "job: $store on $(hostname) belongs to another user" >&2
+        exit 1
+    fi
+    # settle [WORDS...]: write what podman reads of its store, and try it.
+    settle() {
+        {
+            printf '"'"'[storage]\ndriver = "overlay"\nrunroot = "%s/run/containers"\n'"'"' "$store"
+            printf '"'"'graphroot = "%s/images"\nrootless_storage_path = "%s/images"\n'"'"' "$store" "$store"
+            [ "$#" -eq 0 ] || printf '"'"'[storage.options.overlay]\nmount_program = "%s"\n'"'"' "$1"
+        } > "$CONTAINERS_STORAGE_CONF.$$" && mv "$CONTAINERS_STORAGE_CONF.$$" "$CONTAINERS_STORAGE_CONF"
+        podman --cgroup-manager=cgroupfs info > /dev/null 2>&1
+    }
+    # Where the kernel does not stack file systems for a user, fuse-overlayfs does.
+    [ -e "$CONTAINERS_STORAGE_CONF" ] || settle || settle "$(command -v fuse-overlayfs)" ||
+        rm -f "$CONTAINERS_STORAGE_CONF"
+    loaded=$(podman --cgroup-manager=cgroupfs load --quiet --input "$1") || exit
+    podman --cgroup-manager=cgroupfs tag "${loaded##*: }" "$2"
+fi
+' > toolkit-podman.sh || exit 1
+# shellcheck disable=SC1090,SC1091
+. ./toolkit-podman.sh
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
+sh ./toolkit-podman.sh /work/ada/toolkit/images/my-0123456789ab.tar localhost/toolkit/mnist-1:latest || {
+    echo "job: podman did not load the image on every node" >&2
+    exit 1
+}
+
+# Is the world that MPI reports the one that was started? If not, end here and not after a night.
+# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+timeout --foreground --kill-after=10 300 \
+    srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
+        sh \
+            -c 'exec "$0" --cgroup-manager=cgroupfs run ${PMI_FD:+"--preserve-fd=$PMI_FD"} "$@"' podman \
+            --rm --pull=never --entrypoint= --env-host \
+            --env=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --network=host \
+            --ipc=host --pid=host --userns=keep-id --ulimit=host --security-opt=label=disable \
+            --volume=/tmp:/tmp --volume=/work/ada/toolkit/runs/mnist-1:/work/ada/toolkit/runs/mnist-1 \
+        localhost/toolkit/mnist-1:latest \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 \
+        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
+    sh \
+        -c 'exec "$0" --cgroup-manager=cgroupfs run ${PMI_FD:+"--preserve-fd=$PMI_FD"} "$@"' podman \
+        --rm --pull=never --entrypoint= --env-host \
+        --env=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --network=host \
+        --ipc=host --pid=host --userns=keep-id --ulimit=host --security-opt=label=disable \
+        --volume=/tmp:/tmp --volume=/work/ada/toolkit/runs/mnist-1:/work/ada/toolkit/runs/mnist-1 \
+    localhost/toolkit/mnist-1:latest \
+    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 \
+    python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

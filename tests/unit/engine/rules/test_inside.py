@@ -1,0 +1,69 @@
+"""What a rank shares with its node: the network, the user number, the socket for PMI."""
+
+import msgspec
+
+from tests.unit.engine.whole import HOST, IMAGE, MPICH, case, runtime, unread, with_
+from toolkit.model.facts import ContainerRuntime
+from toolkit.runtime import podman
+
+FOUND = ContainerRuntime(name="podman", version="5.4.2", path="/usr/bin/podman", setuid=False)
+PODMAN = msgspec.structs.replace(runtime(), runtime=FOUND)
+ALONE = msgspec.structs.replace(
+    PODMAN, runtime=msgspec.structs.replace(FOUND, settings={"private network": "no"})
+)
+OLD = msgspec.structs.replace(PODMAN, runtime=msgspec.structs.replace(FOUND, version="4.3.1"))
+ARCHIVE = with_(IMAGE, format="docker-archive")
+OF_MPICH = with_(ARCHIVE, mpi=MPICH)
+ALL = podman.standard(ARCHIVE, FOUND)
+
+
+def less(option: str) -> tuple[str, ...]:
+    return tuple(word for word in ALL if word != option)
+
+
+FIRES = {
+    "network-apart": [
+        case(ALONE, ARCHIVE, container=less("--network=host")),
+        case(ALONE, ARCHIVE, "mpirun-container", nodes=1, container=()),
+        case(PODMAN, ARCHIVE, container=less("--network=host")),
+        case(container=("--net",)),
+    ],
+    "user-inside-differs": [
+        case(PODMAN, ARCHIVE, container=less("--userns=keep-id")),
+        case(PODMAN, ARCHIVE, "mpirun-host", container=less("--userns=keep-id")),
+        case(container=("--fakeroot",)),
+    ],
+    "pmi-socket-closed": [
+        case(PODMAN, OF_MPICH, "srun-pmi2", container=less(podman.DESCRIPTOR)),
+        case(OLD, OF_MPICH, "srun-pmi2", container=podman.standard(ARCHIVE, OLD.runtime)),
+    ],
+}
+QUIET = {
+    "network-apart": [
+        case(),
+        case(PODMAN, ARCHIVE, container=ALL),
+        case(PODMAN, ARCHIVE, "mpirun-container", nodes=1, container=()),
+    ],
+    "user-inside-differs": [
+        case(),
+        case(PODMAN, ARCHIVE, container=ALL),
+        case(PODMAN, OF_MPICH, "srun-pmi2", container=less("--userns=keep-id")),
+        case(PODMAN, ARCHIVE, container=()),
+    ],
+    "pmi-socket-closed": [
+        case(),
+        case(PODMAN, OF_MPICH, "srun-pmi2", container=ALL),
+        case(PODMAN, ARCHIVE, container=less(podman.DESCRIPTOR)),
+        case(PODMAN, OF_MPICH, "srun-pmi2", container=()),
+    ],
+}
+UNDECIDED = {
+    "network-apart": [case(unread(HOST, "runtime"))],
+    "user-inside-differs": [case(of=unread(IMAGE, "mpi.interfaces"), container=("--fakeroot",))],
+    "pmi-socket-closed": [case(PODMAN, unread(ARCHIVE, "mpi.interfaces"), "srun-pmi2", container=())],
+}
+OUTCOMES = {
+    "network-apart": "init-failure",
+    "user-inside-differs": "hang",
+    "pmi-socket-closed": "init-failure",
+}

@@ -1,0 +1,94 @@
+"""Rootless podman: the words that start a command in an image, and what a machine tells; pure.
+
+Measured with podman 5.4.2 and crun 1.21 on cgroup v1 (tests/matrix, flavour ``podman``); options:
+podman-run(1). With ``--cgroups=disabled`` podman refuses ``--pid=host``. Each rank is then process 1 of a
+separate namespace, and Open MPI mistakes the shared memory of another rank for its own.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from toolkit.knowledge.runtime import knows
+from toolkit.model.facts import ContainerRuntime, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.runtime.aspects import Answer, Aspect
+
+NAMES: tuple[str, ...] = ("podman",)
+SECTION = "podman"
+FORMATS = frozenset({"docker-archive", "oci-archive"})
+SPLITS = False
+"""Without ``--userns`` the containers of a user share the namespace of podman's own process on a node."""
+KEEPS_FOLDER = False
+IN_LAUNCHER = False
+GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
+"""By CDI (podman 4.1; NVIDIA Container Toolkit, "Support for Container Device Interface"). Not run."""
+PREPARES = "podman.sh"
+
+DESCRIPTOR = "--preserve-fd=PMI_FD"
+"""Slurm and Hydra give each rank an open socket for PMI, with its number in ``PMI_FD``. Podman closes it
+unless this option names it."""
+_KEEP = 'exec "$0" --cgroup-manager=cgroupfs run ${PMI_FD:+"--preserve-fd=$PMI_FD"} "$@"'
+
+HIDES: Mapping[Aspect, frozenset[str]] = {"users": frozenset({"--userns=keep-id"})}
+SHARES: Mapping[Aspect, str] = {
+    "environment": "--env-host",
+    "tmp": "",
+    "home": "",
+    "shm": "--ipc=host",
+    "processes": "--pid=host",
+    "network": "--network=host",
+    "identity": "--userns=keep-id",
+    "descriptors": DESCRIPTOR,
+}
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
+    """Return options of every launch; ``--env-host`` comes before what the image sets, which is set again."""
+    own = {"PATH": _PATH, **image.environment}
+    return (
+        "--env-host",
+        *(f"--env={name}={value}" for name, value in own.items()),
+        *("--network=host", "--ipc=host", "--pid=host", "--userns=keep-id", "--ulimit=host"),
+        "--security-opt=label=disable",
+        *((DESCRIPTOR,) if found and knows("podman", found.version, "--preserve-fd") else ()),
+    )
+
+
+def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
+    """Return the words in front of the image; an image's entrypoint is not run, as other runtimes do not."""
+    given = tuple(options)
+    bound = (f"--volume={_volume(bind)}" for bind in dict.fromkeys(binds))
+    rest = ("--rm", "--pull=never", "--entrypoint=", *(word for word in given if word != DESCRIPTOR), *bound)
+    if DESCRIPTOR in given:
+        return ["sh", "-c", _KEEP, command, *rest]
+    return [command, "--cgroup-manager=cgroupfs", "run", *rest]
+
+
+def _volume(bind: str) -> str:
+    return bind if ":" in bind else f"{bind}:{bind}"
+
+
+def image(spec: JobSpec) -> tuple[str, ...]:
+    """Return the name of the image in the store of each node: of an archive, one for this job alone."""
+    if not spec.image.startswith(("/", "$")):
+        return (spec.image,)
+    key = re.sub(r"[^a-z0-9]+", "-", spec.directory.rpartition("/")[2].lower()).strip("-")
+    return (f"localhost/toolkit/{key or 'image'}:latest",)
+
+
+def workdir(folder: str) -> tuple[str, ...]:
+    """Return the option for the folder that a command starts in."""
+    return (f"--workdir={folder}",)
+
+
+def read(answer: Answer) -> ContainerRuntime | None:
+    """Read the ``podman`` section; ``None`` if there is no podman."""
+    path = next(iter(answer.values("path")), "")
+    if not path:
+        return None
+    found = (re.match(r"podman version (\S+)", line) for line in answer.lines)
+    version = next((one[1] for one in found if one), "")
+    pairs = (line.partition("=") for line in answer.values("setting"))
+    settings = {name.strip(): value.strip() for name, _, value in pairs}
+    return ContainerRuntime(name="podman", version=version, path=path, setuid=False, settings=settings)
