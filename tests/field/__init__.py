@@ -1,0 +1,1 @@
+"""Launches on other people's clusters, from public reports."""

@@ -1,0 +1,24 @@
+"""Print how right the engine is about the cases: ``python -m tests.field [ID…]``."""
+
+import sys
+
+from tests.field.cases import grade, modes_of, read, table
+
+
+def main(wanted: list[str]) -> None:
+    """Print the table, and every case that is not right unless it is kept aside."""
+    graded = tuple(map(grade, read()))
+    for one in graded:
+        case, said = one.case, one.said
+        if case.aside or (case.id not in wanted if wanted else one.grade == "right"):
+            continue
+        print(f"{case.id}: {one.grade} (0.3: {case.grade_03}); {case.mode} ended in {case.observed}")
+        print(f"    said {said.outcome}: {said.because}")
+        print(f"    findings: {', '.join(finding.id for finding in one.findings)}")
+        if wanted:
+            print(f"    modes: {modes_of(case)}")
+    print(table(graded))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

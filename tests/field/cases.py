@@ -1,0 +1,159 @@
+"""Read the cases of public reports, and grade the answers of the engine."""
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from toolkit.engine.plan import plan
+from toolkit.engine.predict import foresee, predict
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import MODES, Mode, Outcome, Plan, Prediction, Request
+
+FILE = Path(__file__).parent / "doctor.jsonl"
+
+Grade = Literal["right", "undecided", "useless", "safe", "dangerous", "no-words", "not-gradable"]
+"""``undecided`` names the fact that decides, ``useless`` does not. ``safe`` is a wrong failure, ``dangerous``
+a wrong ``ok``. ``no-words`` says that toolkit cannot express the facts."""
+
+GRADES: tuple[Grade, ...] = (
+    "right",
+    "undecided",
+    "useless",
+    "safe",
+    "dangerous",
+    "no-words",
+    "not-gradable",
+)
+_ALONE = {"singletons", "wrong-size"}
+_FAILS = {"init-failure", "crash", "hang", "comm-failure", "loader-failure"}
+_SLOW = ("fabric", "libfabric-lacks-provider", "verbs-driver-missing")
+
+
+class Words(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user typed in place of toolkit's plan."""
+
+    container: tuple[str, ...] = ()
+    launcher: tuple[str, ...] = ()
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One report: ``host`` and ``image`` with what it leaves out filled in, ``*_stated`` without.
+
+    ``deciding`` are facts of which one decides, ``beyond`` names what toolkit has no words for. A case that
+    is ``aside`` was not looked at while rules were written.
+    """
+
+    id: str
+    source: str
+    date: str
+    stated: str
+    cause: str
+    note: str = ""
+    mode: Mode
+    request: Request
+    words: Words
+    observed: Outcome | Literal["gpu-fails"]
+    slow: bool = False
+    grade_03: Grade
+    aside: bool = False
+    deciding: tuple[str, ...] = ()
+    beyond: str = ""
+    host: HostFacts
+    image: ImageFacts
+    host_stated: HostFacts
+    image_stated: ImageFacts
+
+
+class Graded(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of the engine about a case, as the user launched it, and its grade."""
+
+    case: Case
+    said: Prediction
+    findings: tuple[Finding, ...]
+    grade: Grade
+
+
+def read(file: Path = FILE) -> tuple[Case, ...]:
+    """Return the cases in a file, one a line."""
+    return tuple(msgspec.json.decode(line, type=Case) for line in file.read_bytes().splitlines())
+
+
+def typed(case: Case, planned: Plan) -> Plan:
+    """Return what the user typed: toolkit's words of the mode without its remedies, unless it mounts."""
+    if case.mode == "bind":
+        return planned
+    launcher = case.words.launcher or planned.launcher
+    return Plan(
+        mode=case.mode,
+        launcher=launcher,
+        inside=planned.inside,
+        container=case.words.container,
+        env=case.request.env,
+    )
+
+
+def grade(case: Case) -> Graded:
+    """Ask the engine about a case and grade its answer."""
+    planned = plan(case.host, case.image, case.request, case.mode)
+    said = foresee(case.host, case.image, case.request, typed(case, planned))
+    findings = predict(case.host, case.image, case.request).findings
+    there = tuple(f for f in findings if not f.modes or case.mode in f.modes)
+    proposed = foresee(case.host, case.image, case.request, planned)
+    return Graded(case=case, said=said, findings=there, grade=_grade(case, said, proposed, there))
+
+
+def _grade(case: Case, said: Prediction, proposed: Prediction, findings: tuple[Finding, ...]) -> Grade:
+    if case.grade_03 == "not-gradable":
+        return "not-gradable"
+    if case.beyond:
+        return "no-words"
+    if said.outcome == "unknown":
+        return "undecided" if _names(case, said) else "useless"
+    if case.observed == "ok":
+        return _of_works(case, said, proposed, findings)
+    if case.observed == "gpu-fails":
+        return (
+            "right"
+            if any(f.severity == "error" and f.id.startswith("gpu") for f in findings)
+            else "dangerous"
+        )
+    if said.outcome == "ok":
+        return "dangerous"
+    kinds = (_ALONE, _FAILS, {"unavailable"})
+    alike = any({said.outcome, case.observed} <= kind for kind in kinds)
+    return "right" if alike or case.observed in said.by_chance else "safe"
+
+
+def _of_works(case: Case, said: Prediction, proposed: Prediction, findings: tuple[Finding, ...]) -> Grade:
+    if "ok" not in {said.outcome, proposed.outcome}:
+        return "safe"
+    warned = any(word in finding.id for finding in findings for word in _SLOW)
+    return "dangerous" if case.slow and not warned else "right"
+
+
+def _names(case: Case, said: Prediction) -> bool:
+    """Return whether an undecided answer names a fact that decides."""
+    return any(name.startswith(fact) for fact in case.deciding for name in said.missing) or any(
+        fact in said.because for fact in case.deciding
+    )
+
+
+def table(graded: tuple[Graded, ...]) -> str:
+    """Return how many cases have each grade, of version 0.3 and now, for those seen and those kept aside."""
+    lines = [f"{'':14}{'0.3':>6}{'now':>6}{'aside 0.3':>12}{'aside now':>12}"]
+    for name in GRADES:
+        counts = [
+            sum(1 for g in graded if g.case.aside == aside and name == (g.grade if now else g.case.grade_03))
+            for aside in (False, True)
+            for now in (False, True)
+        ]
+        lines.append(f"{name:14}{counts[0]:>6}{counts[1]:>6}{counts[2]:>12}{counts[3]:>12}")
+    return "\n".join(lines)
+
+
+def modes_of(case: Case) -> dict[Mode, Outcome]:
+    """Return the outcome of each mode by toolkit's own plans."""
+    verdict = predict(case.host, case.image, case.request)
+    return {mode: verdict.of(mode).outcome for mode in MODES}

@@ -1,0 +1,1 @@
+"""Tests of the engine on launches of other people."""

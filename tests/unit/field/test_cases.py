@@ -1,0 +1,46 @@
+"""The engine on public reports of launches: no grade is worse than the grade of version 0.3."""
+
+from collections import Counter
+
+import pytest
+
+from tests.field.cases import GRADES, Graded, grade, read, table
+
+RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "dangerous")
+"""Best first: an answer that toolkit cannot give misleads less than a wrong one."""
+RIGHT = 16
+DANGEROUS = 5
+"""How many cases are graded so; change them with the engine, towards the better."""
+
+
+@pytest.fixture(scope="module")
+def graded() -> tuple[Graded, ...]:
+    return tuple(map(grade, read()))
+
+
+def test_no_case_is_worse_than_with_version_0_3(graded: tuple[Graded, ...]) -> None:
+    worse = {
+        g.case.id: f"{g.case.grade_03} -> {g.grade}: {g.said.outcome}, {g.said.because}"
+        for g in graded
+        if RANK.index(g.grade) > RANK.index(g.case.grade_03)
+    }
+    assert not worse
+
+
+def test_grades_are_as_good_as_recorded(graded: tuple[Graded, ...]) -> None:
+    counts = Counter(g.grade for g in graded)
+    assert counts["right"] >= RIGHT, table(graded)
+    assert counts["dangerous"] <= DANGEROUS, table(graded)
+
+
+def test_cases_are_cited_and_distinct() -> None:
+    cases = read()
+    assert len({case.id for case in cases}) == len(cases)
+    assert all(case.source and case.stated and case.cause for case in cases)
+    assert sum(case.aside for case in cases) * 4 >= len(cases) - 2
+
+
+def test_the_table_counts_every_case(graded: tuple[Graded, ...]) -> None:
+    rows = table(graded).splitlines()[1:]
+    assert [row.split()[0] for row in rows] == list(GRADES)
+    assert sum(int(row.split()[column]) for row in rows for column in (2, 4)) == len(graded)
