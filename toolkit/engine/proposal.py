@@ -4,6 +4,7 @@ import posixpath
 
 from toolkit import knowledge
 from toolkit.engine.inherited import harmful, set_by_slurm, steers_mpi
+from toolkit.engine.reports import met
 from toolkit.engine.traits import (
     OPAL_FOLDERS,
     bind_target,
@@ -53,6 +54,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         env={
             **({} if inside else _led_by(image, request, mode)),
             **_lifts(host, image, request, mode),
+            **_lifts_reported(host, image, request, mode),
             **_copying(host, image, request, mode),
             **_env(host, image, mode),
             **request.env,
@@ -280,6 +282,13 @@ def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> 
         if row.lift and (alone or "{interface}" not in row.lift):
             env[row.lifted_by] = row.lift.format(interface=(host.interfaces or ("",))[0])
     return env
+
+
+def _lifts_reported(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Return what lifts a fault that public reports describe, if the image does not set it already."""
+    rows = (row for row, unknown in met(host, image, request, mode) if row.lift and not unknown)
+    found = {row.lift[0]: row.lift[1] for row in rows}
+    return {} if request.alone else {n: v for n, v in found.items() if n not in image.environment}
 
 
 def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:

@@ -97,7 +97,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     ``lift`` is the value that does where there is no fast fabric, which it would shut out;
     ``{interface}`` in it stands for the host's network interface, if it has one only. ``by_chance`` are
     outcomes of other tries. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch``
-    says that the launcher is on a node of its ranks.
+    says that the launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under
+    which it was measured ("mpich <5"); empty where srun and mpirun showed it alike.
     """
 
     id: str
@@ -113,6 +114,16 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     lift: str = ""
     under: str = ""
     batch: bool | None = None
+    launched_by: tuple[str, ...] = ()
+
+    def launched(self, mpi: HostMpi | None) -> bool:
+        """Return whether it was measured under this MPI of the host, or under every launcher."""
+        rows = (entry.partition(" ") for entry in self.launched_by)
+        named = (
+            mpi and mpi.implementation == name and within(mpi.version or "", bounds)
+            for name, _, bounds in rows
+        )
+        return not self.launched_by or any(named)
 
 
 class OutsideStep(Row, frozen=True, kw_only=True):

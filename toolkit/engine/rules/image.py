@@ -204,6 +204,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
             and (not row.modes or case.mode in row.modes)
             and row.batch in {None, case.request.batch}
             and (not row.under or _started_by_openmpi(case, row.under))
+            and (case.mode != "mpirun-host" or row.launched(host_launcher(case.host_facts)))
         ):
             fix = f"{TRY_IT}; or {row.fix}" if row.outcome == "unknown" else row.fix
             told = (row.title, row.title, fix, row.source)

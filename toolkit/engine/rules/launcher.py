@@ -15,7 +15,7 @@ from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
-from toolkit.model.facts import ImageMpi
+from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.versions import same
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
@@ -113,6 +113,8 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return None  # Hydra serves no PMIx
     evidence = case.cite("host.mpis", "image.pmix")
     row = launcher_pair(host, client, case.request, case.plan.unset)
+    if row is None and _same_release(host, mpi, client):
+        return None  # what a launch without a container does, too
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
@@ -123,6 +125,12 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     if not row.found:  # its MPI goes on without
         return unfound(case, mpi, row, "host.mpis", "image.pmix")
     return Hit(evidence, row.outcome, row.because, source=row.source, stage=Stage.END if row.late else None)
+
+
+def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
+    """Return whether one release of Open MPI, with one release of PMIx, is on both sides."""
+    releases = ((host.version, mpi.version), (host.pmix, client))
+    return host.implementation == mpi.implementation and all(a and b and same(a, b) for a, b in releases)
 
 
 @rule(

@@ -35,7 +35,7 @@ from toolkit.knowledge.mpi import Mismatch
 from toolkit.knowledge.pmix import Pair, is_plugin
 from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.model.prediction import Outcome
-from toolkit.versions import within
+from toolkit.versions import same, within
 
 _REFUSES = "unsupported PMI version"
 """In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
@@ -293,7 +293,7 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
     """Judge an Open MPI 1, which takes whatever ORTE starts it for that of its own release.
 
-    ``None`` under the launcher of its own release in the image, which judges itself.
+    ``None`` under a launcher of its own release.
     """
     evidence = case.cite(name, "image.mpi")
     row = next(
@@ -303,7 +303,8 @@ def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name
     if row is not None:
         because = f"{mpi_name(mpi)} takes the daemons of {mpi_name(launcher)} for those of its own release"
         return Hit(evidence, row.outcome, f"{because}, and {row.because}", source=row.source)
-    if launcher == mpi:
+    alike = launcher.implementation == mpi.implementation
+    if launcher == mpi or (alike and same(launcher.version or "", mpi.version or "-")):
         return None
     because = f"{mpi_name(mpi)} under the daemons of {mpi_name(launcher)} has not been measured"
     return Hit(evidence, "unknown", because)

@@ -25,6 +25,7 @@ from toolkit.engine.registry import RULES
 from toolkit.model.prediction import Request
 
 UNSET = {"unset": LAUNCHER.leaks, "env": {"SLURM_STEP_ID": "0"}}
+OPEN_MPI_3 = msgspec.structs.replace(LAUNCHER, version="3.1.4", pmix="2.1.4")
 ORTE = msgspec.structs.replace(
     LAUNCHER, version="4.1.8", pmix="3.2.5", leaks=("OPAL_PREFIX", "PMIX_INSTALL_PREFIX"), plugins=None
 )
@@ -141,6 +142,9 @@ QUIET = {
         case(mode="mpirun-host", **UNSET),
         case(of=absent(image(mpi=MPICH), "pmix"), mode="mpirun-host"),
         case(host(mpis=(HYDRA,)), mode="mpirun-host"),
+        case(
+            host(mpis=(OPEN_MPI_3,)), with_(mpi(version="3.1.4"), pmix="2.1.4"), mode="mpirun-host", **UNSET
+        ),
     ],
     "container-launcher-absent": [
         case(mode="mpirun-container"),
@@ -400,7 +404,7 @@ def test_open_mpi_1_waits_for_an_orte_of_another_release_and_is_alone_under_prrt
     found = {name: judge(of, RULES)[0].outcome for name, of in under.items()}
     assert found == {
         "orte": "hang",
-        "its own": "unknown",
+        "its own": "ok",
         "prrte": "singletons",
         "prrte, hidden": "init-failure",
     }

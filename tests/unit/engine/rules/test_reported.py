@@ -1,0 +1,99 @@
+"""Faults that public reports describe."""
+
+import msgspec
+
+from tests.unit.engine import examples
+from tests.unit.engine.whole import LAUNCHER, MPI, MPICH, SLURM, absent, case, host, image, runtime, unread
+from tests.unit.tables import every_row
+from toolkit.engine.judge import judge
+from toolkit.engine.plan import plan
+from toolkit.engine.predict import foresee
+from toolkit.engine.registry import RULES
+from toolkit.engine.rules.reported import reported_fault
+from toolkit.model.prediction import Plan, Request
+
+OLD = msgspec.structs.replace(MPI, version="3.1.4", plugins=False, soname="libmpi.so.40")
+INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.9", device="ch4:ofi")
+HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.0", pmix=None)
+SLURM_20_11 = msgspec.structs.replace(SLURM, version="20.11.1")
+PSM3 = msgspec.structs.replace(MPICH, version="4.1.2", device="ch4:ofi")
+NO_CARD = host(infiniband=(), runtime=examples.with_(examples.APPTAINER, setuid=True))
+CLIENT_2_2 = image(mpi=OLD, pmix="2.2.2")
+
+
+def psm3(**changes):
+    """Return an image whose libfabric has psm3."""
+    there = {"libfabric_version": "1.18.1", "libfabric_providers": ("psm3", "tcp"), **changes}
+    return image(mpi=PSM3, **there)
+
+
+def crowd(mode="mpirun-host", ranks=28, **changes):
+    return case(of=image(mpi=OLD, pmix="2.1.4"), mode=mode, ranks_per_node=ranks, **changes)
+
+
+FIRES = {
+    "reported-fault": [
+        case(on=host(pmix="2.2.2"), of=CLIENT_2_2, nodes=2, ranks_per_node=2),
+        crowd(),
+        case(of=absent(image(mpi=INTEL), "pmix"), mode="srun-pmi2", ranks_per_node=80),
+        case(on=host(slurm=SLURM_20_11, mpis=(HYDRA,)), of=image(mpi=MPICH), mode="mpirun-host"),
+        case(on=runtime(name="singularity", version="2.5.1"), of=image(mpi=MPICH), mode="srun-pmi2"),
+        case(on=NO_CARD, of=psm3(), mode="mpirun-container", nodes=1, ranks_per_node=2),
+    ],
+}
+QUIET = {
+    "reported-fault": [
+        case(),
+        case(nodes=1, ranks_per_node=1),
+        case(on=host(pmix="2.2.2"), of=CLIENT_2_2, env={"PMIX_MCA_gds": "hash"}),
+        case(on=host(pmix="2.2.3"), of=CLIENT_2_2),
+        crowd(ranks=2),
+        crowd(mode="srun-pmi2"),
+        case(of=absent(image(mpi=INTEL), "pmix"), mode="srun-pmi2", ranks_per_node=2),
+        case(on=host(slurm=SLURM_20_11, environment={"SLURM_OVERLAP": "1"}), mode="mpirun-host"),
+        case(on=absent(host(mpis=()), "slurm"), mode="mpirun-host"),
+        case(on=runtime(name="singularity", version="2.5.2"), of=image(mpi=MPICH), mode="srun-pmi2"),
+        case(on=absent(host(), "runtime"), of=image(mpi=MPICH), mode="srun-pmi2"),
+        case(of=psm3(), mode="mpirun-container", nodes=1, ranks_per_node=2),
+        case(on=NO_CARD, of=psm3(libfabric_providers=("tcp",)), mode="mpirun-container"),
+        case(on=NO_CARD, of=psm3(environment={"PSM3_DEVICES": "self,shm"}), mode="mpirun-container"),
+        case(on=NO_CARD, of=absent(image(mpi=PSM3), "libfabric_providers"), mode="mpirun-container"),
+        case(of=absent(image(), "mpi"), mode="srun-pmi2"),
+    ],
+}
+UNDECIDED = {
+    "reported-fault": [
+        case(on=unread(host(), "pmix"), of=CLIENT_2_2, nodes=2, ranks_per_node=2),
+        case(on=unread(host(), "infiniband"), of=psm3(), mode="mpirun-container"),
+        case(on=NO_CARD, of=unread(psm3(), "libfabric_providers"), mode="srun-pmi2"),
+    ],
+}
+OUTCOMES = {"reported-fault": "init-failure"}
+
+
+@every_row(
+    "on,of,mode,name",
+    [
+        (host(pmix="2.2.2"), CLIENT_2_2, "srun-pmix", "PMIX_MCA_gds"),
+        (NO_CARD, psm3(), "mpirun-container", "FI_PROVIDER"),
+    ],
+)
+def test_the_plan_sets_what_lifts_a_fault(on, of, mode, name):
+    request = Request(nodes=1, ranks_per_node=2)
+    made = plan(on, of, request, mode)
+    assert name in made.env
+    assert "reported-fault" not in foresee(on, of, request, made).findings
+    bare = Plan(mode=mode, launcher=made.launcher, inside=made.inside)
+    assert foresee(on, of, request, bare).outcome == "init-failure"
+
+
+def test_what_happens_by_chance_is_said():
+    said, _ = judge(crowd(), (reported_fault,))
+    assert said.by_chance == ("hang", "ok")
+
+
+def test_every_rule_of_the_reports_is_cited():
+    said, findings = judge(FIRES["reported-fault"][1], RULES)
+    (found,) = (finding for finding in findings if finding.id == "reported-fault")
+    assert "issue" in found.source
+    assert said.outcome == "init-failure"

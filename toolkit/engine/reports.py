@@ -1,0 +1,91 @@
+"""Find the reported faults of a launch: a condition holds, fails, or needs an unknown fact; pure."""
+
+from collections.abc import Iterator
+
+from toolkit import knowledge
+from toolkit.engine.traits import host_launcher
+from toolkit.knowledge.reported import Reported, reported
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Mode, Request
+from toolkit.versions import within
+
+Held = bool | str
+"""``True`` or ``False``, or the dotted name of the fact that decides."""
+
+
+def met(
+    host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
+) -> Iterator[tuple[Reported, tuple[str, ...]]]:
+    """Yield the rows of which no condition fails, with the facts that are unknown.
+
+    Args:
+        host: the facts of the host.
+        image: the facts of the image, with the MPI that is loaded.
+        request: the shape of the job.
+        mode: the launch mode.
+        served: the interface by which ranks find each other; ``None`` leaves that condition out.
+    """
+    for row in reported():
+        if not _fits(row, image, request, mode, served):
+            continue
+        held = [*_of_host(row, host), *_of_image(row, image)]
+        if False not in held:
+            yield row, tuple(dict.fromkeys(name for name in held if isinstance(name, str)))
+
+
+def _fits(row: Reported, image: ImageFacts, request: Request, mode: Mode, served: str | None) -> bool:
+    mpi = image.mpi
+    return (
+        (not row.modes or mode in row.modes)
+        and knowledge.counts(row.nodes, request.nodes)
+        and request.ranks_per_node >= row.ranks_per_node
+        and (not row.served_by or served is None or served == row.served_by)
+        and not (row.implementation and mpi and mpi.implementation not in row.implementation)
+    )
+
+
+def _bounded(version: str | None, bounds: str, name: str, *, absent: bool) -> Held:
+    if not bounds:
+        return True
+    return within(version, bounds) if version else (not absent and name)
+
+
+def _of_host(row: Reported, host: HostFacts) -> Iterator[Held]:
+    slurm = host.slurm.version if host.slurm else None
+    yield _bounded(slurm, row.slurm, "host.slurm.version", absent="slurm" in host.absent)
+    yield _bounded(host.pmix, row.server, "host.pmix", absent="pmix" in host.absent)
+    name, _, bounds = row.runtime.partition(" ")
+    if name and host.runtime:
+        yield host.runtime.name == name
+    yield _bounded(
+        host.runtime.version if host.runtime else None,
+        bounds,
+        "host.runtime",
+        absent="runtime" in host.absent,
+    )
+    if row.launcher:
+        mpi = host_launcher(host)
+        yield mpi.implementation in row.launcher if mpi else host.mpis is None and "host.mpis"
+    if row.lifted_by_host:
+        yield not set(row.lifted_by_host) & set(host.environment)
+    if row.card is False:
+        yield not host.infiniband if host.infiniband is not None else "host.infiniband"
+
+
+def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
+    mpi = image.mpi
+    if mpi is None and (row.implementation or row.versions or row.device):
+        yield "mpi" not in image.absent and "image.mpi"
+        return
+    version = mpi.version if mpi else None
+    yield _bounded(version, row.versions, "image.mpi.version", absent=False)
+    yield _bounded(image.pmix, row.client, "image.pmix", absent="pmix" in image.absent)
+    if row.device:
+        yield mpi.device.startswith(row.device) if mpi and mpi.device else "image.mpi.device"
+    if row.provider:
+        there = image.libfabric_providers
+        absent = "libfabric_providers" in image.absent
+        yield row.provider in there if there is not None else (not absent and "image.libfabric_providers")
+    release = image.libfabric_version
+    absent = "libfabric_version" in image.absent
+    yield _bounded(release, row.libfabric, "image.libfabric_version", absent=absent)

@@ -1,0 +1,50 @@
+"""``reported.toml``: faults that public reports describe."""
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from toolkit.knowledge.mpi import Count
+from toolkit.knowledge.reading import Row, read
+from toolkit.model.prediction import Mode, Outcome
+
+
+class Reported(Row, frozen=True, kw_only=True):
+    """A fault that a public report describes; the head of the file explains the conditions."""
+
+    id: str
+    outcome: Outcome
+    by_chance: tuple[Outcome, ...] = ()
+    title: str
+    fix: str
+    implementation: tuple[str, ...] = ()
+    versions: str = ""
+    device: str = ""
+    client: str = ""
+    server: str = ""
+    slurm: str = ""
+    runtime: str = ""
+    launcher: tuple[str, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    served_by: Literal["pmi", "pmix", ""] = ""
+    nodes: Count = "any"
+    ranks_per_node: int = 1
+    provider: str = ""
+    libfabric: str = ""
+    card: bool | None = None
+    lifted_by: tuple[str, ...] = ()
+    lifted_by_host: tuple[str, ...] = ()
+    lift: tuple[str, ...] = ()
+
+
+class ReportedRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``reported.toml``."""
+
+    reported: tuple[Reported, ...]
+
+
+@cache
+def reported() -> tuple[Reported, ...]:
+    """Return the faults that public reports describe."""
+    return read("reported", ReportedRows).reported
