@@ -17,7 +17,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.job import JobRecord
 from toolkit.model.jobfile import JobFile
-from toolkit.model.prediction import Mode, Outcome
+from toolkit.model.prediction import Basis, Mode, Outcome
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _INSIDE_IMAGES = "toolkit.trainers"
@@ -43,6 +43,8 @@ class PredictionOfMode(msgspec.Struct, kw_only=True):
     outcome: Outcome
     because: str
     by_chance: tuple[Outcome, ...]
+    basis: Basis
+    beyond: tuple[str, ...]
     findings: tuple[str, ...]
     missing: tuple[str, ...]
     plan: PlanWords | None

@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.field.cases import grade, modes_of, read, table
+from tests.field.cases import calibration, grade, modes_of, read, table
 
 
 def main(wanted: list[str]) -> None:
@@ -13,11 +13,12 @@ def main(wanted: list[str]) -> None:
         if case.aside or (case.id not in wanted if wanted else one.grade == "right"):
             continue
         print(f"{case.id}: {one.grade} (0.3: {case.grade_03}); {case.mode} ended in {case.observed}")
-        print(f"    said {said.outcome}: {said.because}")
+        print(f"    said {said.shown} ({said.basis}): {said.why}")
         print(f"    findings: {', '.join(finding.id for finding in one.findings)}")
         if wanted:
             print(f"    modes: {modes_of(case)}")
     print(table(graded))
+    print(calibration(graded))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Read the cases of public reports, and grade the answers of the engine."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -9,7 +9,7 @@ from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
-from toolkit.model.prediction import MODES, Mode, Outcome, Plan, Prediction, Request
+from toolkit.model.prediction import MODES, Basis, Mode, Outcome, Plan, Prediction, Request
 
 FILE = Path(__file__).parent / "doctor.jsonl"
 
@@ -120,7 +120,7 @@ def _grade(case: Case, said: Prediction, proposed: Prediction, findings: tuple[F
             else "dangerous"
         )
     if said.outcome == "ok":
-        return "dangerous"
+        return "dangerous" if said.shown == "ok" else "undecided"
     kinds = (_ALONE, _FAILS, {"unavailable"})
     alike = any({said.outcome, case.observed} <= kind for kind in kinds)
     return "right" if alike or case.observed in said.by_chance else "safe"
@@ -129,8 +129,10 @@ def _grade(case: Case, said: Prediction, proposed: Prediction, findings: tuple[F
 def _of_works(case: Case, said: Prediction, proposed: Prediction, findings: tuple[Finding, ...]) -> Grade:
     if "ok" not in {said.outcome, proposed.outcome}:
         return "safe"
+    if not case.slow:
+        return "right"
     warned = any(word in finding.id for finding in findings for word in _SLOW)
-    return "dangerous" if case.slow and not warned else "right"
+    return "right" if warned else "undecided" if said.shown == "ok?" else "dangerous"
 
 
 def _names(case: Case, said: Prediction) -> bool:
@@ -150,6 +152,16 @@ def table(graded: tuple[Graded, ...]) -> str:
             for now in (False, True)
         ]
         lines.append(f"{name:14}{counts[0]:>6}{counts[1]:>6}{counts[2]:>12}{counts[3]:>12}")
+    return "\n".join(lines)
+
+
+def calibration(graded: tuple[Graded, ...]) -> str:
+    """Return how many answers with each basis are right, wrong and safe, and dangerous."""
+    lines = [f"{'':14}" + "".join(f"{name:>12}" for name in GRADES[:5])]
+    for rests in get_args(Basis):
+        some = [g for g in graded if g.said.basis == rests]
+        counts = (sum(g.grade == name for g in some) for name in GRADES[:5])
+        lines.append(f"{rests:14}" + "".join(f"{count:>12}" for count in counts))
     return "\n".join(lines)
 
 

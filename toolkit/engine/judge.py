@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+import msgspec
+
+from toolkit.engine.basis import basis
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Moot, Undecided
 from toolkit.engine.praise import praise
@@ -42,7 +45,9 @@ def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
     """Ask the rules about one launch; its findings wait until it is known which other ways work."""
     mode = case.mode
     answers = tuple(a for r in rules if mode in r.modes if (a := _ask(case, r)))
-    return Judged(case, answers, _outcome(case, answers))
+    said = _outcome(case, answers)
+    rests, outside = basis(case)
+    return Judged(case, answers, msgspec.structs.replace(said, basis=rests, beyond=outside))
 
 
 def _outcome(case: Case, answers: tuple[Answer, ...]) -> Prediction:

@@ -302,6 +302,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     libfabric: str | None = None
     """Path of libfabric, which some MPIs open only when they need it."""
     libfabric_version: str | None = None
+    """Release of this libfabric."""
     libfabric_providers: tuple[str, ...] | None = None
     """Networks that this libfabric speaks, or the one that MPICH has in its own library: ``tcp``, ``verbs``,
     ``psm2``, ``cxi``."""

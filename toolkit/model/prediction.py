@@ -25,6 +25,11 @@ Outcome = Literal[
 ]
 
 
+Basis = Literal["measured", "derived", "beyond"]
+"""What a prediction rests on: such a launch was recorded; rules say so about measured causes; the host, the
+image or the shape is outside of what was ever measured."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The shape of the job that is asked about, and what the user wants of its ranks.
 
@@ -84,13 +89,15 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     ``by_chance`` are outcomes that the same launch has had in other tries: which one comes is a matter of
     time, as where one rank gives up and its launcher ends the others, or waits for them. ``outcome`` is the
-    more frequent one.
+    more frequent one. ``beyond`` names what no recorded launch had.
     """
 
     mode: Mode
     outcome: Outcome
     because: str
     by_chance: tuple[Outcome, ...] = ()
+    basis: Basis = "derived"
+    beyond: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     plan: Plan | None = None
@@ -99,7 +106,13 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     def why(self) -> str:
         """Say why it ends so, and in what else it may end."""
         others = " or ".join(self.by_chance)
-        return f"{self.because}; by chance it ends in {others} instead" if others else self.because
+        because = f"{self.because}; by chance it ends in {others} instead" if others else self.because
+        return f"{because}; not measured with {', '.join(self.beyond)}" if self.shown == "ok?" else because
+
+    @property
+    def shown(self) -> str:
+        """Return the outcome as people see it: ``ok?`` if no recorded launch is like this one."""
+        return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, observed: Outcome) -> bool:
         """Tell whether what happened is what was said, or what was said to happen by chance."""

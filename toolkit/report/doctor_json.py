@@ -71,6 +71,8 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "outcome": prediction.outcome,
         "because": prediction.because,
         "by_chance": prediction.by_chance,
+        "basis": prediction.basis,
+        "beyond": prediction.beyond,
         "findings": prediction.findings,
         "missing": prediction.missing,
         "plan": _plan(prediction.plan) if prediction.plan else None,

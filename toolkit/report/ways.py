@@ -29,7 +29,7 @@ def ways(
         mark, colour = _MARKS.get(prediction.outcome, _FAILED)
         chosen = prediction.mode == verdict.chosen
         name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
-        outcome = style(f"{prediction.outcome:{_OUTCOME}}", colour)
+        outcome = style(f"{prediction.shown:{_OUTCOME}}", colour)
         head = f"  {style(mark, colour)} {name} {outcome}"
         if width - _INDENT < ROOM:
             yield head.rstrip()

@@ -1,7 +1,6 @@
 """A rule about faults that public reports describe."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.guarded import Undecided
 from toolkit.engine.reports import met
 from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.settings import value_in_force
@@ -35,8 +34,9 @@ def reported_fault(case: Case) -> Hit | None:
     for row, unknown in met(case.host_facts, case.image_facts, case.request, case.mode, by):
         if any(_is_set(case, name) for name in row.lifted_by):
             continue
+        case.ask(*unknown, failed_only=True)
         if unknown:
-            raise Undecided(*unknown)
+            continue  # facts of an earlier release, which did not ask
         evidence = case.cite(*_evidence(row.slurm, row.runtime, row.launcher))
         return Hit(evidence, row.outcome, row.title, row.title, row.fix, row.source, by_chance=row.by_chance)
     return None

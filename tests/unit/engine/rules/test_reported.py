@@ -59,6 +59,8 @@ QUIET = {
         case(on=NO_CARD, of=psm3(environment={"PSM3_DEVICES": "self,shm"}), mode="mpirun-container"),
         case(on=NO_CARD, of=absent(image(mpi=PSM3), "libfabric_providers"), mode="mpirun-container"),
         case(of=absent(image(), "mpi"), mode="srun-pmi2"),
+        case(of=image(mpi=msgspec.structs.replace(PSM3, device=None)), mode="srun-pmi2"),
+        case(on=NO_CARD, of=msgspec.structs.replace(psm3(), libfabric_providers=None), mode="srun-pmi2"),
     ],
 }
 UNDECIDED = {

@@ -1,0 +1,119 @@
+"""Say what a prediction rests on: a recorded launch, rules about measured causes, or neither; pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolkit.engine.case import Case
+from toolkit.engine.traits import host_launcher
+from toolkit.engine.words import mpi_name
+from toolkit.knowledge.measured import measured
+from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.model.prediction import Basis
+from toolkit.versions import parse, upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What one launch covers of each axis; empty where the axis does not matter to it."""
+
+    launch: str
+    slurm: str
+    runtime: str
+    server: str
+    library: str
+    mounted: str
+    ranks_per_node: int
+
+
+def basis(case: Case) -> tuple[Basis, tuple[str, ...]]:
+    """Return what a prediction of this launch rests on, and where it is beyond the record."""
+    outside = tuple(_beyond(case))
+    if outside:
+        return "beyond", outside
+    return ("measured" if covered_by(case).launch in measured().launches else "derived"), ()
+
+
+def covered_by(case: Case) -> Covered:
+    """Return what a launch covers of each axis."""
+    host, mpi = case.host_facts, case.image_facts.mpi
+    runtime = host.runtime
+    provider = host_launcher(host) if case.mounted_over is not None else None
+    return Covered(
+        launch=_launch(case),
+        slurm=_series(host.slurm.version if host.slurm else None) if case.mode.startswith("srun") else "",
+        runtime=f"{runtime.name} {_series(runtime.version)}" if runtime and runtime.version else "",
+        server=_server(case),
+        library=_named(mpi),
+        mounted=_named(provider) if provider and case.mode == "bind" else "",
+        ranks_per_node=case.request.ranks_per_node,
+    )
+
+
+def _launch(case: Case) -> str:
+    mpi, request = case.image_facts.mpi, case.request
+    words = (
+        case.mode,
+        f"{mpi.implementation} {upstream(mpi.version or '?')}" if mpi else "none",
+        upstream(case.image_facts.pmix) if case.image_facts.pmix else "-",
+        _server(case) or "-",
+        "1" if request.nodes == 1 else "2+",
+        "1" if request.ranks_per_node == 1 else "2+",
+    )
+    return "; ".join(words)
+
+
+def _server(case: Case) -> str:
+    """Return who tells a rank who it is: Slurm's PMIx, or the MPI of the host's mpirun."""
+    host = case.host_facts
+    if case.mode == "srun-pmix":
+        return f"pmix {_series(host.pmix)}" if host.pmix else ""
+    return _named(host_launcher(host)) if case.mode in {"mpirun-host", "bind"} else ""
+
+
+def _named(mpi: ImageMpi | HostMpi | None) -> str:
+    return f"{mpi.implementation} {_series(mpi.version)}" if mpi and mpi.version else ""
+
+
+def _series(version: str | None) -> str:
+    """Return the first two numbers of a release: ``24.11``."""
+    found = parse(version or "")
+    return f"{found.major}.{found.minor}" if found else ""
+
+
+def _beyond(case: Case) -> Iterator[str]:
+    """Yield the axes on which no recorded launch is like this one, in words for users."""
+    host, known, found = case.host_facts, measured(), covered_by(case)
+    runtime, mpi = host.runtime, case.image_facts.mpi
+    if runtime and runtime.setuid and case.mode != "mpirun-container":
+        yield "a runtime that is installed with setuid"
+    if found.runtime and found.runtime not in known.runtimes:
+        yield f"{runtime.name if runtime else ''} {found.runtime.partition(' ')[2]}".strip()
+    if found.slurm and found.slurm not in known.slurm:
+        yield f"Slurm {found.slurm}"
+    if found.server and not _served_alike(found.server, known.servers):
+        yield _spelt(found.server, host_launcher(host))
+    if mpi and mpi.version and not _between(found.library, known.libraries):
+        yield mpi_name(mpi)
+    if found.ranks_per_node > known.ranks_per_node:
+        yield f"{found.ranks_per_node} ranks on a node"
+    if case.request.nodes > 1 and (there := (*(host.infiniband or ()), *(host.fabrics or ()))):
+        yield f"a fast network ({there[0]})"
+
+
+def _served_alike(server: str, known: frozenset[str]) -> bool:
+    """Return whether a server was measured; of an MPI every series between measured ones counts."""
+    return server in known if server.startswith("pmix ") else _between(server, known)
+
+
+def _between(entry: str, known: frozenset[str]) -> bool:
+    """Return whether ``NAME SERIES`` is between measured series of that name."""
+    name, _, series = entry.partition(" ")
+    there = [parse(one.partition(" ")[2]) for one in known if one.partition(" ")[0] == name]
+    found = parse(series)
+    numbers = [one for one in there if one]
+    return found is not None and bool(numbers) and min(numbers) <= found <= max(numbers)
+
+
+def _spelt(server: str, mpi: HostMpi | None) -> str:
+    name, _, series = server.partition(" ")
+    return f"PMIx {series} of Slurm" if name == "pmix" else f"mpirun of {mpi_name(mpi)}"

@@ -1,0 +1,25 @@
+"""``measured.toml``: what the recorded launches cover."""
+
+from functools import cache
+
+import msgspec
+
+from toolkit.knowledge.reading import read
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Releases as ``NAME SERIES`` and launches, as :mod:`toolkit.engine.basis` writes them."""
+
+    ranks_per_node: int
+    launches: frozenset[str]
+    slurm: frozenset[str]
+    runtimes: frozenset[str]
+    servers: frozenset[str]
+    libraries: frozenset[str]
+    mounted: frozenset[str]
+
+
+@cache
+def measured() -> Measured:
+    """Return what the recorded launches cover."""
+    return read("measured", Measured)
