@@ -353,7 +353,7 @@ ask mpi-libraries 8 "$find_launchers"'
         folder=${1%/*}
         printf "library %s\nfound %s\n" "$real" "$1"
         grep -a -o "lib[a-z]*mpi[a-z0-9_]*\.so\.[0-9][0-9]*" "$real" | sort -u | sed "s/^/names /"
-        grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init" \
+        grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|CRAY MPICH|ParaStation|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init" \
             "$real" | sort -u | sed "s/^/holds /"
         # A text of its own; the options that it was configured with hold others that look like it.
         tr "\000" "\n" <"$real" | grep -a -x -E "ch[34]:[a-z0-9]+([ ,][a-z0-9]+)*" | head -n 1 | sed "s/^/device /"
@@ -415,6 +415,25 @@ ask mpi-libraries 8 "$find_launchers"'
                 printf "beside %s\n" "$(readlink -f "$file")"
                 describe "$file"
             done
+        done
+    done
+    # Libraries that no mpirun on PATH leads to: of Cray, of modules by their variables, of LD_LIBRARY_PATH, of mpicc.
+    printf "launcher -\n"
+    newest() { for file in "$@"; do [ -f "$file" ] && printf "%s\n" "$file"; done | sort -V | tail -n 1; }
+    count=0
+    for file in "$CRAY_MPICH_DIR"/lib-abi-mpich/libmpi.so.$n$n "$(newest /opt/cray/pe/mpich/*/ofi/gnu/*/lib-abi-mpich/libmpi.so.$n$n)" \
+        $(printf "%s\n" "$MPI_HOME" "$MPI_ROOT" "$MPICH_DIR" "$I_MPI_ROOT" "$MVAPICH2_HOME" "$MPI_DIR" "$EBROOTPSMPI" "$EBROOTIMPI" \
+            "$EBROOTOPENMPI" "$EBROOTMVAPICH2" | sed -n "s#^/[^ ]*#&/lib/libmpi.so &/lib64/libmpi.so &/lib/release/libmpi.so#p") \
+        $(printf "%s\n" "$LD_LIBRARY_PATH" | tr : "\n" | sed -n "s#^/[^ ]*#&/libmpi.so#p") \
+        $(mpicc -show 2>/dev/null | tr " " "\n" | sed -n "s#^-L\(/.*\)#\1/libmpi.so#p"); do
+        for file in "$file" "$file".$n "$file".$n$n "${file%/*}"/libmpi_abi.so.$n; do
+            [ -f "$file" ] || continue
+            case $file in *.so) continue ;; /lib/* | /lib64/* | /usr/lib/* | /usr/lib64/*) continue ;; esac
+            case $known in *" $(readlink -f "$file") "*) continue ;; esac
+            count=$((count + 1))
+            [ "$count" -le 4 ] || break 2
+            printf "beside %s\n" "$(readlink -f "$file")"
+            describe "$file"
         done
     done
     printf "launcher\n"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from toolkit.engine.bound import provider_of
 from toolkit.engine.case import Case
 from toolkit.engine.traits import host_launcher
 from toolkit.engine.words import mpi_name
@@ -37,7 +38,7 @@ def covered_by(case: Case) -> Covered:
     """Return what a launch covers of each axis."""
     host, mpi = case.host_facts, case.image_facts.mpi
     runtime = host.runtime
-    provider = host_launcher(host) if case.mounted_over is not None else None
+    provider = provider_of(case) if case.mounted_over is not None else None
     return Covered(
         launch=_launch(case),
         slurm=_series(host.slurm.version if host.slurm else None) if case.mode.startswith("srun") else "",
@@ -67,7 +68,9 @@ def _server(case: Case) -> str:
     host = case.host_facts
     if case.mode == "srun-pmix":
         return f"pmix {_series(host.pmix)}" if host.pmix else ""
-    return _named(host_launcher(host)) if case.mode in {"mpirun-host", "bind"} else ""
+    if case.mode == "bind":
+        return _named(provider_of(case))
+    return _named(host_launcher(host)) if case.mode == "mpirun-host" else ""
 
 
 def _named(mpi: ImageMpi | HostMpi | None) -> str:
@@ -91,7 +94,7 @@ def _beyond(case: Case) -> Iterator[str]:
     if found.slurm and found.slurm not in known.slurm:
         yield f"Slurm {found.slurm}"
     if found.server and not _served_alike(found.server, known.servers):
-        yield _spelt(found.server, host_launcher(host))
+        yield _spelt(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
     if mpi and mpi.version and not _between(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
@@ -116,4 +119,6 @@ def _between(entry: str, known: frozenset[str]) -> bool:
 
 def _spelt(server: str, mpi: HostMpi | None) -> str:
     name, _, series = server.partition(" ")
-    return f"PMIx {series} of Slurm" if name == "pmix" else f"mpirun of {mpi_name(mpi)}"
+    if name == "pmix":
+        return f"PMIx {series} of Slurm"
+    return f"{mpi_name(mpi)} of the host"

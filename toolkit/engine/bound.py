@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.traits import bind_target, host_launcher
+from toolkit.engine.traits import bind_target, host_launcher, mounted_mpi
 from toolkit.folders import is_below, is_system
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
 from toolkit.model.prediction import Plan
@@ -28,26 +28,39 @@ def replaces(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None
     The loader goes by the soname alone: ``libmpich.so.12`` is not ``libmpi.so.12``. It takes the host's
     where that is mounted, and LD_LIBRARY_PATH leads to it.
     """
-    if host is None or image.mpi is None:
+    if host is None:
         return False
+    if image.mpi is None:
+        return host.soname in first(host, plan) if "mpi" in image.absent else None
     if host.soname is None or image.mpi.soname is None:
         return None
     return host.soname == image.mpi.soname and host.soname in first(host, plan)
 
 
+def provider_of(case: Case) -> HostMpi | None:
+    """Return the MPI of the host that this launch mounts, or would."""
+    return mounted_mpi(case.host_facts, case.original_facts)
+
+
+def provider_asked(case: Case) -> HostMpi | None:
+    """Return the same, so that reading a field of it that is unknown leaves a rule undecided."""
+    found = provider_of(case)
+    return host_launcher(case.host) if found == host_launcher(case.host_facts) else found
+
+
 def mounted_loads(case: Case) -> bool | None:
     """Say whether programs load the host's MPI in place of the image's; ``None`` if that is unknown."""
-    return replaces(host_launcher(case.host_facts), case.original_facts, case.plan)
+    return replaces(provider_of(case), case.original_facts, case.plan)
 
 
 def mounted_first(case: Case) -> frozenset[str]:
     """Return the mounted libraries that the loader takes before the image's."""
-    return first(host_launcher(case.host_facts), case.plan)
+    return first(provider_of(case), case.plan)
 
 
 def mounted_libraries(case: Case) -> frozenset[str]:
     """Return the libraries that come with the host's MPI and are in the container."""
-    return brought(host_launcher(case.host_facts), case.plan)
+    return brought(provider_of(case), case.plan)
 
 
 def halves(case: Case) -> bool:
@@ -56,7 +69,7 @@ def halves(case: Case) -> bool:
     Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
     (open-mpi/ompi:docs 6.0).
     """
-    host, inside = host_launcher(case.host_facts), case.original_facts.mpi
+    host, inside = provider_of(case), case.original_facts.mpi
     if host is None or inside is None or not mounted_loads(case):
         return False
     two = knowledge.mpi().release.two_libraries
@@ -108,10 +121,11 @@ def _places(provider: HostMpi) -> dict[str, str]:
 
 def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
     """Return the image as its programs find it with the host's MPI mounted in."""
-    provider = host_launcher(host)
-    if not replaces(provider, image, plan) or provider is None or image.mpi is None:
+    provider = mounted_mpi(host, image)
+    if not replaces(provider, image, plan) or provider is None:
         return image
-    line = f"host: {provider.library or provider.launcher}, mounted over {image.mpi.library}"
+    over = f"mounted over {image.mpi.library}" if image.mpi else "mounted; the image has no MPI"
+    line = f"host: {provider.library or provider.launcher}, {over}"
     mpi = _mpi(provider, image, plan)
     told = dict.fromkeys(("mpi", "mpi.version", "mpi.interfaces", "mpi.plugins"), line)
     client, absent, unknown = _client(provider, image, plan, line)

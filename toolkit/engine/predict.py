@@ -6,11 +6,12 @@ import msgspec
 
 from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
+from toolkit.engine.entering import UNREAD, entering
 from toolkit.engine.judge import Judged, weigh
 from toolkit.engine.plan import plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
-from toolkit.engine.searched import searched
+from toolkit.engine.searched import not_told, searched
 from toolkit.engine.traits import pmix_majors
 from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -112,9 +113,12 @@ def _serving(host: HostFacts, release: str) -> HostFacts:
 def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
     """Return the case of a launch, with what is mounted over the image in place."""
     found = searched(host, image, made)
-    if made.mode != "bind":
+    entered = entering(host, found, made)
+    if entered is None:
         return Case(host, found, request, made)
-    return Case(host, loaded(host, found, made), request, made, mounted_over=found)
+    if entered == "unread":
+        return Case(host, not_told(found, UNREAD), request, made)
+    return Case(host, loaded(host, found, entered), request, made, mounted_over=found)
 
 
 def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:

@@ -6,6 +6,7 @@ from toolkit import knowledge
 from toolkit.engine.inherited import harmful, set_by_slurm, steers_mpi
 from toolkit.engine.reports import met
 from toolkit.engine.traits import (
+    HYDRA,
     OPAL_FOLDERS,
     bind_target,
     brings_orte,
@@ -18,6 +19,7 @@ from toolkit.engine.traits import (
     is_masked,
     launcher_pair,
     mounted_folders,
+    mounted_mpi,
     pmix_type,
     runtime_of,
     sends_by_ucx,
@@ -60,7 +62,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
             **request.env,
         },
         unset=_unset(host, image, request, mode),
-        binds=(*_binds(host), *(mounted_folders(host_launcher(host)) if mode == "bind" else ())),
+        binds=(*_binds(host), *(_mounted(host, image) if mode == "bind" else ())),
         wrapper=_wrapper(image) if mode == "gloo" else (),
     )
 
@@ -74,9 +76,7 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
         case "srun-none" | "gloo":
             return ("srun", "--mpi=none")
         case "bind":
-            provider = host_launcher(host)
-            pmix = provider is None or "pmix" in (provider.interfaces or ("pmix",))
-            return ("srun", f"--mpi={pmix_type(host) or 'pmix'}" if pmix else "--mpi=pmi2")
+            return _launcher_of_mounted(host, mounted_mpi(host, image))
         case "mpirun-host":
             return ("mpirun",)
         case "mpirun-container":
@@ -84,6 +84,37 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             # Over several nodes forking would put every rank on the first.
             forking = ("-launcher", "fork") if _has_to_fork(image) and request.nodes == 1 else ()
             return (path, *forking, *_without_ssh(image, request), *_agent(host, image, request))
+
+
+def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
+    """Return what starts ranks that load an MPI of the host: what srun offers of it, else its own mpirun."""
+    types = host.slurm.mpi_types if host.slurm else None
+    if provider is not None and provider.implementation == "cray" and "cray_shasta" in (types or ()):
+        return ("srun", "--mpi=cray_shasta")
+    pmix = provider is None or "pmix" in (provider.interfaces or ("pmix",))
+    offered = pmix_type(host) is not None if pmix else "pmi2" in (types or ())
+    if (
+        provider is not None
+        and provider.launcher
+        and provider.implementation in HYDRA
+        and types
+        and not offered
+    ):
+        return ("mpirun",)
+    return ("srun", f"--mpi={pmix_type(host) or 'pmix'}" if pmix else "--mpi=pmi2")
+
+
+def _mounted(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
+    """Return the folders of the host's MPI; Cray's PMI also reads what slurmd writes for each step.
+
+    (Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md binds /var/spool.)
+    """
+    provider = mounted_mpi(host, image)
+    folders = mounted_folders(provider)
+    if not folders or provider is None or provider.implementation != "cray":
+        return folders
+    spool = host.slurm.settings.get("SlurmdSpoolDir", "") if host.slurm else ""
+    return (*folders, spool if spool and "%" not in spool else "/var/spool/slurmd")
 
 
 def _has_to_fork(image: ImageFacts) -> bool:
@@ -251,7 +282,7 @@ def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "mpirun-host" and _needs_step(host, image):
         return {knowledge.mpi().outside_step.variable: "0"}
     if mode == "bind":
-        return _mounted_env(host_launcher(host), image)
+        return _mounted_env(mounted_mpi(host, image), image)
     if mode == "gloo":
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:

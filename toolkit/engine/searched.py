@@ -37,12 +37,12 @@ def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
     """
     asked = path_given(host, plan)
     if asked is None and _distribution_first(host, image, plan):
-        return _not_told(image, "the runtime has the loader look into the distribution's folders first")
+        return not_told(image, "the runtime has the loader look into the distribution's folders first")
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
         line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to what was not told"
-        return _not_told(image, line)
+        return not_told(image, line)
     folders = asked.split(":")
     if posixpath.dirname(image.mpi.library) in folders:
         return image
@@ -109,7 +109,8 @@ def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
     return any(is_system(posixpath.dirname(m.library)) for m in namesakes)
 
 
-def _not_told(image: ImageFacts, line: str) -> ImageFacts:
+def not_told(image: ImageFacts, line: str) -> ImageFacts:
+    """Return the image with everything about its MPI unknown; ``line`` says why."""
     gone = dict.fromkeys(("mpi", *_OF_PMIX), line)
     return msgspec.structs.replace(
         image, mpi=None, pmix=None, pmix_components={}, pmix_plugins=None, unknown={**image.unknown, **gone}

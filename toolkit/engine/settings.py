@@ -11,8 +11,8 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt
 from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
 from toolkit.engine.rule import Stage
-from toolkit.engine.traits import bind_target
-from toolkit.engine.wireup import HYDRA, Offer, cleaned, leaves_out_home, offer
+from toolkit.engine.traits import HYDRA, bind_target
+from toolkit.engine.wireup import Offer, cleaned, leaves_out_home, offer
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.settings import Component, Kind, Setting, settings

@@ -12,6 +12,10 @@ from toolkit.versions import within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
 """Variables by which Open MPI looks for its plugins elsewhere (open-mpi/ompi:opal/mca/installdirs/env)."""
+HYDRA = {"mpich", "intelmpi", "mvapich2"}
+"""Implementations whose launcher is Hydra, which speaks PMI-1 and PMI-2."""
+MPICH_ABI = {*HYDRA, "cray", "parastation"}
+"""Implementations whose library is binary compatible with MPICH 3.1 and later (mpich.org/abi)."""
 PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 """Facts that :func:`amd_unthreaded` is told by."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
@@ -21,6 +25,18 @@ _SYSTEM = {"/", "/usr", "/usr/local"}
 def host_launcher(host: HostFacts) -> HostMpi | None:
     """Return the MPI whose mpirun is found first on the host."""
     return host.mpis[0] if host.mpis else None
+
+
+def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
+    """Return the MPI of the host that mode ``bind`` mounts.
+
+    The first one that has the name of the image's library and a separate folder; any that can be
+    mounted, if the image has none; else the one whose mpirun is found first.
+    """
+    there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
+    wanted = image.mpi.soname if image.mpi else None
+    fitting = (m for m in there if mounted_folders(m) and (image.mpi is None or m.soname == wanted))
+    return next(fitting, there[0] if there else None)
 
 
 def amd_unthreaded(host: HostFacts) -> bool | None:

@@ -11,17 +11,24 @@ from typing import Literal
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.inherited import asked_by, obeyed
-from toolkit.engine.traits import brings_orte, has_option, host_launcher, runtime_of, splits
+from toolkit.engine.traits import (
+    HYDRA,
+    brings_orte,
+    has_option,
+    host_launcher,
+    mounted_mpi,
+    runtime_of,
+    splits,
+)
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.runtime.aspects import Aspect
 from toolkit.versions import within
 
-HYDRA = {"mpich", "intelmpi", "mvapich2"}
-"""Implementations whose launcher is Hydra, which speaks PMI-1 and PMI-2."""
-
 PMI = {"pmi1", "pmi2"}
+_PMI_TYPES = {"pmi2", "cray_shasta"}
+"""What ``srun --mpi`` takes for PMI."""
 
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
@@ -56,12 +63,19 @@ def offer(case: Case) -> Offer | None:
         case "srun-pmi2":
             return Offer(pmi=True)
         case "bind":
-            pmix = any(w.startswith("--mpi=") and is_plugin(w[6:]) for w in case.plan.launcher)
-            return Offer(pmix="slurm" if pmix else "", pmi="--mpi=pmi2" in case.plan.launcher)
+            return _to_mounted(case)
         case "mpirun-host":
             return _of_launcher(case, host_launcher(case.host_facts))
         case _:
             return Offer()
+
+
+def _to_mounted(case: Case) -> Offer | None:
+    """Return what ranks find that load an MPI of the host; Cray's plugin serves Cray's PMI."""
+    if not case.plan.launcher[0].endswith("srun"):
+        return _of_launcher(case, mounted_mpi(case.host_facts, case.original_facts))
+    words = {word[6:] for word in case.plan.launcher if word.startswith("--mpi=")}
+    return Offer(pmix="slurm" if any(map(is_plugin, words)) else "", pmi=bool(words & _PMI_TYPES))
 
 
 def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:

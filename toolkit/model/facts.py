@@ -124,6 +124,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Version of the libpmix that Slurm's plugin (else any program) would load."""
     mpis: tuple[HostMpi, ...] | None = None
     """Launchers on PATH, the one that is found first at the front; empty where there is none."""
+    folder_mpis: tuple[HostMpi, ...] | None = None
+    """MPI libraries that no mpirun on PATH leads to: in the folders of Cray's, of modules' variables and of
+    LD_LIBRARY_PATH; ``launcher`` is empty."""
     runtime: ContainerRuntime | None = None
     """The container runtime that is used: Apptainer or Singularity if one is on PATH, else another."""
     other_runtimes: tuple[ContainerRuntime, ...] = ()

@@ -34,6 +34,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         slurm=found,
         pmix=_pmix(section("pmix"), found, book),
         mpis=launchers,
+        folder_mpis=_folder_mpis(section, book),
         runtime=found_runtimes[0] if found_runtimes else None,
         other_runtimes=found_runtimes[1:],
         user_namespaces=_user_namespaces(section("user-namespaces"), book),
@@ -146,6 +147,17 @@ def _pmix(section: Section, found: SlurmFacts | None, book: Book) -> str | None:
     else:
         book.unknown["pmix"] = section.trouble or "which libpmix Slurm's plugin loads could not be told"
     return None
+
+
+def _folder_mpis(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
+    libraries = section("mpi-libraries")
+    if "launcher -" not in libraries.lines:
+        book.unknown["folder_mpis"] = libraries.trouble or "an earlier probe did not look into folders"
+        return None
+    found = launcher.of_folders(libraries, section("launcher-environment"))
+    named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in found)
+    book.note("folder_mpis", named or "no libmpi in Cray's folders and where variables of modules lead")
+    return found
 
 
 def _launchers(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:

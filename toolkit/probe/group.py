@@ -66,7 +66,7 @@ def shown(facts: HostFacts, name: str) -> str:
         return "none" if name in facts.absent else "not known"
     if name in {"shm", "locked_memory"}:
         return "unlimited" if value < 0 else _bytes(value)
-    if name == "mpis":
+    if name in {"mpis", "folder_mpis"}:
         return ", ".join(f"{m.implementation} {m.version or '?'}" for m in value) or "none"
     if name == "runtime":
         how = {True: "setuid", False: "unprivileged", None: "setuid not known"}[value.setuid]

@@ -35,7 +35,7 @@ def test_another_release_between_measured_ones_is_derived():
     (host(infiniband=(), fabrics=("slingshot",)), image(), {}, "a fast network (slingshot)"),
     (host(), image(), {"nodes": 1, "ranks_per_node": 64}, "64 ranks on a node"),
     (host(), image(mpi=msgspec.structs.replace(MPI, version="7.0.0")), {}, "Open MPI 7.0.0"),
-    (host(mpis=(OPEN_MPI_3,)), image(), {"mode": "mpirun-host"}, "mpirun of"),
+    (host(mpis=(OPEN_MPI_3,)), image(), {"mode": "mpirun-host"}, "Open MPI 3.1.4 of the host"),
     (host(), image(mpi=msgspec.structs.replace(MPI, implementation="mvapich2")), {}, "MVAPICH2"),
 ])  # fmt: skip
 def test_each_axis_leads_beyond_the_record(on, of, shape, name):

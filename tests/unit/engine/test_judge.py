@@ -29,7 +29,7 @@ def test_a_failure_names_what_else_may_come_of_it():
 def test_what_works_by_and_large_names_what_may_go_wrong():
     said, _ = judge(case(), (SHAKY, SHAKY))
     assert (said.outcome, said.by_chance) == ("ok", ("crash",))
-    assert said.why.endswith("; by chance it ends in crash instead")
+    assert "; by chance it ends in crash instead" in said.why
 
 
 def test_a_failure_takes_no_chances_from_rules_that_change_nothing():

@@ -8,8 +8,8 @@ from tests.field.cases import GRADES, Graded, grade, read, table
 
 RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "dangerous")
 """Best first: an answer that toolkit cannot give misleads less than a wrong one."""
-RIGHT = 21
-DANGEROUS = 2
+RIGHT = 22
+DANGEROUS = 0
 """How many cases are graded so; change them with the engine, towards the better."""
 
 

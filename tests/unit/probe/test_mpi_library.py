@@ -262,3 +262,33 @@ def test_an_answer_that_was_cut_leaves_what_the_library_needs_unknown():
     )
     assert ended is not None
     assert ended.interfaces == ("pmix",)
+
+
+def test_a_library_in_a_folder_of_cray_is_told_without_a_launcher():
+    folder = "/opt/cray/pe/mpich/8.1.29/ofi/gnu/9.1"
+    text = f"""launcher -
+beside {folder}/lib/libmpi_gnu_91.so.12
+library {folder}/lib/libmpi_gnu_91.so.12
+found {folder}/lib-abi-mpich/libmpi.so.12
+names libmpi.so.12
+holds CRAY MPICH
+holds PMI2_Init
+followed yes
+needs libpmi2.so.0 /opt/cray/pe/lib64/libpmi2.so.0
+folder /opt/cray/pe/lib64 /opt/cray/pe/lib64
+described yes
+launcher"""
+    (mpi,) = launcher.of_folders(said(text), said(""))
+    assert (mpi.implementation, mpi.version, mpi.launcher) == ("cray", "8.1.29", "")
+    assert (mpi.prefix, mpi.library) == (folder, f"{folder}/lib-abi-mpich/libmpi.so.12")
+    assert (mpi.soname, mpi.interfaces, mpi.outside) == ("libmpi.so.12", ("pmi2",), ("libpmi2.so.0",))
+    assert mpi.places == {"libpmi2.so.0": "/opt/cray/pe/lib64"}
+
+
+def test_a_library_beside_a_launcher_is_told_once():
+    file = "/opt/mpich/lib/libmpi.so.12"
+    alone = f"launcher -\nbeside {file}\nlibrary {file}\nholds ParaStation"
+    beside = f"launcher /opt/mpich/bin/mpirun\nbeside {file}\n{alone}"
+    assert launcher.of_folders(said(beside), said("")) == ()
+    (mpi,) = launcher.of_folders(said(alone), said(""))
+    assert (mpi.implementation, mpi.version) == ("parastation", None)

@@ -1,12 +1,21 @@
 """Rules about the host's MPI mounted into the container, in place of the image's own."""
 
 from toolkit import knowledge
-from toolkit.engine.bound import SPEAKERS, halves, mounted_first, mounted_libraries, mounted_loads, targets_of
+from toolkit.engine.bound import (
+    SPEAKERS,
+    halves,
+    mounted_first,
+    mounted_libraries,
+    mounted_loads,
+    provider_asked,
+    provider_of,
+    targets_of,
+)
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt, settle
 from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
-from toolkit.engine.traits import brings_orte, host_launcher, is_masked, mounted_folders
-from toolkit.engine.wireup import HYDRA, offer
+from toolkit.engine.traits import MPICH_ABI, brings_orte, is_masked, mounted_folders
+from toolkit.engine.wireup import offer
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.model.facts import HostMpi
@@ -27,12 +36,14 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
     """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image. The MPI
-    is looked for by its mpirun on PATH: one that a module brings, or that srun alone starts, is not seen.
+    is looked for by its mpirun on PATH, in Cray's folders, and where variables of modules lead.
     A folder that bears the name of whoever asked cannot be named: facts are mailed, and hold no such names.
     """
-    host = host_launcher(case.host)
+    host = provider_asked(case)
     if host is None:
-        title = "No mpirun is on PATH here whose MPI could be mounted; other folders were not looked into"
+        looked = case.host_facts.folder_mpis is not None
+        where = "nor in the usual folders" if looked else "and toolkit did not read other folders"
+        title = f"No MPI of the host can be mounted: no mpirun is on PATH, {where}"
         return Hit(case.cite("host.mpis"), "unavailable", title=title)
     if host.library is None:
         raise Undecided("host.mpis.library")
@@ -58,7 +69,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
 def bind_has_no_effect(case: Case) -> Hit | None:
     """The loader looks for a soname: ``libmpich.so.12`` is not ``libmpi.so.12``, nor is ``libmpi.so.40``."""
     case.ask("host.mpis", "image.mpi")
-    host, mpi = host_launcher(case.host), case.image.mpi
+    host, mpi = provider_asked(case), case.image.mpi
     if host is None or mpi is None or not case.plan.binds:
         return None
     same_name = mounted_loads(case)
@@ -95,11 +106,11 @@ def bind_name_of_another(case: Case) -> Hit | None:
     other, and a program of Open MPI then misses variables that it names, as ``ompi_mpi_comm_world``.
     """
     case.ask("host.mpis", "image.mpi")
-    host, mpi = host_launcher(case.host), case.original.mpi
+    host, mpi = provider_asked(case), case.original.mpi
     if host is None or mpi is None or not mounted_loads(case):
         return None
     pair = (mpi.implementation, host.implementation)
-    if pair.count("openmpi") != 1 or not HYDRA & set(pair):
+    if pair.count("openmpi") != 1 or not MPICH_ABI & set(pair):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
     both = f"{mpi_name(mpi)} and {mpi_name(host)} of the host are both called {mpi.soname}"
@@ -124,7 +135,7 @@ def bind_glibc_older(case: Case) -> Hit | None:
     loaded: what lies beside the mounted library replaces its namesakes, which the image's MPI may need.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
-    host, mpi, glibc = host_launcher(case.host), case.image.mpi, case.image.glibc
+    host, mpi, glibc = provider_asked(case), case.image.mpi, case.image.glibc
     if host is None or mpi is None or not case.plan.binds:
         return None
     if not _touched(case):
@@ -137,10 +148,8 @@ def bind_glibc_older(case: Case) -> Hit | None:
 
 def _touched(case: Case) -> bool:
     """Tell whether anything of what is mounted is loaded."""
-    host, mpi = host_launcher(case.host_facts), case.image_facts.mpi
-    if host is None or mpi is None:
-        return False
-    return bool(mounted_first(case) & {*mpi.needs, mpi.soname})
+    mpi = case.image_facts.mpi
+    return mpi is not None and bool(mounted_first(case) & {*mpi.needs, mpi.soname})
 
 
 @rule(
@@ -161,7 +170,7 @@ def bind_library_older(case: Case) -> Hit | None:
     that came later. Half of it stays beside the host's library, which finds its libfabric by itself.
     """
     case.ask("host.mpis", "image.mpi")
-    host, mpi, half = host_launcher(case.host), case.original.mpi, halves(case)
+    host, mpi, half = provider_asked(case), case.original.mpi, halves(case)
     if host is None or mpi is None or mpi.fabric_asked is None or (mounted_loads(case) and not half):
         return None
     taken = mounted_libraries(case) & set(host.needs or ()) if half else mounted_first(case)
@@ -187,7 +196,7 @@ def bind_library_older(case: Case) -> Hit | None:
 def bind_library_missing(case: Case) -> Hit | None:
     """What is not in the mounted folders has to be in the image, where its loader finds it."""
     case.ask("host.mpis", "image.mpi")
-    host = host_launcher(case.host)
+    host = provider_asked(case)
     if host is None or not case.plan.binds or not mounted_loads(case):
         return None
     return _missing(case, _linked(host) | _beside(case, host))
@@ -239,7 +248,7 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
     wired up.
     """
     case.ask("host.mpis", "image.mpi")
-    host, found = host_launcher(case.host), offer(case)
+    host, found = provider_asked(case), offer(case)
     if host is None or found is None or not mounted_loads(case) or not _opens_own(case, host):
         return None
     faces = ("pmix",) if found.pmix else ("pmi1", "pmi2")
@@ -271,7 +280,7 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
 def bind_modules_differ(case: Case) -> Hit | None:
     """UCX opens its modules by path: the host's libucs finds those of the image, of another release."""
     case.ask("host.mpis", "image.mpi")
-    host, inside = host_launcher(case.host), case.original_facts.ucx
+    host, inside = provider_asked(case), case.original_facts.ucx
     if host is None or inside is None or not case.plan.binds or not _touched(case):
         return None
     if "libucs.so.0" not in mounted_libraries(case) or host.relocatable:
@@ -299,7 +308,7 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     stand there if it is the same release.
     """
     case.ask("host.mpis", "image.mpi")
-    host, inside = host_launcher(case.host_facts), case.original_facts.mpi
+    host, inside = provider_of(case), case.original_facts.mpi
     if host is None or inside is None or not host.plugins or not mounted_loads(case):
         return None
     if _opens_own(case, host):
@@ -344,7 +353,7 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
 def bind_abi_split(case: Case) -> Hit | None:
     """Programs of Open MPI 6 need libopen_mpi.so.40 too: half of the image's MPI meets half of the host's."""
     case.ask("host.mpis", "image.mpi")
-    host, inside = host_launcher(case.host), case.original.mpi
+    host, inside = provider_asked(case), case.original.mpi
     if host is None or inside is None or not halves(case):
         return None
     evidence = case.cite("host.mpis", "image.mpi")

@@ -87,6 +87,8 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     mpi = case.image.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
+    if case.mounted_over is not None and mpi != case.mounted_over.mpi:
+        return None  # the host's own MPI, started as its users start it without a container
     return Hit(
         case.cite("image.mpi"), "unknown", f"{family(mpi.implementation)} is not one that is known here"
     )

@@ -9,8 +9,8 @@ from toolkit.engine.proposal import AGENT, ISOLATED
 from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
-from toolkit.engine.traits import PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
-from toolkit.engine.wireup import HYDRA, PMI, allocation_seen, cleaned, knows_orte_alone, spoken
+from toolkit.engine.traits import HYDRA, PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
+from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.knowledge import counts

@@ -6,8 +6,8 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.settings import value_in_force
-from toolkit.engine.traits import copies_blindly, sends_by_ucx
-from toolkit.engine.wireup import HYDRA, alone_in_namespace, binds_devices, hides, own_shared_memory
+from toolkit.engine.traits import HYDRA, copies_blindly, sends_by_ucx
+from toolkit.engine.wireup import alone_in_namespace, binds_devices, hides, own_shared_memory
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing
 from toolkit.model.facts import ImageMpi

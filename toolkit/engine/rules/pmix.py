@@ -36,21 +36,13 @@ def _pair(server: str, client: str) -> Pair | None:
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
     """Every PMIx from 2.1.1 on connects with every other; older ones only with some."""
-    case.ask("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix")
-    mpi, server, client, found = (
-        case.image.mpi,
-        case.host.pmix,
-        case.image.pmix,
-        offer(case),
-    )
-    if (
-        mpi is None
-        or not _speaks_pmix(case)
-        or server is None
-        or client is None
-        or found is None
-        or not found.pmix
-    ):
+    case.ask("image.mpi.interfaces", "host.slurm.mpi_types")
+    mpi, found = case.image.mpi, offer(case)
+    if mpi is None or not _speaks_pmix(case) or found is None or not found.pmix:
+        return None
+    case.ask("host.pmix", "image.pmix")
+    server, client = case.host.pmix, case.image.pmix
+    if server is None or client is None:
         return None
     row = _pair(server, client)
     evidence = case.cite("host.pmix", "image.pmix")

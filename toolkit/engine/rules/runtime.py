@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+from toolkit.engine.bound import provider_asked
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
-from toolkit.engine.traits import bind_target, has_option, host_launcher, mounted_folders
+from toolkit.engine.traits import bind_target, has_option, mounted_folders
 from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
 from toolkit.knowledge import runtime
 
@@ -254,7 +255,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
     folder that the image lacks ends the launch: "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")
-    folders = mounted_folders(host_launcher(case.host))
+    folders = mounted_folders(provider_asked(case))
     if not folders or not case.plan.binds:
         return None
     if setting(case, "user bind control") == "no":

@@ -9,6 +9,7 @@ from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
 from toolkit.engine.settings import ends_first
 from toolkit.engine.traits import (
+    HYDRA,
     PROCESSOR,
     amd_unthreaded,
     brings_orte,
@@ -17,7 +18,6 @@ from toolkit.engine.traits import (
     launcher_pair,
 )
 from toolkit.engine.wireup import (
-    HYDRA,
     PMI,
     allocation_seen,
     cleaned,

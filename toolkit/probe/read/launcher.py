@@ -16,6 +16,8 @@ _FAMILIES = (
     ("mpich", re.compile(r"^\s*Version:\s+(\d[\w.]*)")),
 )
 _LACKS = re.compile(r"error while loading shared libraries: ([\w.+-]+): cannot open shared object file")
+_IN_PATH = re.compile(r"/(?:[a-z0-9-]*mpi[a-z0-9]*)[/-]v?(\d{1,4}\.\d[\w.]*)(?:[/-]|\Z)", re.IGNORECASE)
+"""The release of an MPI in the name of its folder: ``/opt/cray/pe/mpich/8.1.29/ofi``."""
 _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
@@ -51,6 +53,24 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
             (implementation, version, folder), _with_library(mpi, library, environment) if library else mpi
         )
     return tuple(found.values())
+
+
+def of_folders(libraries: Section, environment: Section) -> tuple[HostMpi, ...]:
+    """Return the MPIs whose libraries the probe found without a launcher."""
+    return tuple(_of_folder(library, environment) for library in mpi_library.apart(libraries))
+
+
+def _of_folder(library: mpi_library.Library, environment: Section) -> HostMpi:
+    prefix = posixpath.dirname(posixpath.dirname(library.found))
+    version = _IN_PATH.search(library.path)
+    mpi = HostMpi(
+        implementation=library.implementation,
+        version=version[1] if version else None,
+        launcher="",
+        prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
+    )
+    # A link such as lib-abi-mpich/libmpi.so.12 is what the loader finds, not the file behind it.
+    return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found)
 
 
 def _with_library(mpi: HostMpi, library: mpi_library.Library, environment: Section) -> HostMpi:

@@ -8,6 +8,8 @@ from toolkit.folders import is_below, is_system
 from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
+APART = "-"
+"""What the probe writes in place of a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
@@ -16,6 +18,8 @@ _PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
 _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
 
 
+_MAKERS = {"MVAPICH": "mvapich2", "CRAY MPICH": "cray", "ParaStation": "parastation"}
+"""Texts in libraries that are made of MPICH."""
 _DEVICE = re.compile(r"ch[34]:[a-z0-9, ]{2,40}\Z")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
 _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
@@ -90,8 +94,9 @@ class Library:
             return "openmpi"
         if "I_MPI_ROOT" in self.holds:
             return "intelmpi"
-        if "MVAPICH" in self.holds:
-            return "mvapich2"
+        for text, name in _MAKERS.items():
+            if text in self.holds:
+                return name
         return "mpich" if self.holds & {"MPICH Version", "MPIR_CVAR_"} else "unknown"
 
     @property
@@ -169,6 +174,15 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> Library
         if library and library.implementation == implementation:
             return library
     return None
+
+
+def apart(section: Section) -> tuple[Library, ...]:
+    """Return the libraries that the probe found without a launcher, in the order in which it looked."""
+    beside, known = libraries(section)
+    there = {path for launcher, paths in beside.items() if launcher not in {"", APART} for path in paths}
+    return tuple(
+        known[path] for path in dict.fromkeys(beside.get(APART, ())) if path in known and path not in there
+    )
 
 
 def is_mvapich(launcher: str, section: Section) -> bool:

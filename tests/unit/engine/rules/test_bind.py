@@ -171,7 +171,6 @@ QUIET = {
         bound(),
         bound(provider(**{**WITH_UCX, "ucx": "1.15.0"})),
         bound(of=absent(IMAGE, "ucx")),
-        bound(provider(**WITH_UCX), absent(IMAGE, "mpi")),
     ],
     "bind-plugins-missing": [
         bound(),

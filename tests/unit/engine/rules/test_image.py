@@ -26,6 +26,16 @@ INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.
 NO_LIBFABRIC = absent(image(mpi=INTEL), "libfabric")
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
 INTEL_HYDRA = msgspec.structs.replace(HYDRA, implementation="intelmpi", version="2021.13")
+OF_CRAY = host(
+    mpis=(
+        msgspec.structs.replace(
+            HYDRA, implementation="cray", prefix="/opt/mpi", library="/opt/mpi/lib/libmpi.so.12",
+            soname="libmpi.so.12", needs=(), places={}, folders=("/opt/mpi/lib",),
+        ),
+    )
+)  # fmt: skip
+ABI = absent(image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12")), "pmix")
+IN_FOLDER = {"binds": ("/opt/mpi",), "env": {"LD_LIBRARY_PATH": "/opt/mpi/lib"}}
 MOUNTED = msgspec.structs.replace(
     HYDRA, prefix="/opt/mpi", needs=("libfabric.so.1",), places={"libfabric.so.1": "/opt/mpi/lib"}
 )
@@ -81,7 +91,7 @@ QUIET = {
         case(of=MOVED, env={"OPAL_PREFIX": "/opt/hpcx/ompi"}),
         case(host(environment={"OPAL_PREFIX": "/opt/mpi"}), MOVED),
     ],
-    "image-mpi-not-measured": [case(), case(of=image(mpi=MPICH))],
+    "image-mpi-not-measured": [case(), case(of=image(mpi=MPICH)), case(OF_CRAY, ABI, "bind", **IN_FOLDER)],
     "libfabric-missing": [
         case(mode="srun-pmi2"),
         case(of=NO_LIBFABRIC, mode="srun-pmi2", nodes=1),

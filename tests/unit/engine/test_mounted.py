@@ -1,0 +1,142 @@
+"""The MPI of the host that is really loaded: found by folder, mounted by the launch or by a site's module."""
+
+import msgspec
+import pytest
+
+from tests.unit.engine.whole import LAUNCHER, MPICH, RUNTIME, SLURM, absent, host, image
+from toolkit.engine.entering import entering
+from toolkit.engine.plan import plan
+from toolkit.engine.predict import foresee
+from toolkit.engine.traits import mounted_mpi
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Plan, Request
+
+FOLDER = "/opt/cray/pe/mpich/8.1.29/ofi/gnu/9.1"
+CRAY = msgspec.structs.replace(
+    LAUNCHER,
+    implementation="cray",
+    version="8.1.29",
+    launcher="",
+    pmix=None,
+    prefix=FOLDER,
+    library=f"{FOLDER}/lib-abi-mpich/libmpi.so.12",
+    soname="libmpi.so.12",
+    interfaces=("pmi2",),
+    device="ch4:ofi",
+    needs=("libpmi2.so.0",),
+    places={"libpmi2.so.0": "/opt/cray/pe/lib64"},
+    folders=(f"{FOLDER}/lib-abi-mpich", "/opt/cray/pe/lib64"),
+    outside=("libpmi2.so.0",),
+    glibc_needed="2.17",
+    plugins=None,
+    leaks=None,
+)
+ABI = msgspec.structs.replace(
+    MPICH, soname="libmpi.so.12", library="/usr/lib/libmpi.so.12.1.11", device="ch3:nemesis"
+)
+SHASTA = msgspec.structs.replace(SLURM, mpi_types=("none", "pmi2", "cray_shasta"), mpi_default="cray_shasta")
+REQUEST = Request(nodes=2, ranks_per_node=2)
+
+
+def cray(**changes: object) -> HostFacts:
+    """Return a Cray: no mpirun on PATH, Cray MPICH in its folder."""
+    there = {"mpis": (), "folder_mpis": (CRAY,), "slurm": SHASTA, "runtime": setuid(), **changes}
+    return absent(host(**there), "pmix")
+
+
+def setuid():
+    return msgspec.structs.replace(RUNTIME, setuid=True)
+
+
+def of(name: str) -> ImageFacts:
+    if name == "none":
+        return absent(image(libraries=("libz.so.1",), programs={}), "mpi", "pmix")
+    release = {"mpich": "3.4.3", "intelmpi": "2021.9", "mvapich2": "2.3.7"}[name]
+    return absent(image(mpi=msgspec.structs.replace(ABI, implementation=name, version=release)), "pmix")
+
+
+@pytest.mark.parametrize("name", ["mpich", "intelmpi", "mvapich2", "none"])
+def test_cray_mpich_is_mounted_over_any_mpi_of_its_abi_and_into_an_image_without_one(name):
+    made = plan(cray(), of(name), REQUEST, "bind")
+    assert made.launcher[:2] == ("srun", "--mpi=cray_shasta")
+    assert {FOLDER, "/opt/cray/pe/lib64", "/var/spool/slurmd"} <= set(made.binds)
+    said = foresee(cray(), of(name), REQUEST, made)
+    assert (said.outcome, said.basis) == ("ok", "beyond"), said.because
+    assert "Cray MPICH 8.1.29" in said.why
+
+
+def test_another_abi_is_not_replaced():
+    other = absent(image(mpi=msgspec.structs.replace(ABI, soname="libmpi_abi.so.0")), "pmix")
+    made = plan(cray(), other, REQUEST, "bind")
+    assert "bind-has-no-effect" in foresee(cray(), other, REQUEST, made).findings
+
+
+def test_the_standard_abi_is_mounted_if_the_host_has_a_library_of_that_name():
+    standard = msgspec.structs.replace(
+        CRAY, soname="libmpi_abi.so.0", library=f"{FOLDER}/lib/libmpi_abi.so.0"
+    )
+    both = cray(folder_mpis=(CRAY, standard))
+    inside = absent(image(mpi=msgspec.structs.replace(ABI, soname="libmpi_abi.so.0")), "pmix")
+    assert mounted_mpi(both, inside) == standard
+
+
+def test_a_host_without_any_mpi_mounts_none():
+    nothing = cray(folder_mpis=())
+    said = foresee(nothing, of("mpich"), REQUEST, plan(nothing, of("mpich"), REQUEST, "bind"))
+    assert said.outcome == "unavailable"
+    assert "usual folders" in said.because
+
+
+def test_the_hosts_own_mpirun_starts_the_ranks_if_srun_serves_nothing():
+    own = msgspec.structs.replace(
+        CRAY, implementation="mpich", version="4.1.3", launcher="/opt/mpich/bin/mpirun", prefix="/opt/mpich",
+        library="/opt/mpich/lib/libmpi.so.12", interfaces=("pmi1",), needs=(), places={}, outside=(),
+        folders=("/opt/mpich/lib",),
+    )  # fmt: skip
+    bare = cray(
+        mpis=(own,),
+        folder_mpis=(),
+        slurm=msgspec.structs.replace(SHASTA, mpi_types=("none",), mpi_default="none"),
+    )
+    made = plan(bare, of("mpich"), REQUEST, "bind")
+    assert made.launcher[0] == "mpirun"
+    assert foresee(bare, of("mpich"), REQUEST, made).outcome == "ok"
+
+
+BINDS = {
+    "APPTAINER_BIND": "/opt/cray,/var/spool",
+    "APPTAINERENV_LD_LIBRARY_PATH": f"{FOLDER}/lib-abi-mpich:/opt/cray/pe/lib64",
+}
+TYPED = Plan(mode="srun-pmi2", launcher=("srun", "--mpi=pmi2"))
+
+
+def test_variables_of_a_module_mount_the_hosts_mpi_in_any_mode():
+    loaded = cray(environment=BINDS)
+    assert entering(loaded, of("mpich"), TYPED) is not None
+    said = foresee(loaded, of("mpich"), REQUEST, TYPED)
+    assert said.outcome == "ok"
+    assert foresee(loaded, of("none"), REQUEST, TYPED).outcome == "ok"
+
+
+def test_an_mpi_that_no_fact_describes_leaves_the_outcome_unknown():
+    unread = msgspec.structs.replace(cray(environment=BINDS), folder_mpis=None)
+    said = foresee(unread, of("mpich"), REQUEST, TYPED)
+    assert said.outcome == "unknown"
+    assert "host.folder_mpis" in said.because
+
+
+@pytest.mark.parametrize("environment", [
+    {},
+    {"APPTAINER_BIND": "/opt/cray"},
+    {"APPTAINERENV_LD_LIBRARY_PATH": f"{FOLDER}/lib-abi-mpich"},
+    {"APPTAINER_BIND": "/scratch", "APPTAINERENV_LD_LIBRARY_PATH": "/scratch/lib"},
+])  # fmt: skip
+def test_other_variables_leave_the_images_own_mpi(environment):
+    assert entering(cray(environment=environment), of("mpich"), TYPED) is None
+
+
+def test_toolkits_own_plan_keeps_the_variables_and_judges_them():
+    loaded = cray(environment=BINDS)
+    made = plan(loaded, of("mpich"), REQUEST, "srun-pmi2")
+    assert not set(BINDS) & set(made.unset)
+    assert entering(loaded, of("mpich"), made) is not None

@@ -1,0 +1,50 @@
+"""Find the MPI of the host that variables of a site's module mount into every container; pure.
+
+Centres set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH`` in a module, as LUMI does
+(Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md).
+"""
+
+import posixpath
+from typing import Literal
+
+import msgspec
+
+from toolkit.engine.bound import replaces
+from toolkit.engine.inherited import obeyed
+from toolkit.engine.searched import path_given
+from toolkit.engine.traits import bind_target, mounted_mpi
+from toolkit.folders import is_below, is_system
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Plan
+
+UNREAD = (
+    "variables of the host's container runtime lead to an MPI of the host that was not read"
+    " (host.folder_mpis): load the module, then toolkit probe"
+)
+_BINDS = ("BIND", "BINDPATH")
+
+
+def entering(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | Literal["unread"] | None:
+    """Return the launch with all that mounts an MPI of the host: its own binds, and binds from variables.
+
+    ``None`` if programs load the image's own MPI; ``unread`` if they may load one that no fact describes.
+    """
+    if plan.mode == "bind":
+        return plan
+    path, binds = path_given(host, plan), _bound_by_variables(host, plan)
+    if not path or not binds:
+        return None
+    env = {**plan.env, "LD_LIBRARY_PATH": path}
+    entered = msgspec.structs.replace(plan, binds=(*plan.binds, *binds), env=env)
+    if replaces(mounted_mpi(host, image), image, entered):
+        return entered
+    known = {posixpath.dirname(mpi.library or "") for mpi in (*(host.mpis or ()), *(host.folder_mpis or ()))}
+    targets = [bind_target(bind) for bind in binds]
+    led = [f for f in path.split(":") if f and not is_system(f) and any(is_below(f, t) for t in targets)]
+    return "unread" if any("mpi" in folder and folder not in known for folder in led) else None
+
+
+def _bound_by_variables(host: HostFacts, plan: Plan) -> tuple[str, ...]:
+    names = (f"{runtime}_{name}" for runtime in obeyed(host) for name in _BINDS)
+    given = (host.environment.get(name, "") for name in names if name not in plan.unset)
+    return tuple(bind.strip() for value in given for bind in value.split(",") if bind.strip())
